@@ -409,7 +409,7 @@ def test_evaluate_warns_when_the_other_class_is_meant(files, model, run):
     code, out, err = run("evaluate", model, files / "test.csv", "--positive", "no", "--json")
     assert code == 0
     assert json.loads(out)["scorers"][0]["auc"] < 0.5
-    assert err == "warning: the model ranks yes first, and is now measured for no\n"
+    assert err == "warning: the model ranks yes first, but is now measured for no\n"
 
 
 # ---- show

@@ -135,7 +135,7 @@ def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
 
 
 def test_a_score_that_cannot_be_had(data, bad):
-    assert "time has one order" in bad("cv", data, "--time", "a", "--rounds", 2)
+    assert "time has only one order" in bad("cv", data, "--time", "a", "--rounds", 2)
     assert "needs max_fpr" in bad("cv", data, "--scoring", "partial_auc")
     assert "--max-fpr 0.1 is for" in bad("cv", data, "--max-fpr", 0.1)
     assert "scoring must be one of 'auc'" in bad("cv", data, "--scoring", "rocauc")

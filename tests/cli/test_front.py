@@ -840,7 +840,7 @@ def test_every_command_opens_data_sets_by_name(tmp_path, good, bad, monkeypatch)
     table = pd.DataFrame({"a": rng.random(40), "label": [0, 1] * 20})
     table.to_csv(tmp_path / "a.csv", index=False)
     good("train", tmp_path / "a.csv", "-o", tmp_path / "named", *FIT)
-    assert "has 2 features without names, and the model was trained on other columns" in bad(
+    assert "has 2 features without names, but the model was trained on other columns" in bad(
         "score", tmp_path / "named", "fourclass"
     )
 

@@ -247,7 +247,7 @@ def test_few_times_make_few_folds(tmp_path, good, bad):
     ).to_csv(path, index=False)
     for command in (("train", path, "-o", tmp_path / "m"), ("cv", path)):
         message = bad(*command, "--time", "day")
-        assert "rows to train on in fold 1 of 5 are of one class only" in message
+        assert "training rows of fold 1 of 5 are of only one class" in message
 
 
 # ---- what cannot be

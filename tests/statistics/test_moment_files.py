@@ -307,7 +307,7 @@ def test_names_on_one_side_only_are_refused(built, good, bad):
     dump_svmlight_file(X.to_numpy(), labels, str(built / "d.svm"), zero_based=False)
     good("moments", "build", built / "d.svm", "-o", built / "d")
     message = bad("moments", "merge", built / "a", built / "d", "-o", built / "sum")
-    assert "its features have no names, and those before have some" in message
+    assert "its features have no names, but those before have some" in message
 
 
 def test_svmlight_files_may_lack_the_last_features(tmp_path, good):

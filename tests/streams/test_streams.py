@@ -618,7 +618,7 @@ def test_a_file_beside_the_state_must_be_its_own(name, clicks, tmp_path, run):
     file.write_bytes(whole[:-9])
     code, _, err = run("stream", str(clicks), *options(tmp_path))
     assert code == 2
-    assert f"{file}: has fewer bytes than the state knows of" in err
+    assert f"{file}: has fewer bytes than the state has recorded" in err
     assert (tmp_path / "state").read_bytes() == state
     file.write_bytes(whole + b"written after the state was saved")
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
@@ -637,7 +637,7 @@ def test_a_file_that_another_wrote_is_not_cut(name, clicks, tmp_path, run):
         new = ["stream", *words, str(other), "--state", str(tmp_path / "new")]
         code, out, err = run(*new)
         assert (code, out) == (2, "")
-        assert f"{other}: is not empty, and this state has written nothing to it: name the" in err
+        assert f"{other}: is not empty, but this state has written nothing to it: name the" in err
         assert "name the --state that has, or another file, or remove this one first" in err
         assert not (tmp_path / "new").exists()
         for every in (str(10 * ROWS), "50"):  # no line of a report, then several

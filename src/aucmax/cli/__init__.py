@@ -1,7 +1,7 @@
-"""The command line: one file per command; `front` is their way to the data.
+"""The command line: one file per command; `front` opens the data for all of them.
 
 Results go to stdout, progress and messages to stderr. Bad input ends every command with one line
-on stderr and exit code 2. Without the packages of the extra ``cli`` there is the demo only.
+on stderr and exit code 2. Without the packages of the extra ``cli`` only the demo is available.
 """
 
 import sys
@@ -14,10 +14,10 @@ __all__ = ["main"]
 _WITHOUT = """\
 Usage: aucmax demo [--seed NUMBER]
 
-Find rare events, with every number computed now: tuned beside class-balanced
-logistic regression, with the seconds of both; what a day's alerts are worth; a
-customer's rows deleted and three sites merged, exactly. Needs no network and
-no files.
+Find rare events, with every number computed now: a tuned model compared with
+class-balanced logistic regression, in AUC and seconds; what a day's alerts are
+worth; a customer's rows deleted and three sites merged, exactly. Needs no
+network and no files.
 
   --seed NUMBER  Random seed of the rows, the splits and the solvers; 0 by
                  default.

@@ -1,4 +1,4 @@
-"""The list of commands, and what they have in common."""
+"""The list of commands, and the options of the program itself."""
 
 import sys
 from typing import Annotated, NoReturn
@@ -26,11 +26,11 @@ COMMANDS = {
     "score": "Score the rows of a file: the higher, the more likely positive.",
     "evaluate": "Measure how well a model ranks, alone or against another.",
     "show": "Show a model: its largest weights, settings, and how close it is to the optimum.",
-    "export": "Write a model for other programs: ONNX, or SQL.",
+    "export": "Write a model for other programs, as ONNX or SQL.",
     "compare": "Compare algorithms on the same splits of one data set.",
-    "moments": "Sum rows up in small files that add and subtract, and fit models to these.",
+    "moments": "Summarise rows in small files that add and subtract, and fit models to them.",
     "cv": "Tune by cross-validated AUC, or another score, and save the best model.",
-    "scorecard": "Make a scorecard: points for bins of each column, which add up.",
+    "scorecard": "Build a scorecard: points for bins of each column, which add up.",
     "stream": "Learn from rows as they arrive, and report the prequential AUC.",
     "reproduce": "Regenerate a published table or figure from raw data.",
     "datasets": "List the data sets known by name, show one in detail, or fetch some.",

@@ -40,12 +40,12 @@ __all__ = [
 
 
 def listed(text: str) -> list[str]:
-    """The words of a comma-separated list, stripped."""
+    """Return the words of a comma-separated list, stripped."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def listed_numbers(text: str | None, flag: str) -> list[float] | None:
-    """The numbers of an option's comma-separated list; None if it was not given."""
+    """Return the numbers of an option's comma-separated list; None if it was not given."""
     try:
         return None if text is None else [float(part) for part in listed(text)]
     except ValueError:
@@ -53,7 +53,7 @@ def listed_numbers(text: str | None, flag: str) -> list[float] | None:
 
 
 def help_of(command: Callable[..., None]) -> str:
-    """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
+    """Return a docstring with each paragraph on one line, as typer would keep the line breaks."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
     return "\n\n".join(flowing)
@@ -65,7 +65,7 @@ _FEW = 10  # rows of a class
 
 
 def show(report: Report, as_json: bool, html: Path | None = None) -> None:
-    """Print a report, on the screen or as JSON, and write it as HTML if there is a path for it."""
+    """Print a report on the screen or as JSON, and write it as HTML if a path is given."""
     page = report.page(command_line())
     if html is not None:
         with working("drawing the report", as_json):
@@ -87,7 +87,7 @@ def print_json(value: Any) -> None:
 
 
 def few_positives(is_positive: np.ndarray, what: str) -> None:
-    """Warn where a class has too few of these rows for a reliable AUC."""
+    """Warn if a class has too few rows for a reliable AUC."""
     count, total = int(is_positive.sum()), len(is_positive)
     rarer, kind = min((count, "positive"), (total - count, "negative"))
     if rarer < _FEW:
@@ -113,7 +113,7 @@ def load_model(path: Path) -> Any:
 
 
 def feature_names(model: Any, count: int) -> list[str]:
-    """What so many weights are called: by the transformers in front, or their positions from 1."""
+    """Return the names of the features: from the transformers in front, or positions from 1."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None and hasattr(model, "steps"):
         with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
@@ -124,7 +124,7 @@ def feature_names(model: Any, count: int) -> list[str]:
 
 
 def chance_of(model: Any, X: Any, scores: np.ndarray) -> np.ndarray | None:
-    """Return the probabilities that rows are positive, of a model that gives some."""
+    """Return the probabilities that rows are positive, by a model that has probabilities."""
     calibration = getattr(parts_of(model)[1], "calibration_", None)
     if calibration is not None:
         return calibration(scores)

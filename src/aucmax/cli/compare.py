@@ -35,7 +35,7 @@ TEST_SIZE = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
-    """Which algorithms are compared."""
+    """The algorithms to compare."""
 
     solvers: str | None = option(
         None, f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.", metavar="A,B,…"
@@ -63,7 +63,7 @@ class Splits:
         return repeated_splits(rows, self.splits, share, self.seed)
 
     def check(self, reading: Reading) -> None:
-        """Raise ValueError for a share that is none."""
+        """Raise ValueError for a number that is not a share."""
         if self.test_size is None:
             return
         if reading.time is not None:
@@ -79,7 +79,9 @@ class Minimised:
     alpha: float = option(1e-4, "Strength of the penalty, 0 or more.")
     l1_ratio: float = option(0.0, "Share of the l1 penalty, from 0 to 1.")
     loss: str = option("square", f"Loss: {', '.join(LOSSES)}.")
-    standardize: float = option(0.0, "From 0 (features as given) to 1 (features of equal spread).")
+    standardize: float = option(
+        0.0, "From 0 (features as they are) to 1 (features of equal spread)."
+    )
 
 
 def compare(
@@ -100,10 +102,10 @@ def compare(
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
-    gap of the objective, each the largest over the splits. In the interval of the mean test AUC a
-    row counts once that several splits test. "tuned", "logistic" and "least_squares" choose their
+    gap of the objective, each the largest over the splits. In the interval of the mean test AUC, a
+    row that several splits test counts once. "tuned", "logistic" and "least_squares" choose their
     own settings, by cross-validation on the training rows. Tests are paired: Nadeau and Bengio's
-    corrected resampled t-test over the splits, or DeLong's test where there is one split; the
+    corrected resampled t-test over the splits, or DeLong's test if there is one split; the
     verdict is "tie" unless p < 0.05.
 
     --impute and --one-hot learn from all rows.
@@ -138,7 +140,7 @@ def compare(
     stopped = finished < division.splits
     if all(run.error for run in runs):
         if stopped:
-            raise interrupted("no algorithm is done with a split") from None
+            raise interrupted("no algorithm has finished a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
     courses = None
     if html is not None and not stopped:
@@ -165,7 +167,7 @@ def _run(name: str, task: Task) -> Contestant:
 def _splits_run(
     runs: list[Contestant], rows: LabelledRows, parts: list[Split], task: Task, now: Working
 ) -> Iterator[int]:
-    """Run all algorithms on one split after the other; yield its number after each."""
+    """Run all algorithms on one split after another; yield the number of each finished split."""
     able = [run for run in runs if run.status == "done"]
     done, total = 0, len(parts) * (1 + len(able))
 
@@ -196,7 +198,7 @@ def _best(runs: list[Contestant]) -> str:
     return f"{auc_text(max(means)[0])} ({max(means)[1]})" if means else ""
 
 
-# ---- what is asked for
+# ---- the algorithms that were named
 
 
 def _named(solvers: str | None, option: str = "--solvers") -> list[str]:

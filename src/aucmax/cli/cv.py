@@ -44,7 +44,7 @@ DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What comes out beside the model's scores."""
+    """Results in addition to the model's scores."""
 
     probability: Probability = False
     html: Html = None
@@ -60,12 +60,12 @@ class Settings:
     )
     within: str | None = option(
         None,
-        "With the square and the logistic loss, how much the positives count beside the "
+        "With the square and the logistic loss, the weight of the positives relative to the "
         "negatives, 0 to 1, or pooled; 0.5 by default.",
         metavar="A,B,…",
     )
     standardize: str = option(
-        "0.5,1", "From 0 (features as given) to 1 (features of equal spread).", metavar="A,B,…"
+        "0.5,1", "From 0 (features as they are) to 1 (features of equal spread).", metavar="A,B,…"
     )
     l1_ratios: str = option("0", "Shares of the l1 part, 0 to 1.", metavar="A,B,…")
     alphas: str | None = option(
@@ -86,16 +86,16 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """What the best settings are chosen by."""
+    """The score that chooses the best settings."""
 
     scoring: str = option(
         "auc",
-        f"What the best is chosen by: {', '.join(METRICS)}, or a name that scikit-learn "
-        "has, such as f1.",
+        f"The score to maximise: {', '.join(METRICS)}, or the name of a scorer of "
+        "scikit-learn, such as f1.",
         metavar="NAME",
     )
     max_fpr: float | None = option(
-        None, "False-positive rate up to which partial_auc and recall_at_fpr count."
+        None, "Largest false-positive rate of partial_auc and recall_at_fpr."
     )
 
 
@@ -108,7 +108,7 @@ class Division:
     )
     rounds: int | None = option(
         None,
-        "How often folds are drawn; 4 times where a class has fewer than 100 rows, else once.",
+        "How often folds are drawn; 4 times if a class has fewer than 100 rows, else once.",
         min=1,
         show_default=False,
     )
@@ -116,11 +116,11 @@ class Division:
     jobs: int | None = option(None, "Folds to fit in parallel; -1 uses all cores.")
 
     def of(self, rows: LabelledRows) -> tuple[Pairs, int]:
-        """The rows of each fold, and how many folds there are in a round."""
+        """Return the rows of each fold, and the number of folds in a round."""
         folds = _number_of_folds(rows, self.folds)
         rounds = rows.folding.rounds(rows.rarest) if self.rounds is None else self.rounds
         if self.rounds is not None and rounds > 1 and rows.folding.time is not None:
-            raise ValueError("--rounds: time has one order, so with --time folds are drawn once.")
+            raise ValueError("--rounds: time has only one order; with --time folds are drawn once.")
         return rows.folds(folds, self.seed, rounds), folds
 
 
@@ -147,11 +147,12 @@ def cv(
     """Tune by cross-validated AUC, or another score, and save the best model.
 
     Tries settings on the same folds (stratified; --groups keeps each group together, --time trains
-    on the past), and refits the best to all rows; among equals the strongest penalty. It begins
-    with the first loss and goes from the best setting to those beside it; alphas that you name are
-    all tried, with every loss, standardize and l1-ratio. Its mean held-out AUC and the interval
-    around it are optimistically biased, a maximum over the grid: for unbiased figures use 'aucmax
-    evaluate' on rows that were not given here. --impute and --one-hot learn from all rows.
+    on the past), and refits the best to all rows; of equally good settings it chooses the strongest
+    penalty. The search begins with the first loss and moves from the best setting to its
+    neighbours; if you give --alphas, all are tried with every loss, standardize and l1-ratio. The
+    mean held-out AUC and its interval are biased upwards, being a maximum over the grid: for
+    unbiased figures use 'aucmax evaluate' on rows that were not given here. --impute and --one-hot
+    learn from all rows.
 
     Examples:
 
@@ -166,7 +167,7 @@ def cv(
     html, as_json = written.html, written.as_json
     check_paths({"--output": output, "--html": html}, {"DATA": data})
     if written.probability and output is None:
-        raise ValueError("--probability is for a model that is saved; name a file by --output.")
+        raise ValueError("--probability is for a model that is saved; give its file as --output.")
     grid, asked = settings.given(), vars(chosen_by)
     scoring_of(**asked)
     rows = labelled_rows(data, reading, transforms, as_json, large)
@@ -210,7 +211,7 @@ def _tests(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> list
 
 
 def _number_of_folds(rows: LabelledRows, asked: int | None) -> int:
-    """Return how many folds there are to be; ValueError where there are too few rows for them."""
+    """Return the number of folds; raise ValueError if there are too few rows for them."""
     few, wanted = rows.rarest, FOLDS if asked is None else asked
     most = rows.folding.most(rows.is_positive, wanted)
     if asked is None and most > 1:
@@ -230,7 +231,7 @@ def _interrupted(
     """Print the results of the finished folds; return an exit with code 130."""
     done = int(reached[-1].finished.sum()) if reached else 0
     if not done:
-        return interrupted("no fold is done, and nothing was saved")
+        return interrupted("no fold was finished, and nothing was saved")
     at = reached[-1]
     show(InterruptedSearch.of(rows, at.grid, at.scores[at.finished], **asked), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")

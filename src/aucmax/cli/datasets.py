@@ -24,7 +24,7 @@ class ByName(TyperGroup):
     """A group whose commands may be left out: ``datasets a9a`` is ``datasets show a9a``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; a word that is none is the name of a data set."""
+        """Find the command; any other word is the name of a data set."""
         if args[0] not in self.commands:
             args = ["show", *args]
         return super().resolve_command(ctx, args)
@@ -42,7 +42,7 @@ def _datasets(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets known by name, show one in detail, or fetch some.
 
     The folder AUCMAX_DATA is searched first, then the user's cache folder, where 'fetch' puts
-    them. From Python, aucmax.data.load(name) reads one.
+    them. From Python, aucmax.datasets.load(name) reads one.
 
     Examples:
 
@@ -79,15 +79,15 @@ def _fetch(
     ] = False,
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="A mirror that has the publisher's file names."),
+        typer.Option(metavar="URL", help="A mirror with the publisher's file names."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Download data sets from their publishers into the cache folder.
 
     A file must have the published rows, features, counts of labels and checksum, as far as they
-    are known; it says which. The checksum of each file is recorded at its first download and must
-    match from then on.
+    are known; the command prints which were compared. The checksum of each file is recorded at its
+    first download and must match from then on.
     For a data set that is behind a form or inside an archive, it says where to get it.
     """
     as_json = as_json or context.obj
@@ -122,7 +122,7 @@ def _fetch(
 
 
 def _compared(entry: DataSet) -> str:
-    """Say what of a download was compared with what is published, and what is not known."""
+    """Print which published facts a download was compared with, and which are not known."""
     published = {
         "rows": entry.n_samples() is not None,
         "features": True,

@@ -24,16 +24,16 @@ def demo(
     ] = 0,
     research: Annotated[
         bool,
-        typer.Option("--research", help="Each solver's distance to the true optimum instead."),
+        typer.Option("--research", help="Show each solver's distance to the true optimum instead."),
     ] = False,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Find rare events, with every number computed now.
 
-    Tuned beside class-balanced logistic regression, with the seconds of both; what a day's alerts
-    are worth; a customer's rows deleted and three sites merged, exactly. Needs no network and no
-    files.
+    A tuned model compared with class-balanced logistic regression, in AUC and seconds; what a day's
+    alerts are worth; a customer's rows deleted and three sites merged, exactly. Needs no network
+    and no files.
 
     Example:
 

@@ -60,7 +60,7 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
 
 
 def quoted(word: str) -> str:
-    """A word as a shell takes it, on one line: what cannot be printed as in bash's ``$'\\n'``."""
+    """Return a word quoted for a shell, on one line, with bash's ``$'\\n'`` for unprintables."""
     if word.isprintable():
         return shlex.quote(word)
     return "$'" + "".join(map(_escaped, word)) + "'"
@@ -127,7 +127,7 @@ class OneLineErrors(TyperGroup):
 
 
 class _Interruptible:
-    """Context in which SIGTERM stops a command as Ctrl-C does; it remembers which came."""
+    """Context in which SIGTERM stops a command as Ctrl-C does; it remembers which signal came."""
 
     def __init__(self) -> None:
         self.interrupted = self.terminated = False
@@ -158,12 +158,12 @@ class _Interruptible:
         raise KeyboardInterrupt
 
     def code(self, code: int) -> int:
-        """Return 143 for what SIGTERM has ended, where Ctrl-C has 130."""
+        """Return 143 for a command ended by SIGTERM, 130 for one ended by Ctrl-C."""
         return 143 if self.terminated and code == 130 else code
 
 
 def _message(error: Exception) -> str | None:
-    """The message for bad input; None for an error that is not the user's."""
+    """Return the message for bad input; None for an error that is not the user's."""
     if hasattr(error, "format_message"):  # the command line itself was wrong
         context = getattr(error, "ctx", None)
         see = f" (see: {context.command_path} --help)" if context is not None else ""
@@ -180,20 +180,20 @@ def _message(error: Exception) -> str | None:
 
 
 def _worded(message: object) -> str:
-    """A message in the words of the command that is running."""
+    """Return a message in the words of the command that is running."""
     from aucmax.cli.wording import in_options  # only where there is something to say
 
     return in_options(str(message), _given.get())
 
 
 def interrupted(what: str) -> typer.Exit:
-    """Say on stderr what was kept after Ctrl-C; return an exit with code 130."""
+    """Print on stderr what was kept after Ctrl-C; return an exit with code 130."""
     tell("interrupted", what)
     return typer.Exit(130)
 
 
 def repeated_interrupt(otherwise: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a hook for exceptions that Python ignores, which raises a lost Ctrl-C once more.
+    """Return a hook for exceptions that Python ignores, which raises a lost Ctrl-C again.
 
     While Numba compiles, Python is called back from C, where no exception gets through.
 
@@ -213,7 +213,7 @@ def repeated_interrupt(otherwise: Callable[[Any], object]) -> Callable[[Any], ob
 
 
 def _again(number: signal.Signals, seconds: float = 0.01) -> None:
-    """Send a signal to the main thread once more."""
+    """Send a signal to the main thread again."""
     time.sleep(seconds)
     if hasattr(signal, "pthread_kill"):  # which also ends a wait
         signal.pthread_kill(threading.main_thread().ident or 0, number)
@@ -222,7 +222,7 @@ def _again(number: signal.Signals, seconds: float = 0.01) -> None:
 
 
 def _tell_error(error: Exception, message: str) -> None:
-    """Print an error in one line; of a table every problem, and a command that reads it."""
+    """Print an error in one line; for a table all problems, and a command that reads it."""
     if isinstance(error, MemoryError):  # no time for imports
         tell("error", message)
         return
@@ -246,7 +246,7 @@ def _tell_error(error: Exception, message: str) -> None:
 
 @contextlib.contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Show each warning once, without its place in the code."""
+    """Show each warning once, without its location in the code."""
     from sklearn.exceptions import ConvergenceWarning
 
     shown: set[str] = set()

@@ -1,4 +1,4 @@
-"""``aucmax evaluate``: how well a model ranks a file, and against what."""
+"""``aucmax evaluate``: how well a model ranks a file, alone or compared with another."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ NewRows = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Rows and labels the model has not seen: a file, - for standard input, or a data set "
-        "known by name.",
+        help="Rows and labels that the model has not seen: a file, - for standard input, or a data "
+        "set known by name.",
     ),
 ]
 Other = Annotated[
@@ -47,7 +47,7 @@ Plot = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Rival:
-    """The model that this one is compared with, fitted anew."""
+    """The rival of a model, which is fitted anew."""
 
     logistic: Path | None = option(
         None,
@@ -58,7 +58,7 @@ class Rival:
     seed: int = option(0, "Random seed of the folds that tune --logistic.")
 
     def scores(self, model: Any, X: Any, reading: Reading) -> np.ndarray:
-        """Return those of rows; text and missing values reach the rival as they reach the model."""
+        """Return its scores of rows; text and missing values are encoded as for the model."""
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
         rows = rows_for(model, self.logistic, reading, labels="required")
@@ -70,14 +70,14 @@ class Rival:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is measured."""
+    """The measures."""
 
     k: int | None = option(None, "The k of precision@k; by default the number of positives.")
-    fpr: float = option(0.05, "False-positive rate at which recall is taken.")
-    confidence: float = option(0.95, "Coverage of the interval.")
+    fpr: float = option(0.05, "False-positive rate at which recall is measured.")
+    confidence: float = option(0.95, "Coverage of the intervals.")
 
     def measures(self, is_positive: np.ndarray) -> Measures:
-        """Return what is measured of these rows."""
+        """Return the measures of these rows."""
         k = int(is_positive.sum()) if self.k is None else self.k
         return Measures(confidence=self.confidence, k=k, fpr=self.fpr)
 
@@ -103,9 +103,9 @@ def evaluate(
 
     Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
-    the verdict is "tie" unless p < 0.05. With --weight rows count by their weight in all of this.
-    The page that --html writes has a slider over the rows to flag, with what is found, missed
-    and alarmed falsely, and its cost; and the curves with bands.
+    the verdict is "tie" unless p < 0.05. With --weight, all of these use weights.
+    The page that --html writes has a slider for the number of rows to flag, which shows the hits,
+    misses and false alarms and their cost, and the curves with bands.
 
     Examples:
 
@@ -137,7 +137,7 @@ def evaluate(
             tables.append(X)
         if rival.logistic is not None:
             if isinstance(table.data, Source):
-                raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
+                raise ValueError(f"{file}: --logistic needs the rows in memory; raise --memory.")
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(fitted, table.data, reading)
         now("measuring")
@@ -166,14 +166,14 @@ def evaluate(
 
 
 def _title(path: Path, beside: Path | None) -> str:
-    """The file's name, or its whole path where the other model has the same name."""
+    """Return the file's name, or its whole path if the other model has the same name."""
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
 def _facts(
     source: Any, model: Any, table: Bunch, is_positive: np.ndarray, label: Any, reading: Reading
 ) -> Rows:
-    """Return what the report says of the rows."""
+    """Return the part of the report about the rows."""
     in_parts = isinstance(table.data, Source)
     return Rows(
         data=source.name,

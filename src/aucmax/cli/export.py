@@ -28,40 +28,41 @@ DUCKDB = Dialect(DIALECTS[0])
 
 def export(
     model: Model,
-    to: Annotated[Home, typer.Option("--to", help="What to write.")],
+    to: Annotated[Home, typer.Option("--to", help="The format to write.")],
     reading: Scoring,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write; SQL else goes to stdout."
+            "--output", "-o", metavar="FILE", help="Where to write; by default SQL goes to stdout."
         ),
     ] = None,
-    dialect: Annotated[Dialect, typer.Option(help="Whose SQL.")] = DUCKDB,
+    dialect: Annotated[Dialect, typer.Option(help="The database whose SQL to write.")] = DUCKDB,
     float32: Annotated[
         bool,
         typer.Option(
-            "--float32", help="ONNX in single precision; a warning says if that loses order."
+            "--float32", help="ONNX in single precision; warns if that changes the ranking."
         ),
     ] = False,
     probability: Annotated[
         bool,
         typer.Option(
-            "--probability", help="SQL of the probability, in place of the score's; ONNX has both."
+            "--probability", help="SQL for the probability instead of the score; ONNX has both."
         ),
     ] = False,
     rows: Annotated[
         Path | None,
-        typer.Option("--rows", metavar="FILE", help="Rows of a file to try --float32 on."),
+        typer.Option("--rows", metavar="FILE", help="Rows on which to test --float32."),
     ] = None,
 ) -> None:
-    """Write a model for other programs: ONNX, or SQL.
+    """Write a model for other programs, as ONNX or SQL.
 
-    What 'aucmax train' put in front of the model goes with it: medians for missing numbers, values
-    of text, dates, rows of unit norm. So do scikit-learn's steps that look at one column at a time.
+    The export includes the steps that 'aucmax train' puts in front of the model (medians for
+    missing numbers, values of text, dates, rows of unit norm) and scikit-learn's steps that use one
+    column at a time.
 
-    An ONNX file takes the columns as numbers, or by name where some hold text, and gives score and
-    label, and the probability where the model was trained with --probability or is a scorecard. The
-    SQL is one expression of the columns' names, whose value is the score, or the probability.
+    An ONNX file takes the columns as numbers, or by name if some contain text, and gives score and
+    label, and the probability if the model was trained with --probability or is a scorecard. The
+    SQL is one expression in the names of the columns, whose value is the score or the probability.
 
     Examples:
 
@@ -70,7 +71,7 @@ def export(
         aucmax export booked.aucmax --to sql --dialect postgres
     """
     if to is Home.onnx and output is None:
-        raise ValueError("--to onnx needs --output FILE: it is no text.")
+        raise ValueError("--to onnx needs --output FILE, because ONNX is not text.")
     if rows is not None and not (to is Home.onnx and float32):
         raise ValueError("--rows is for --to onnx --float32.")
     check_paths({"--output": output}, {"MODEL": model, "--rows": rows})

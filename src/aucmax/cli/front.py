@@ -1,7 +1,7 @@
-"""The front door of the commands: from the words of a command line to rows that a model takes.
+"""From the words of a command line to rows for a model.
 
 `labelled_rows` opens a file or a data set known by name for a command that learns: two classes, and
-every column a number. `rows_for` opens one for a model, which knows its columns and its labels.
+only numeric columns. `rows_for` opens one for a model, which determines the columns and labels.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class LabelledRows:
 
     @property
     def name(self) -> str:
-        """What the rows are called."""
+        """The name of the rows."""
         return self.source.name
 
     @property
     def in_parts(self) -> bool:
-        """Whether the rows stay in the file."""
+        """Whether the rows are read in parts."""
         return isinstance(self.X, Source)
 
     @property
@@ -95,12 +95,12 @@ class LabelledRows:
 
     @property
     def folding(self) -> Folding:
-        """How the rows may be split."""
+        """The way in which the rows may be split."""
         return Folding(self.source.groups, self.source.time)
 
     @property
     def y(self) -> Labels:
-        """Two labels, named by their column, shape (n,)."""
+        """The two labels, with the name of their column, shape (n,)."""
         return self.classes.y
 
     @property
@@ -110,11 +110,11 @@ class LabelledRows:
 
     @property
     def rarest(self) -> int:
-        """Rows of the rarer class."""
+        """The number of rows of the rarer class."""
         return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
 
     def folds(self, folds: int, seed: int, rounds: int) -> Pairs:
-        """Row numbers of the folds; ValueError unless both classes are in every training part."""
+        """Return the rows of the folds; raise ValueError if a training part lacks a class."""
         try:
             parts = self.folding.folds(self.is_positive, folds, seed, rounds)
         except ValueError as error:
@@ -122,26 +122,26 @@ class LabelledRows:
         for k, (train, _) in enumerate(parts, 1):
             if len(np.unique(self.is_positive[train])) < 2:
                 raise ValueError(
-                    f"{self.name}: the rows to train on in fold {k} of {folds} are of one class "
-                    f"only, with folds {self.folding.words}."
+                    f"{self.name}: the training rows of fold {k} of {folds} are of only one class, "
+                    f"with folds {self.folding.words}."
                 )
         return parts
 
     def scored(self, rows: np.ndarray, score: np.ndarray) -> Scored:
-        """Some of the rows as a test set: which are positive, their scores and their weights."""
+        """Return some rows as a test set: which are positive, their scores and their weights."""
         return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
 
     def given(self) -> tuple[Any, Labels | None, np.ndarray | None]:
-        """What a model is fitted to: rows, labels and weights, or a source that brings both."""
+        """Return the arguments of a fit: rows, labels and weights, or a source that has all."""
         if self.in_parts and self.classes.as_given:
             return self.X, None, None
         return self.named(), self.y, self.weight
 
     def thinned(self) -> LabelledRows:
-        """Return rows that fit in memory, of all those that are read in parts.
+        """Return a sample of the rows of a file in parts that fits in memory.
 
-        Of each class about the same number, or all, evenly spread over the file: how many negatives
-        there are for a positive changes no mean over pairs.
+        It has about the same number of rows of each class, or all, evenly spread over the file: the
+        ratio of negatives to positives does not change a mean over pairs.
         """
         most, n = self.source.room.rows, len(self.is_positive)
         few = min(self.rarest, most // 2)
@@ -163,7 +163,7 @@ class LabelledRows:
         return LabelledRows(source, classes, self.weight_name, [], X)
 
     def named(self) -> Any:
-        """What the model is fitted to: the columns by name, or the numbers that the steps give."""
+        """The rows for the fit: the columns by name, or the output of the steps."""
         return self.X if self.steps or self.in_parts else frame(self.source)
 
     def whole(self, model: Any) -> Any:
@@ -175,7 +175,7 @@ class LabelledRows:
         return Pipeline([*self.steps, ("model", model)])
 
     def facts(self) -> TrainingRows:
-        """What every report says about the data."""
+        """Return the facts about the data that every report has."""
         return TrainingRows(
             data=self.name,
             rows=len(self.is_positive),
@@ -207,13 +207,13 @@ def labelled_rows(
         A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; a file
         goes first.
     reading : Reading
-        What the options say.
+        The options.
     transforms : Transforms
-        What is done to the columns.
+        The transforms of the columns.
     quiet : bool
         Do not show that a file is read.
     large : Large, optional
-        What is read in parts, and where.
+        How large files are read.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def labelled_rows(
 
 
 def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> LabelledRows:
-    """Open a file, or a data set by name, as two classes of rows whose columns are as they are.
+    """Open a file, or a data set by name, as two classes of rows with unchanged columns.
 
     Parameters
     ----------
@@ -258,16 +258,16 @@ def _labelled(data: str, source: Bunch, reading: Reading) -> LabelledRows:
 
 
 def plain_rows(data: str, reading: Reading, n_features: int | None = None) -> Iterator[Bunch]:
-    """Yield the rows of a file, or a data set by name, as numbers with the labels that they have.
+    """Yield the rows of a file, or a data set by name, as numbers with their own labels.
 
-    A large file comes in parts, of which each may lack the last features of svmlight text.
+    A large file is read in parts, and a part of svmlight text may lack the last features.
 
     Parameters
     ----------
     data, reading
         As for `labelled_rows`, whose errors it raises.
     n_features : int, optional
-        To which rows of an svmlight file are padded.
+        Number of features to which rows of an svmlight file are padded.
     """
     for rows in _parts(data, reading, n_features=n_features):
         _check_sizes(rows.data, rows.feature_names, rows.name)
@@ -373,7 +373,7 @@ def _tell_of_many(values: np.ndarray, name: str) -> None:
 
 
 def _check_sizes(X: Any, names: Any, file: str) -> None:
-    """Raise ValueError for values too large to fit; it names the column of the file."""
+    """Raise ValueError for values too large for a fit, with the column of the file."""
     ends = [X.max(axis=0), -X.min(axis=0)]
     size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
     j = int(np.argmax(size))
@@ -386,7 +386,7 @@ def _check_sizes(X: Any, names: Any, file: str) -> None:
 
 
 def check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any) -> None:
-    """Raise ValueError where all rows of a class weigh nothing."""
+    """Raise ValueError if all rows of a class have weight 0."""
     if weight is None:
         return
     for rows, kind in ((is_positive, "positive"), (~is_positive, "negative")):
@@ -400,7 +400,7 @@ def check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any)
 def rows_for(
     model: Any, data: Any, reading: Reading, *, labels: str, large: Large | None = None
 ) -> Bunch:
-    """Open rows for a model: its features by name where it has names, by position where not.
+    """Open rows for a model: its features by name if it has names, else by position.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def rows_for(
         if not hasattr(model, "steps"):
             return large.read(path, replace(_with_own_labels(reading), **more))
         if large.dask is not None:
-            raise ValueError("--dask is for models without steps in front, and this one has some.")
+            raise ValueError("--dask is for models without steps in front, but this one has some.")
     return _for_model(_opened(data, reading, **more), inputs, data)
 
 
@@ -467,7 +467,7 @@ def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple
             f"{data}: all rows have the label {label}; an AUC needs rows of two classes."
         )
     if reading.positive is not None and label == negative:
-        tell("warning", f"the model ranks {positive} first, and is now measured for {label}")
+        tell("warning", f"the model ranks {positive} first, but is now measured for {label}")
     rest = negative == f"not {positive}"
     if reading.positive is None and not rest and others != [negative]:
         strange = next(other for other in others if other != negative)
@@ -480,7 +480,7 @@ def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple
 
 
 def parts_for(model: Any, data: Any, reading: Reading) -> Iterator[Bunch]:
-    """Yield rows with labels as `rows_for` has them, those of a large file in parts."""
+    """Yield rows with labels as `rows_for` does, those of a large file in parts."""
     inputs = inputs_of(model)
     for rows in _parts(data, reading, **_wanted(model, inputs, reading)):
         yield _for_model(rows, inputs, data)
@@ -495,11 +495,11 @@ def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
 
 
 def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
-    """The rows in the form that a model takes; ValueError where they are not of its features."""
+    """Return the rows in the form a model needs; raise ValueError if its features are missing."""
     wanted = inputs.arguments["n_features"]
     if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):
         raise ValueError(
-            f"{data}: has {counted(rows.n_features, 'feature')} without names, and the model was "
+            f"{data}: has {counted(rows.n_features, 'feature')} without names, but the model was "
             f"trained on other columns ({wanted:,})."
         )
     rows.data = inputs.given(rows)

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called: that takes longer than the list of them."""
+"""Commands that are imported when they are called, as that takes longer than listing them."""
 
 from __future__ import annotations
 

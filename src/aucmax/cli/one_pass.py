@@ -1,4 +1,4 @@
-"""``aucmax train --one-pass``: a model from one look at every row, and how far it may be off."""
+"""``aucmax train --one-pass``: a model from one pass over the rows, and a bound on its error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["fit_in_one_pass"]
 
-_RANK = 50  # directions kept of each class where its covariance is too large
+_RANK = 50  # directions kept of each class if its covariance is too large
 
 
 def fit_in_one_pass(
@@ -36,11 +36,11 @@ def fit_in_one_pass(
     Raises
     ------
     ValueError
-        For what is no file, settings that need the rows, and options that do.
+        If the data are not a file, or settings or options need the rows again.
     """
     started, path = time.perf_counter(), given_file(data)
     if not (isinstance(path, Path) and path.is_file()):
-        raise ValueError(f"--one-pass is for files, and there is no file {data}.")
+        raise ValueError(f"--one-pass is for files, but there is no file {data}.")
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)

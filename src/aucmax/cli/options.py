@@ -53,11 +53,11 @@ def option(default: Any, help: str, flags: Sequence[str] = (), **how: Any) -> An
     Parameters
     ----------
     default : object
-        Its value where it is not given.
+        Its value if it is not given.
     help : str
         What it does.
     flags : sequence of str
-        How it is written; by default as the field, such as ``--max-iter``.
+        Its spelling; by default that of the field, such as ``--max-iter``.
     **how
         Further arguments of `typer.Option`.
     """
@@ -70,7 +70,7 @@ def reading_option(default: Any, help: str, **how: Any) -> Any:
 
 
 class Scale(StrEnum):
-    """How rows are scaled before anything else."""
+    """The scaling of rows before anything else."""
 
     none = "none"
     unit_norm = "unit-norm"
@@ -108,17 +108,17 @@ class Settings:
     l1_ratio: float | None = option(None, "Share of the l1 penalty, from 0 to 1.")
     within: str | None = option(
         None,
-        "How much the positives count beside the negatives, 0 to 1, or pooled; less than "
-        "0.5 aims at low false-positive rates. With the square loss their spread counts, with "
+        "Weight of the positives relative to the negatives, 0 to 1, or pooled; less than 0.5 "
+        "aims at low false-positive rates. With the square loss it weights their spread, with "
         "the logistic loss each row.",
         metavar="NUMBER",
     )
     standardize: float | None = option(
-        None, "From 0 (features as given) to 1 (features of equal spread)."
+        None, "From 0 (features as they are) to 1 (features of equal spread)."
     )
 
     def given(self) -> dict[str, Any]:
-        """Those that are not left out, by name."""
+        """The settings that are given, by name."""
         settings = {name: value for name, value in vars(self).items() if value is not None}
         if self.within is not None:
             settings["within"] = number_or_word(self.within)
@@ -154,18 +154,18 @@ Scoring = Annotated[Reading, without(OF_MODELS, _CLASSES, _WEIGHT)]
 
 @dataclass(frozen=True, kw_only=True)
 class Transforms:
-    """Options for what is done to the columns in front of a model, beside encoding them."""
+    """Options for transforms of the columns in front of a model, in addition to encoding them."""
 
     splines: bool = reading_option(
         False,
-        "Let the score bend: cubic splines beside each column with more than four "
+        "Let the score be nonlinear: add cubic splines to each column with more than four "
         "different values (saved with the model).",
     )
     scale: Scale = reading_option(Scale.none, "unit-norm divides each row by its length.")
 
 
 def number_or_word(text: str) -> float | str:
-    """The number that an option was given, or the word."""
+    """Return the value of an option as a number, or else as text."""
     try:
         return float(text)
     except ValueError:

@@ -14,15 +14,15 @@ _STANDARD_INPUT = Path("/dev/stdin")  # a link to the file that was redirected, 
 def check_paths(
     outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None] | None = None
 ) -> None:
-    """Raise ValueError unless each result can be put at its path, and replaces no other file.
+    """Raise ValueError unless each output can be written to its path without replacing another.
 
     Parameters
     ----------
     outputs : mapping of str to Path
-        What is written, by option; None where an option was not given. Reports are ``--html``.
+        The outputs by option; None if an option was not given. Reports are ``--html``.
     inputs : mapping of str to path, optional
-        What is read, by option or argument; ``-`` is standard input, which may come from a file.
-        What is no file, such as the name of a data set, cannot be overwritten.
+        The inputs by option or argument; ``-`` is standard input, which may come from a file.
+        Inputs that are not files, such as names of data sets, cannot be overwritten.
     """
     written = [(flag, path) for flag, path in outputs.items() if path is not None]
     for flag, path in written:
@@ -51,10 +51,10 @@ def _check_place(flag: str, path: Path) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, or would be; devices and pipes take several outputs."""
+    """Return whether two paths are the same file; devices and pipes may take several outputs."""
     if one.exists() or other.exists():
         return one.is_file() and other.is_file() and one.samefile(other)
-    one, other = one.resolve(), other.resolve()  # links to what is not there yet
+    one, other = one.resolve(), other.resolve()  # also links to files that do not exist yet
     if not one.parent.samefile(other.parent):
         return False
     return one.name == other.name or (
@@ -63,6 +63,6 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _ignores_case(folder: Path) -> bool:
-    """Whether names that differ in case are one file there, as far as its own name tells."""
+    """Return whether names that differ only in case are one file there, judged by its own name."""
     swapped = folder.parent / folder.name.swapcase()
     return swapped.name != folder.name and swapped.exists() and swapped.samefile(folder)

@@ -1,4 +1,4 @@
-"""``aucmax reproduce``: a published table or figure again, from raw data."""
+"""``aucmax reproduce``: a published table or figure, computed again from raw data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TUNE_ROWS = 5000
 
 
 class TunedOn(StrEnum):
-    """Which rows settings are tuned on."""
+    """The rows on which settings are tuned."""
 
     nested = "nested"
     authors = "authors"
@@ -52,7 +52,7 @@ class Asked:
     )
     protocol: TunedOn = option(
         TunedOn.nested,
-        "nested: tune on every training part. authors: once, on the first, as the papers "
+        "nested: tune on every training part. authors: tune once, on the first, as the papers "
         "did, which leaks test rows of later parts into the tuning.",
     )
     data: str | None = option(None, "Only these data sets.", metavar="A,B,…")
@@ -71,10 +71,10 @@ class Asked:
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="What to regenerate; --list shows what there is."),
+        typer.Argument(metavar="NAME", help="What to regenerate; --list shows the choices."),
     ] = None,
     show_list: Annotated[
-        bool, typer.Option("--list", help="Show what there is, and which data are here.")
+        bool, typer.Option("--list", help="List the tables and figures, and which data are here.")
     ] = False,
     *,
     asked: Asked,
@@ -82,7 +82,7 @@ def reproduce(
     """Regenerate a published table or figure from raw data.
 
     Writes into FOLDER/NAME: every single run (runs.csv), Markdown, figures as SVG and PNG, and a
-    page. A table stands beside the published figures and the test AUC of the exact optimum of the
+    page. A table is shown beside the published figures and the test AUC of the exact optimum of the
     pairwise square loss on the same splits, which the papers' learners approach. A run that was
     killed resumes where it stopped; "all" runs everything.
 
@@ -98,7 +98,7 @@ def reproduce(
         _list(asked.as_json)
         return
     if name is None:
-        raise ValueError("name what to regenerate, or use --list to see what there is.")
+        raise ValueError("name what to regenerate; --list shows the choices.")
     if name != "all" and name not in CATALOGUE:
         raise ValueError(f"there is no {name!r}; there are {', '.join(CATALOGUE)} and all.")
     _check_figure(name, asked)
@@ -126,13 +126,13 @@ def reproduce(
 
 
 def _check_figure(name: str, asked: Asked) -> None:
-    """Raise ValueError for options that only tables have."""
+    """Raise ValueError for options that apply only to tables."""
     if name == "all" or isinstance(CATALOGUE[name], TableSpec):
         return
     for setting in ("protocol", "tune_rows"):
         if getattr(asked, setting) != getattr(Asked(), setting):
             raise ValueError(
-                f"--{setting.replace('_', '-')} is for tables; {name} is a figure, and does not "
+                f"--{setting.replace('_', '-')} is for tables; {name} is a figure and does not "
                 "use it."
             )
 
@@ -168,7 +168,7 @@ def _list(as_json: bool) -> None:
 
 
 class Sources(NamedTuple):
-    """Data sets to run on, and why others that were asked for cannot be."""
+    """The data sets to run on, and why others that were asked for cannot be used."""
 
     readable: list[Any]
     absent: dict[str, str]
@@ -191,7 +191,7 @@ def _find(spec: Any, only: list[str], asked: Asked) -> Sources:
 
 
 def _nothing(spec: Any, sources: Sources, skip: bool) -> None:
-    """Say that none of the data sets is here: an error, unless other experiments run."""
+    """Report that none of the data sets is here: an error, unless other experiments run."""
     if skip:
         tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
         return
@@ -257,9 +257,9 @@ def _running(
     asked: Asked,
     beside: Sequence[Path] = (),
 ) -> Iterator[tuple[Path, Store, Callable[[str, float], None]]]:
-    """Say what runs, and how many jobs are done of all; on Ctrl-C, what is kept.
+    """Report what runs and how many jobs are finished; on Ctrl-C, what is kept.
 
-    Yields the folder, the store of finished jobs, and what to call after each job.
+    Yields the folder, the store of finished jobs, and a function to call after each job.
     """
     if not asked.as_json:
         console().print(spec.title)
@@ -302,7 +302,7 @@ def _report(
     asked: Asked,
     results: TableRun | FigureRun,
 ) -> Reproduced:
-    """Say what was written, and what failed; return the report."""
+    """Report what was written and what failed; return the report."""
     if not asked.as_json:
         console().print(f"written to {folder}: {', '.join(names)}\n", soft_wrap=True)
     for line in failures:

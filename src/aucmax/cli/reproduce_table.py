@@ -18,7 +18,7 @@ _BREAKS = {
 def plain_table(
     screen: Console, head: list[str], rows: list[list[str]], absent: Mapping[str, str]
 ) -> None:
-    """Print a table that fits 80 columns: a block for each data set, with words on absent ones."""
+    """Print a table in 80 columns: a block for each data set, with a note on missing ones."""
     rows = [[row[0], row[1], "–", *row[3:]] if row[0] in absent else row for row in rows]
     names = _broken(head[1:])
     columns = zip(*names, *(row[1:] for row in rows), strict=True)
@@ -35,7 +35,7 @@ def plain_table(
 
 
 def _broken(names: Sequence[str]) -> list[list[str]]:
-    """The lines of a head, its words at the foot."""
+    """Return the lines of a head, with its words at the bottom."""
     parts = []
     for name in names:
         for whole, broken in _BREAKS.items():

@@ -39,19 +39,19 @@ __all__ = ["score"]
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What else is told of a row."""
+    """Results for each row in addition to its score."""
 
     reasons_of: int | None = option(
         None,
-        "Also tell the K columns that raise each score most above the average.",
+        "Also give the K columns that raise each score most above the average.",
         flags=("--reasons",),
         metavar="K",
         min=1,
     )
     probability: bool = option(
         False,
-        "Also give the probability of the positive label, of a model that was trained "
-        "with --probability, or of a scorecard.",
+        "Also give the probability of the positive label, for a model trained with "
+        "--probability or a scorecard.",
     )
 
 
@@ -66,8 +66,8 @@ def score(
         typer.Argument(
             metavar="FILE",
             help="Rows to score: a file, - for standard input, or a data set known by name. "
-            "CSV and Parquet columns are found by the names the model has; other columns and "
-            "labels are ignored.",
+            "Columns of CSV and Parquet files are matched to the model's by name; other columns "
+            "and labels are ignored.",
         ),
     ],
     reading: Scoring,
@@ -84,10 +84,10 @@ def score(
 ) -> None:
     """Score the rows of a file: the higher, the more likely positive.
 
-    Gives CSV with the columns row (from 1), score and label. The label is the positive one where
-    the score is above 0: midway between the classes' mean scores, with the logistic loss where the
-    probability is ½ for classes equally frequent. For a ranking, use the scores. A scorecard also
-    gives points: the fewer, the more likely positive.
+    Prints CSV with the columns row (from 1), score and label. The label is positive if the score is
+    above 0, which is midway between the mean scores of the classes; with the logistic loss, it is
+    where the probability is ½ for equally frequent classes. For a ranking, use the scores. A
+    scorecard also gives points: the fewer, the more likely positive.
 
     Example:
 
@@ -110,7 +110,7 @@ def score(
             chance = chance_of(fitted, X, scores)
             if chance is None:
                 raise ValueError(
-                    f"{model}: gives scores, no probabilities; train it with --probability."
+                    f"{model}: has scores but no probabilities; train it with --probability."
                 )
             columns["probability"] = map(float, chance)
         if isinstance(fitted, Scorecard):
@@ -134,7 +134,7 @@ def score(
 
 
 def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
-    """What raises the score of each row, by the columns of a linear model."""
+    """Return the columns of a linear model that raise the score of each row."""
     if not hasattr(parts_of(model)[1], "coef_"):
         raise ValueError("--reasons needs a linear model.")
     if isinstance(X, Source):

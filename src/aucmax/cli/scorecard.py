@@ -27,7 +27,7 @@ from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Qu
 
 __all__ = ["scorecard"]
 
-_BANDS = 10  # of points, by which two files are compared
+_BANDS = 10  # bands of points in which two files are compared
 
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 
@@ -36,9 +36,11 @@ Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 class Bins:
     """How columns are binned."""
 
-    method: Method = option(Method.best, "The most likely bins, or quantiles.")
-    max_bins: int = option(12, "Most bins of a column.")
-    min_share: float = option(0.05, "Least share of the rows in a bin.")
+    method: Method = option(
+        Method.best, "best: the bins of maximum likelihood; quantile: quantiles."
+    )
+    max_bins: int = option(12, "Maximum number of bins of a column.")
+    min_share: float = option(0.05, "Minimum share of the rows in a bin.")
     monotone: list[str] | None = option(
         None,
         "increasing, decreasing, auto (whichever fits better, the default) or none: how "
@@ -47,7 +49,7 @@ class Bins:
     )
 
     def binning(self, rows: Bunch) -> Binning:
-        """Return what bins rows so."""
+        """Return the transformer that bins rows this way."""
         return Binning(
             self.method.value, max_bins=self.max_bins, min_share=self.min_share,
             monotone=_trends(self.monotone, rows.feature_names),
@@ -60,7 +62,7 @@ class PointScale:
 
     pdo: float = option(20.0, "Points that double the odds.")
     base_points: float = option(600.0, "Points at the base odds.")
-    base_odds: float = option(50.0, "Negative to positive rows that get the base points.")
+    base_odds: float = option(50.0, "Odds (negative to positive) that get the base points.")
 
 
 def scorecard(
@@ -82,16 +84,17 @@ def scorecard(
     html: Html = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Make a scorecard: points for bins of each column, which add up.
+    """Build a scorecard: points for bins of each column, which add up.
 
-    Each column is put into a few bins, gaps in one of their own, and each bin gets points by the
-    rate of positive rows in it. Columns are weighed by logistic regression, none of them against
-    its own rates. The fewer points, the more likely is the positive label, which is the bad one.
+    Each column is divided into a few bins, with missing values in a bin of their own, and each bin
+    gets points according to its rate of positive rows. Logistic regression weights the columns, and
+    never reverses the order of a column's rates. The fewer points, the more likely the positive
+    label, which is the bad one.
 
-    Prints the table, and how well it ranks: Gini (2 AUC − 1) and KS, held out by cross-validation
-    and on --against FILE, and how far the rows of that file have moved (PSI).
+    Prints the table and its quality: Gini (2 AUC − 1) and KS, held out by cross-validation
+    and on --against FILE, and how far the rows of that file have shifted (PSI).
 
-    The result is a model as others are: 'aucmax score' and 'evaluate' take it, 'aucmax export'
+    The result is a model like others: 'aucmax score' and 'evaluate' accept it, 'aucmax export'
     writes its log odds in SQL or ONNX.
 
     Examples:
@@ -129,7 +132,7 @@ def scorecard(
 
 
 def _trends(given: list[str] | None, names: list[str] | None) -> Any:
-    """What ``--monotone`` says, as `Binning` takes it."""
+    """Return ``--monotone`` in the form of `Binning`'s argument."""
     pairs = [(name, trend) for name, _, trend in (word.rpartition("=") for word in given or ())]
     trends = {name: None if trend == "none" else trend for name, trend in pairs}
     rest = trends.pop("", "auto")
@@ -137,7 +140,7 @@ def _trends(given: list[str] | None, names: list[str] | None) -> Any:
 
 
 def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> HeldOut | None:
-    """The mean quality over folds; None where there are too few rows of a class."""
+    """Return the mean quality over folds; None if a class has too few rows."""
     folds = rows.folding.most(rows.is_positive, FOLDS)
     if folds < 2:
         return None
@@ -154,11 +157,11 @@ def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> HeldOut | None:
 def _against(
     card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: LabelledRows
 ) -> LaterRows:
-    """How well the points rank other rows, and how far these have moved."""
+    """Return how well the points rank other rows, and how far these have shifted."""
     source = given_file(path)
     try:
         later = rows_for(card, source, reading, labels="required")
-    except ValueError:  # perhaps only for want of labels
+    except ValueError:  # perhaps only because there are no labels
         later = rows_for(card, source, reading, labels="none")
     others = card.points(later.data)
     before, now = (
@@ -184,7 +187,7 @@ def _against(
 
 
 def _by_column(card: Scorecard, free: Binning) -> list[Column]:
-    """Each column's weight, information value and points, the most informative first."""
+    """Return weight, information value and points of each column, the most informative first."""
     coef = np.ravel(card.classifier_.coef_)
     columns = [
         Column(

@@ -1,7 +1,7 @@
-"""The one place where text leaves for the terminal: what acts on one is made visible.
+"""The only place that prints: characters that act on a terminal are made visible.
 
-Names, labels and words come from files, and a terminal takes some characters for commands. What is
-data goes out as it is, unless a terminal reads it.
+Names, labels and words come from files, and a terminal interprets some characters as commands. Data
+are written as they are, unless a terminal reads them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def tell(kind: str, message: str) -> None:
 
 
 def data_out() -> TextIO:
-    """Return stdout for data: as they are for programs, made visible on a terminal."""
+    """Return stdout for data: unchanged for programs, made visible on a terminal."""
     return cast(TextIO, _OnTerminal()) if sys.stdout.isatty() else sys.stdout
 
 
 class _OnTerminal:
-    """Stdout where it is a terminal."""
+    """Stdout that is a terminal."""
 
     def write(self, text: str) -> int:
         return sys.stdout.write(in_lines(text))

@@ -1,4 +1,4 @@
-"""``aucmax show``: what is in a model file."""
+"""``aucmax show``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTINGS = ("alpha", "l1_ratio", "loss", "within", "standardize", "solver", "to
 
 
 class Order(StrEnum):
-    """What `show` sorts by."""
+    """The order of the weights."""
 
     weight = "weight"
     effect = "effect"
@@ -44,7 +44,7 @@ def show(
 
     Features without names (svmlight) are called by their index, from 1. The effect is the weight
     times the feature's root mean squared difference between any two rows, so
-    that features in different units compare.
+    that features in different units can be compared.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""``aucmax stream``: rows as they come, each scored before it is learnt."""
+"""``aucmax stream``: rows as they arrive, each scored before it is learnt."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ StreamFormat = StrEnum("StreamFormat", {name: name for name in FORMATS})  # type
 
 
 class Learner(StrEnum):
-    """What learns."""
+    """The learners."""
 
     moments = "moments"
     spam = "spam"
 
 
 class OnError(StrEnum):
-    """What a line that is no row does."""
+    """What to do with a line that is not a row."""
 
     stop = "stop"
     skip = "skip"
@@ -61,21 +61,21 @@ class Lines:
         None, "By default from the file's name; NDJSON for standard input."
     )
     encoding: str = reading_option(
-        "utf-8", "Of the text of NDJSON or CSV, such as latin-1 or cp1252.", metavar="NAME"
+        "utf-8", "Encoding of NDJSON or CSV text, such as latin-1 or cp1252.", metavar="NAME"
     )
     positive: str | None = reading_option(
         None, "The label to rank first; else the larger of the two.", metavar="LABEL"
     )
     on_error: OnError = reading_option(
-        OnError.stop, "Whether a line that is no row ends the command or is left out."
+        OnError.stop, "Stop at a line that is not a row, or skip it."
     )
 
     def settings(self, path: Path, piped: bool, reading: Reading) -> dict[str, Any]:
-        """The settings of a stream that say the same, and what columns are."""
+        """Return these options as settings of a stream."""
         kind = _format(path, piped) if self.format is None else self.format.value
         if kind == "svmlight" and (reading.weight is not None or self.encoding != "utf-8"):
             raise ValueError(
-                "--weight and --encoding are for NDJSON and CSV; svmlight has numbers only."
+                "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
         return {
             "format": kind,
@@ -99,15 +99,15 @@ class Going:
     )
     follow: bool = reading_option(
         False,
-        "Wait for lines that are still to be written to the file, and go on with the file "
+        "Wait for lines that are still to be written to the file, and continue with the file "
         "that takes its place.",
     )
     idle: float | None = reading_option(
-        None, "With --follow: end after so long without a new line.", metavar="SECONDS"
+        None, "With --follow: end after this time without a new line.", metavar="SECONDS"
     )
 
     def check(self, path: Path, piped: bool, state: Path | None) -> None:
-        """Raise ValueError for options that do not go together."""
+        """Raise ValueError for options that exclude each other."""
         if (self.follow and (piped or path.suffix.lower() in COMPRESSIONS)) or (
             self.idle is not None and not self.follow
         ):
@@ -116,7 +116,7 @@ class Going:
                 "or a compressed file; --idle goes with --follow."
             )
         if self.from_here and state is None:
-            raise ValueError("--from-here goes on with what was learnt: name the file by --state.")
+            raise ValueError("--from-here continues from a state: give its file as --state.")
 
     def batches(self, lines: Input) -> Iterator[list[bytes]]:
         """The lines to read."""
@@ -131,24 +131,24 @@ class Learning:
 
     learner: Learner = option(
         Learner.moments,
-        "moments: the optimum for the class moments of all rows; spam: a step for each "
-        "row, for many features.",
+        "moments: the optimum for the class moments of all rows; spam: one step per row, "
+        "for many features.",
     )
     alpha: float = option(3e-4, "Strength of the penalty.", min=0.0)
     half_life: float | None = option(
         None,
-        "Forget: a row weighs half as much after so many rows. With --learner moments.",
+        "Forget: the weight of a row halves after this many rows. With --learner moments.",
         metavar="ROWS",
     )
     freeze: int = option(
         1000,
-        "The model of the first rows is frozen, and compared with the one that learns on.",
+        "The model of the first rows is frozen, and compared with the one that keeps learning.",
         metavar="ROWS",
         min=1,
     )
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a stream that say the same."""
+        """Return these options as settings of a stream."""
         return vars(self) | {"learner": self.learner.value}
 
 
@@ -157,17 +157,17 @@ class Telling:
     """Options that say what is written, and where."""
 
     every: int = option(
-        1000, "Tell, and save the state, after so many lines.", metavar="LINES", min=1
+        1000, "Report, and save the state, after this many lines.", metavar="LINES", min=1
     )
     state: Path | None = option(
-        None, "Save everything learnt here. If the file exists, resume from it.", metavar="FILE"
+        None, "Save the state of learning. If the file exists, resume from it.", metavar="FILE"
     )
     monitor: Path | None = option(
         None, "Write the reports as JSON lines: AUCs, test, features that moved.", metavar="FILE"
     )
     predictions: Path | None = option(
         None,
-        "Write what was predicted of each row before it was learnt, as JSON lines.",
+        "Write the prediction of each row before it is learnt, as JSON lines.",
         metavar="FILE",
     )
     output: Path | None = option(
@@ -177,19 +177,19 @@ class Telling:
         metavar="FILE",
     )
     html: Path | None = option(
-        None, "At the end, draw what --monitor has: one .html file.", metavar="FILE"
+        None, "At the end, draw the reports of --monitor: one .html file.", metavar="FILE"
     )
 
     @property
     def lock(self) -> Path | None:
-        """The file beside the state by which one process at a time writes to it."""
+        """The lock file, with which only one process at a time writes to the state."""
         if self.state is None:
             return None
         path = self.state.resolve()
         return path.parent / f"{path.name}.lock"
 
     def check(self, file: str, learner: Learner) -> None:
-        """Raise ValueError for paths and options that do not go together."""
+        """Raise ValueError for paths and options that exclude each other."""
         names = ("state", "monitor", "predictions", "output", "html")
         written = {f"--{name}": getattr(self, name) for name in names}
         check_paths({**written, "the lock of --state": self.lock}, {"FILE": file})
@@ -200,7 +200,7 @@ class Telling:
 
     @contextmanager
     def begun(self, settings: Settings) -> Iterator[State]:
-        """Context of the state to go on with, in which no other process writes to it."""
+        """Context of the state to continue from, in which no other process writes to it."""
         fresh = State(settings)  # which checks them
         if self.state is None or self.lock is None:
             yield fresh
@@ -213,7 +213,7 @@ class Telling:
             yield load_state(self.state, settings) if self.state.exists() else fresh
 
     def results(self, state: State, title: str) -> None:
-        """Write what is made at the end."""
+        """Write the model and the report at the end."""
         if self.output is not None:
             model = AUCClassifier(alpha=state.settings.alpha, positive=state.settings.positive)
             save(model.fit_moments(state.learner.moments()), self.output)
@@ -243,9 +243,9 @@ def stream(
 
     Prequential means that each row is scored before it is learnt. The AUC has an interval and
     needs fixed memory. With --state the command can be killed at any moment: restarted on the same
-    input, it resumes and ends with the same state, bit for bit. From standard input it then skips
+    input, it resumes and ends with the same state, bit for bit. On standard input it then skips
     the lines that it has seen. An alarm is raised when rows have changed since the model was
-    frozen; if they never do, it is raised in at most 5 % of streams, however often one looks.
+    frozen; if they never change, it is raised in at most 5 % of streams, however often you look.
 
     Examples:
 
@@ -287,7 +287,7 @@ def stream(
 
 
 def _handler(path: Path, on_error: OnError) -> Callable[[int, str], None]:
-    """Return what is done with a line that is no row."""
+    """Return the handler of a line that is not a row."""
 
     def on_bad(line: int, what: str) -> None:
         error = fault(path, what, line)

@@ -1,4 +1,4 @@
-"""What ``aucmax stream`` tells, on the screen and in files beside its state."""
+"""The output of ``aucmax stream``, on the screen and in files beside its state."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Beside:
     """A file of lines beside a state, which records how many of its bytes belong to it.
 
     Lines written after the state was last saved are cut off, to be written again. A file to which
-    the state has written nothing must be empty. A context: it checks the file at its beginning, and
-    closes it at its end.
+    the state has written nothing must be empty. It is a context that checks the file when it is
+    entered, and closes it when it is left.
 
     Parameters
     ----------
     name : str
-        What the state calls it.
+        The name of the file in the state.
     path : Path, optional
         None writes nothing.
     state : State, optional
-        None if no state is saved: the file is begun anew.
+        None if no state is saved: the file starts empty.
     """
 
     def __init__(self, name: str, path: Path | None, state: State | None) -> None:
@@ -52,11 +52,11 @@ class Beside:
         if self.name not in self._state.extra:
             raise fault(
                 path,
-                "is not empty, and this state has written nothing to it: name the state= that has, "
+                "is not empty, but this state has written nothing to it: name the state= that has, "
                 "or another file, or remove this one first",
             )
         if self._size > size:
-            what = f"has fewer bytes than the state knows of ({self._size:,})"
+            what = f"has fewer bytes than the state has recorded ({self._size:,})"
         elif self._digest() != self._state.extra.get(self._digest_name):
             what = "is not the file to which the state has written"
         else:
@@ -89,7 +89,7 @@ class Beside:
         return crc32(self._tail)
 
     def open(self) -> bool:
-        """Open it, if it is not open yet; return whether a state is to be saved before it grows."""
+        """Open the file if needed; return whether the state must be saved before it grows."""
         if self.path is None or self._out is not None:
             return False
         self._out = self.path.open("ab")
@@ -109,11 +109,11 @@ class Beside:
             self._tail = (self._tail + content)[-_TAIL_BYTES:]
 
     def predicted(self, prediction: Prediction) -> None:
-        """Write what was predicted of a row."""
+        """Write the prediction of a row."""
         self.write(prediction._asdict())
 
     def settle(self, state: State) -> None:
-        """Tell a state, which is to be saved, how much is on the disk."""
+        """Record in a state that is about to be saved how much is on the disk."""
         if self.path is not None and self._out is not None:
             with errors_name(self.path):
                 flushed(self._out)
@@ -121,7 +121,7 @@ class Beside:
 
 
 class Teller:
-    """Tells and saves after every so many lines, each time once, whatever is killed between.
+    """Reports and saves after every so many lines, each report once even after kills.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Teller:
     path : Path, optional
         Where the state is saved.
     every : int
-        After how many lines.
+        The number of lines between reports.
     as_json : bool
         Whether JSON is printed.
     """
@@ -151,15 +151,15 @@ class Teller:
         self._begun = False
 
     def begin(self, state: State) -> None:
-        """Open the files beside the state, which is saved first if it does not know them yet.
+        """Open the files beside the state, which is saved first if it has no record of them.
 
-        Otherwise a run that is killed before it saves would find lines that may be another's.
+        Otherwise, after a run that is killed before it saves, nobody knows whose lines they are.
         """
         if any([file.open() for file in self.beside]):
             self._save(state)
 
     def after(self, state: State) -> None:
-        """Tell where a multiple of ``every`` is reached; save there, and wherever reading waits."""
+        """Report and save at each multiple of ``every``; also save whenever reading waits."""
         if state.lines > self._lines and state.lines % self.every == 0:
             line = stream_report(state)
             self._print(line)
@@ -176,7 +176,7 @@ class Teller:
             self._save(state)
 
     def last(self, state: State) -> None:
-        """Tell and save at the end."""
+        """Report and save at the end."""
         self.begin(state)  # for an input without further lines
         if state.lines % self.every or not state.lines:
             self._print(stream_report(state))
@@ -211,7 +211,7 @@ def _line(rows: str, auc: str, learning: str, gain: str, drift: str = "") -> str
 
 
 def _words(line: dict[str, Any]) -> str:
-    """One line for people, of 80 columns."""
+    """Return a line of 80 columns for people to read."""
     auc = learning = gain = ""
     if (area := line["prequential"]) is not None:
         auc = f"{auc_text(area['auc'])} ({interval_text(area['low'], area['high'])})"

@@ -42,8 +42,8 @@ __all__ = ["train"]
 OnePass = Annotated[
     bool,
     typer.Option(
-        help="Read every row of a file once: the square loss, not tuned; exact up to "
-        f"{FEW_FEATURES} features, with more from a sketch with an error bound."
+        help="Read every row of a file only once: the square loss without tuning; exact up to "
+        f"{FEW_FEATURES} features, beyond from a sketch with an error bound."
     ),
 ]
 
@@ -58,13 +58,13 @@ class Fixed(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class OnFolds:
-    """What is done on folds."""
+    """Options of the folds."""
 
     seed: int = option(0, "Random seed of the folds and of stochastic solvers.", min=0)
     probability: Probability = False
 
     def check(self, untuned: str) -> None:
-        """Raise ValueError for --probability beside options that turn tuning off."""
+        """Raise ValueError for --probability with options that turn tuning off."""
         if self.probability and untuned:
             raise ValueError(
                 "--probability calibrates on the folds of the tuning, which "
@@ -132,7 +132,7 @@ def train(
     if settings or rows.folding.most(rows.is_positive, FOLDS) < 2:
         if on_folds.probability:
             raise ValueError(
-                f"{rows.name}: --probability needs folds, and can be had where each class has more "
+                f"{rows.name}: --probability needs folds, and is possible if each class has more "
                 "rows."
             )
         with working(f"fitting {facts}", as_json):
@@ -188,7 +188,7 @@ def _tuned_on_some(
 ) -> tuple[AUCClassifier, Tuning]:
     """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
 
-    The α that is right is in proportion to one over the rows of the rarer class.
+    The best α is inversely proportional to the number of rows of the rarer class.
     """
     with working("reading some of the rows", quiet):
         some = rows.thinned()
@@ -222,9 +222,9 @@ def _tuned_on_some(
 def _calibrated(
     model: AUCClassifier, rows: LabelledRows, tests: list[np.ndarray], held_out: list[np.ndarray]
 ) -> Calibration:
-    """Return the probabilities of a model of all rows by those rows that it was tuned on.
+    """Return the calibration of a model of all rows, from the rows on which it was tuned.
 
-    There are about as many of each class, so that they weigh as much as all rows of their class.
+    These have about equal numbers of each class, so that they get the weight of their class.
     """
     some = rows.thinned()
     scores = some.X @ model.coef_[0] + model.intercept_[0]

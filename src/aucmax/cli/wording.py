@@ -1,4 +1,4 @@
-"""What Python functions say, in the words of the command line: ``drop=['x']`` is ``--drop x``."""
+"""Messages of Python functions in the words of the command line: ``drop=['x']`` is ``--drop x``."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def in_options(message: str, words: Sequence[str]) -> str:
     Parameters
     ----------
     message : str
-        With arguments as they are written in Python: ``missing=True``, ``loss='hinge'``; without a
-        value, ``target=``, where it does not matter. Or about one of them: ``alpha must be ...``.
+        With arguments as they are written in Python: ``missing=True``, ``loss='hinge'``, or
+        ``target=`` if the value does not matter. Or about one of them: ``alpha must be ...``.
     words : sequence of str
         The command line, from the name of the command on.
     """

@@ -19,11 +19,11 @@ moments = typer.Typer(rich_markup_mode="rich", add_completion=False)
 
 
 def _moments() -> None:
-    """Sum rows up in small files that add and subtract, and fit models to these.
+    """Summarise rows in small files that add and subtract, and fit models to them.
 
     A file of moments has the weight, mean and covariance of each class, with the names of features
-    and labels, and no rows. That is all the pairwise square loss needs: shards of a table, or
-    hospitals, each build a file, and the model fitted to the merged file is the model of all rows.
+    and labels, but no rows. That is all that the pairwise square loss needs: each shard of a table,
+    or each hospital, builds a file, and the model fitted to the merged file is that of all rows.
 
     Examples:
 

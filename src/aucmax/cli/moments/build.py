@@ -1,4 +1,4 @@
-"""``aucmax moments build``: the rows of files summed up, exactly or with noise."""
+"""``aucmax moments build``: the class moments of files, exact or with noise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["build"]
 
 
 class Kept(StrEnum):
-    """What is kept of the covariances."""
+    """How covariances are kept."""
 
     full = "full"
     diagonal = "diagonal"
@@ -41,7 +41,7 @@ class Kept(StrEnum):
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="DATA...", help="Files as 'aucmax train' takes them; their rows add."),
+    typer.Argument(metavar="DATA...", help="Files as for 'aucmax train'; their rows are added."),
 ]
 
 
@@ -55,11 +55,11 @@ class Privacy:
         "bounds and --labels.",
     )
     delta: float = option(
-        0.0, "With --epsilon: above 0, normal noise, which is less than Laplace's."
+        0.0, "With --epsilon: if above 0, normal noise, which is smaller than Laplace's."
     )
     bounds: tuple[float, float] | None = option(
         None,
-        "With --epsilon: what all features lie between; values outside are clipped.",
+        "With --epsilon: bounds of all features; values outside are clipped.",
         metavar="LOW HIGH",
     )
     bounds_file: Path | None = option(
@@ -68,7 +68,7 @@ class Privacy:
     labels: str | None = option(None, "With --epsilon: all labels, separated by commas.")
 
     def check(self, reading: Reading, covariance: Kept) -> None:
-        """Raise ValueError for options that do not go together."""
+        """Raise ValueError for options that exclude each other."""
         if self.epsilon is None:
             for name, value in vars(self).items():
                 if value not in (None, 0.0):
@@ -94,29 +94,29 @@ def build(
         int | None,
         typer.Option(
             min=1,
-            help="Features of svmlight files, where it is more than their rows show; with "
-            "--epsilon they must be given.",
+            help="Number of features of svmlight files, if it is more than their rows show; "
+            "must be given with --epsilon.",
         ),
     ] = None,
     covariance: Annotated[
-        Kept, typer.Option(help="diagonal keeps variances only: O(d) numbers for d features.")
+        Kept, typer.Option(help="diagonal keeps only variances: O(d) numbers for d features.")
     ] = Kept.full,
     align: Align = False,
     min_rows: MinRows = FEWEST,
     privacy: Privacy,
     as_json: Json = False,
 ) -> None:
-    """Sum the rows of files up, and save the moments of each class.
+    """Compute the class moments of files, and save them.
 
-    All labels of the file are kept; which is positive is said when a model is fitted. Columns are
-    numbers: what stands for missing values or text would have to be the same in all shards, so it
-    is taken from a model that one of them has trained, with --like.
+    All labels of the file are kept; the positive one is chosen when a model is fitted. Columns must
+    be numbers: the encoding of missing values and text must be the same in all shards, so it is
+    taken from a model that one of them has trained, with --like.
 
     With --epsilon E the file is E-differentially private with respect to adding or removing one
     row (with --delta D, (E, D)-differentially private). Labels, bounds and names are public, and
-    bounds must not be taken from the rows. Of E, a tenth goes to the counts, three tenths to the
+    bounds must not be taken from the rows. A tenth of E goes to the counts, three tenths to the
     sums, six tenths to the second moments; with D these are shares of rho (zCDP). Each file built
-    of the same rows spends its E again.
+    from the same rows spends its own E.
 
     Examples:
 
@@ -195,8 +195,8 @@ def _bounded(tables: Iterator[_Table], features: int | None, privacy: Privacy) -
         _check_memory(ClassMoments(), rows)
         if rows.names is None and features is None:
             raise ValueError(
-                f"{rows.path}: --epsilon needs --features, how many there are: their number must "
-                "not come from the rows."
+                f"{rows.path}: --epsilon needs --features, because the number of features must not "
+                "come from the rows."
             )
         try:
             if sums is None:
@@ -212,18 +212,18 @@ def _bounded(tables: Iterator[_Table], features: int | None, privacy: Privacy) -
 
 
 def _check_memory(empty: ClassStatistics, rows: _Table) -> None:
-    """Raise ValueError where covariances would not fit."""
+    """Raise ValueError if covariances would not fit in memory."""
     labels, d = len(np.unique(rows.y)), rows.X.shape[1]
     size = empty.nbytes(d) * labels / 2
     if size > Exact.max_moment_bytes:
         raise ValueError(
             f"{rows.path}: the covariances of {d:,} features and {labels} labels would take "
-            f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
+            f"{size / 1e9:.1f} GB; keep only variances, with --covariance diagonal."
         )
 
 
 def _announced(words: list[str], y: np.ndarray) -> list[Any]:
-    """Return the labels of a command line as the rows have theirs: numbers or text."""
+    """Return the labels of a command line in the type of the rows' labels: numbers or text."""
     if y.dtype.kind not in "iufb":
         return words
     try:

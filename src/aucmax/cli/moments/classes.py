@@ -1,4 +1,4 @@
-"""Which class of moments is positive, and what moments tell of an AUC."""
+"""The positive class of moments, and the AUC that moments imply."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[Cl
 
 
 def auc_of(held: ClassStatistics | None, w: np.ndarray, positive: Any) -> AUCOfMoments | None:
-    """Return what moments tell of the AUC of the scores w·x of their rows; None where nothing."""
+    """Return the AUC that moments imply for the scores w·x of their rows; None if unknown."""
     if not isinstance(held, ClassMoments) or held.guarantee is not None:
         return None
     gap = w @ (held.mean_pos - held.mean_neg)

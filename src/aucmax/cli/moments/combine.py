@@ -1,4 +1,4 @@
-"""``aucmax moments merge`` and ``subtract``, and what all that write moments share."""
+"""``aucmax moments merge`` and ``subtract``, and the checks before moments are written."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def merge(
     min_rows: MinRows = FEWEST,
     as_json: Json = False,
 ) -> None:
-    """Add files of moments: as if all rows had been in one.
+    """Add files of moments, as if all rows had been in one file.
 
     Features must have the same names, in the same order unless --align is given. The label of a
-    class without rows in one file may be missing there. Of private files the weakest guarantee
-    holds, if no row is in two of them; the epsilons of files with a row in common add up.
+    class without rows in a file may be missing there. For private files without a common row, the
+    weakest guarantee holds; the epsilons of files with a common row add up.
 
     Example:
 
@@ -55,10 +55,10 @@ def subtract(
     min_rows: MinRows = FEWEST,
     as_json: Json = False,
 ) -> None:
-    """Take the rows of one file of moments out of another: a hospital, or a day, leaves.
+    """Subtract the rows of one file of moments from another, such as a hospital or a day.
 
-    What is left must be enough rows of each class, or none. Of private files epsilons and deltas
-    add up, since the rows of PART are in both.
+    Enough rows of each class, or none, must remain. For private files epsilons and deltas add up,
+    since the rows of PART are in both.
 
     Example:
 
@@ -84,12 +84,12 @@ def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool)
 
 @contextlib.contextmanager
 def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Iterator[None]:
-    """Context in which an error names the file of the other moments, and what helps."""
+    """Context in which an error names the file of the other moments and a remedy."""
     mine, names = first.feature_names, other.feature_names
     try:
         if (mine is None) != (names is None):
             raise ValueError(
-                f"its features have {'no names' if names is None else 'names'}, and those before "
+                f"its features have {'no names' if names is None else 'names'}, but those before "
                 f"have {'some' if names is None else 'none'}; give files of the same columns."
             )
         yield

@@ -38,8 +38,8 @@ def fit(
 ) -> None:
     """Fit a model to a file of moments: the same as to its rows, with the square loss.
 
-    What 'aucmax moments build --like MODEL' was given is to be given here, too: the model's steps
-    for text, gaps and dates become those of the new one.
+    If the moments were built with --like MODEL, give the same model here: its steps for text, gaps
+    and dates become those of the new model.
 
     Example:
 
@@ -72,7 +72,7 @@ def fit(
 
 
 def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
-    """Return the steps of a model for moments of what comes out of them."""
+    """Return the steps of a model, for moments of their output."""
     if not hasattr(model, "steps"):
         return []
     names = names_after(model)

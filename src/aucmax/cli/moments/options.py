@@ -26,8 +26,8 @@ MinRows = Annotated[
     typer.Option(
         "--min-rows",
         min=1,
-        help="Fewest rows of a class, or with one value of a 0/1 feature: with fewer the file "
-        "could show a row, and is not written. 1 allows all.",
+        help="Minimum number of rows of a class, or with one value of a 0/1 feature: with fewer "
+        "the file could reveal a row, and is not written. 1 allows all.",
     ),
 ]
 Like = Annotated[
@@ -35,6 +35,6 @@ Like = Annotated[
     typer.Option(
         "--like",
         metavar="MODEL",
-        help="Take the columns that this model takes, with its values for text, gaps and dates.",
+        help="Use the columns of this model, with its encoding of text, gaps and dates.",
     ),
 ]

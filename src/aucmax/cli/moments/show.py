@@ -1,4 +1,4 @@
-"""``aucmax moments show``: what a file of moments says, which all commands on them print."""
+"""``aucmax moments show``: the contents of a file of moments, as all its commands print them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def show(
     top: Annotated[int, typer.Option(min=0, help="How many features to list.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show a file of moments: its classes, and the features that tell them apart best.
+    """Show a file of moments: its classes, and the features that separate them best.
 
     Example:
 
@@ -33,7 +33,7 @@ def show(
 
 
 def report_of(held: ClassStatistics, path: Path, top: int = 0) -> Moments:
-    """Return the report of moments; noise that was added to them would be taken for spread."""
+    """Return the report of moments; noise that was added to them would look like spread."""
     first = None
     if len(held.classes) == 2 and held.counts.all() and held.guarantee is None:
         first = two_classes(held, None, path)[1]
