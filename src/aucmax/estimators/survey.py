@@ -6,20 +6,12 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import (
-    _get_feature_names,
-    check_array,
-    check_consistent_length,
-    column_or_1d,
-)
 
-from aucmax.basics.checks import naming_columns, refuse_nul, refuse_sizes, sample_weights
 from aucmax.data.columns import Column, columns_in
-from aucmax.data.rows import n_features
-from aucmax.data.rows.parts import InParts, Passes, rows_of, sample_of
+from aucmax.data.rows import CSR, n_features
+from aucmax.data.rows.parts import InParts, Passes, sample_of
 from aucmax.data.rows.source import Part, Source
-from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.base import ClassStatistics, checked_rows
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.labelled import Labelled
 
@@ -34,7 +26,7 @@ class _Seen(NamedTuple):
     labels: np.ndarray
     last: np.ndarray
     weight: np.ndarray | None
-    names: np.ndarray | None
+    names: list[str] | None
     columns: tuple[Column, ...]
     sparse: bool
     sample: np.ndarray
@@ -83,11 +75,10 @@ def survey(
     for k, part in enumerate(parts):
         if differs := _difference(parts[0], part):
             raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")
-    d, names = statistics.n_features, parts[0].names
-    if source.feature_names is not None:
-        names = np.array(source.feature_names, dtype=object)
-        if len(names) != d:
-            raise ValueError(f"there are {len(names)} feature names of {d} features.")
+    d, listed = statistics.n_features, source.feature_names or parts[0].names
+    names = None if listed is None else np.array(listed, dtype=object)
+    if names is not None and len(names) != d:
+        raise ValueError(f"there are {len(names)} feature names of {d} features.")
     weight = None
     if any(part.weight is not None for part in parts):
         weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
@@ -131,26 +122,13 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     """Check a part and sum it up."""
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
-    names = _get_feature_names(part.X)
-    refuse_nul(part.y)
-    kinds = [np.float64, np.float32]
-    with naming_columns(part.X):
-        X = check_array(
-            part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, ensure_min_samples=0
-        )
-        refuse_sizes(X)
-    y = column_or_1d(part.y, warn=False)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("y holds NaN or infinite labels; give every row a label.")
-    check_consistent_length(X, y)
-    weight = sample_weights(part.weight, X.shape[0])
-    rows = rows_of(X)
+    rows, y, weight, names = checked_rows(part.X, part.y, part.weight, min_rows=0)
     labels, last = _two_labels(y)
     kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
     known = kept.add_rows(rows, y, weight)
     seen = _Seen(
-        len(y), n_features(rows), labels, last, weight, names, columns_in(part.X), sp.issparse(X),
-        sample_of(rows),
+        len(y), n_features(rows), labels, last, weight, names, columns_in(part.X),
+        isinstance(rows, CSR), sample_of(rows),
     )  # fmt: skip
     return _Looks([seen], known)
 

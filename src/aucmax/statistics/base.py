@@ -35,7 +35,7 @@ from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
-__all__ = ["ClassStatistics", "Part", "members"]
+__all__ = ["ClassStatistics", "Part", "checked_rows", "members"]
 
 Part = dict[str, Any]  # the arrays of one class, by name
 
@@ -43,6 +43,31 @@ Part = dict[str, Any]  # the arrays of one class, by name
 def members(X: Rows, rows: np.ndarray) -> Rows:
     """Return the rows of X at these positions, without a copy if they are all rows in order."""
     return X if np.array_equal(rows, np.arange(n_rows(X))) else take_rows(X, rows)
+
+
+def checked_rows(
+    X: Any, y: Any, sample_weight: Any, min_rows: int = 1
+) -> tuple[Rows, np.ndarray, np.ndarray | None, list[str] | None]:
+    """Return rows as kernels see them, their labels and weights, and the names of their columns.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, values or labels are not finite, or a weight is negative.
+    """
+    names = _get_feature_names(X)
+    refuse_collections(X)
+    refuse_nul(y)
+    how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    with naming_columns(X):
+        X = check_array(X, **how, ensure_min_samples=min_rows)
+        refuse_sizes(X)
+    y = column_or_1d(y, warn=False)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y has NaN or infinite labels; give every row a label.")
+    check_consistent_length(X, y)
+    weight = sample_weights(sample_weight, X.shape[0])
+    return as_rows(X), y, weight, None if names is None else [str(name) for name in names]
 
 
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
@@ -281,21 +306,8 @@ class ClassStatistics:
             If shapes do not match, values are not finite, a weight is negative, or a label is
             not among the allowed ones.
         """
-        names, target = _get_feature_names(X), getattr(y, "name", None)
-        refuse_collections(X)
-        refuse_nul(y)
-        kinds = [np.float64, np.float32]
-        with naming_columns(X):
-            X = check_array(X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
-            refuse_sizes(X)
-        y = column_or_1d(y, warn=False)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y has NaN or infinite labels; give every row a label.")
-        check_consistent_length(X, y)
-        weight = sample_weights(sample_weight, X.shape[0])
-        self.add_rows(
-            as_rows(X), y, weight, None if names is None else [str(name) for name in names]
-        )
+        target = getattr(y, "name", None)
+        self.add_rows(*checked_rows(X, y, sample_weight))
         if self.target_name is None and isinstance(target, str):
             self.target_name = target
         return self

@@ -19,13 +19,12 @@ bet.
 """
 
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 
 from aucmax.basics.archive import ArraySpec
 from aucmax.data.rows import compiled
-from aucmax.streams.tally import BINS
+from aucmax.streams.tally import BINS, MAX_ROWS, Counts
 
 __all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]
 
@@ -38,10 +37,9 @@ BETS = np.array(
     + [(_SPREAD, _SPREAD), (_GATHER, _GATHER)]
 )
 _DELAY_ROWS = 100.0  # b: half of the stakes are active after b² rows
-_MAX_ROWS = 2**53  # rows that can be counted
 
 
-class DriftAlarm:
+class DriftAlarm(Counts):
     """Evidence against the hypothesis that rows are exchangeable within their classes.
 
     Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, the active ``stakes``
@@ -49,27 +47,19 @@ class DriftAlarm:
     or 0. After that row nothing changes.
     """
 
-    specs: ClassVar[dict[str, ArraySpec]] = {
-        "counts": ArraySpec((2, CELLS), np.int64, 0, _MAX_ROWS),
-        "stakes": ArraySpec((len(BETS),), low=0.0),
-        "clock": ArraySpec((2,), np.int64, 0, _MAX_ROWS),
-    }
-
     def __init__(self) -> None:
-        self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
+        super().__init__(
+            {
+                "counts": ArraySpec((2, CELLS), np.int64, 0, MAX_ROWS),
+                "stakes": ArraySpec((len(BETS),), low=0.0),
+                "clock": ArraySpec((2,), np.int64, 0, MAX_ROWS),
+            }
+        )
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the arrays of another alarm, which match `specs`.
-
-        Raises
-        ------
-        ValueError
-            If they are inconsistent.
-        """
-        rows, alarm = arrays["clock"]
-        if alarm > rows or arrays["counts"].sum() > rows:
+    def _check(self) -> None:
+        rows, alarm = self.arrays["clock"]
+        if alarm > rows or self.arrays["counts"].sum() > rows:
             raise ValueError("its alarm has counted more rows than there are")
-        self.arrays = {name: arrays[name] for name in self.specs}
         if (self.evidence >= 1.0 / LEVEL) != (alarm > 0):
             raise ValueError("its alarm does not match its evidence")
 

@@ -18,12 +18,12 @@ from aucmax.basics.archive import ArraySpec
 from aucmax.data.rows import compiled
 from aucmax.metrics.binned import BinnedAUC, binned_auc
 
-__all__ = ["BINS", "Tally", "TallyTest", "bins_of"]
+__all__ = ["BINS", "MAX_ROWS", "Counts", "Tally", "TallyTest", "bins_of"]
 
 BINS = 4096
 _GROUP = 64  # bins with a common sum, so that counts below a bin take few additions
 _SPAN = 256  # half-lives after which the reference row moves
-_MAX_ROWS = 2**53  # rows that can be counted
+MAX_ROWS = 2**53  # that can be counted
 
 
 class TallyTest(NamedTuple):
@@ -42,7 +42,23 @@ def bins_of(z: np.ndarray) -> np.ndarray:
     return np.minimum((0.5 * BINS * (1.0 + t)).astype(np.int64), BINS - 1)
 
 
-class Tally:
+class Counts:
+    """Arrays in which a stream counts rows, 0 at first, with their declarations."""
+
+    def __init__(self, specs: dict[str, ArraySpec]) -> None:
+        self.specs = specs
+        self.arrays = {name: spec.zeros() for name, spec in specs.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over arrays that match `specs`; ValueError if they are inconsistent."""
+        self.arrays = {name: arrays[name] for name in self.specs}
+        self._check()
+
+    def _check(self) -> None:
+        raise NotImplementedError
+
+
+class Tally(Counts):
     """Counts by class and bin of one scorer's scores, or of two scorers' for the same rows.
 
     Parameters
@@ -60,24 +76,17 @@ class Tally:
 
     def __init__(self, scorers: int, half_life: float = np.inf) -> None:
         self.half_life = half_life
-        self.specs = {
+        specs = {
             "counts": ArraySpec((scorers, 2, BINS), low=0.0),
             "groups": ArraySpec((scorers, 2, BINS // _GROUP), low=0.0),
             "squares": ArraySpec((2,), low=0.0),  # Σ weight² of each class
             "gaps": ArraySpec((2, 3)),  # Σ weight · (1, D, D²) of each class
-            "clock": ArraySpec((2,), np.int64, 0, _MAX_ROWS),  # rows so far, and the reference row
+            "clock": ArraySpec((2,), np.int64, 0, MAX_ROWS),  # rows so far, and the reference row
         }
-        self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
+        super().__init__(specs)
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restore the arrays of another tally with as many scorers, which match `specs`.
-
-        Raises
-        ------
-        ValueError
-            If they are inconsistent.
-        """
-        counts, groups, clock = (arrays[name] for name in ("counts", "groups", "clock"))
+    def _check(self) -> None:
+        counts, groups, clock = (self.arrays[name] for name in ("counts", "groups", "clock"))
         sums = counts.reshape(*groups.shape, _GROUP).sum(axis=-1)
         if not np.allclose(sums, groups, rtol=1e-6, atol=1e-9 * groups.max()):
             raise ValueError("the sums of its groups do not match its bins")
@@ -86,12 +95,11 @@ class Tally:
             raise ValueError("its two scorers have seen different rows")
         if clock[1] > clock[0]:
             raise ValueError("its reference row is in the future")
-        weight, gap, square = arrays["gaps"].T
+        weight, gap, square = self.arrays["gaps"].T
         if np.any(weight < 0.0) or np.any(np.abs(gap) > 1.001 * weight):
             raise ValueError("its gaps are not differences of shares")
         if np.any(square < 0.0) or np.any(square > 1.001 * weight):
             raise ValueError("its squared gaps are not those of shares")
-        self.arrays = {name: arrays[name] for name in self.specs}
 
     def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray | None = None) -> None:
         """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n), weights (n,)."""

@@ -247,9 +247,8 @@ def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, n
         Weights that sum to 1 in each class.
     """
     origin = origin_of(X)
-    kernel = _csr_class_sums if isinstance(X, CSR) else _dense_class_sums
     parts = np.zeros((len(row_blocks(X)), 2, n_features(X)))
-    _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, sign, s, origin, parts[k]))
+    _each_block(X, lambda k, lo, hi: _class_sums(X, lo, hi, sign, s, origin, parts[k]))
     pos, neg = origin + parts.sum(axis=0)
     return pos, neg
 
@@ -456,23 +455,15 @@ def _row_norms2(X, lo, hi, out):
 
 
 # CSR kernels use unsigned indices, which avoids the check for negative ones.
-# Both kernels add s (x − origin) over the stored entries of a row to its class; for CSR the origin
-# is zero wherever a row may have no entry.
 @compiled
-def _dense_class_sums(X, lo, hi, sign, s, origin, out):
+def _class_sums(X, lo, hi, sign, s, origin, out):
+    # s (x − origin) over the stored entries of each row, added to its class; for CSR the origin is
+    # zero wherever a row may have no entry
     for i in range(lo, hi):
         k = 0 if sign[i] > 0 else 1
-        for j in range(X.shape[1]):
-            out[k, j] += s[i] * (X[i, j] - origin[j])
-
-
-@compiled
-def _csr_class_sums(X, lo, hi, sign, s, origin, out):
-    for i in range(lo, hi):
-        k = 0 if sign[i] > 0 else 1
-        for e in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            j = np.uint64(X.indices[e])
-            out[k, j] += s[i] * (X.data[e] - origin[j])
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            out[k, j] += s[i] * (x - origin[j])
 
 
 @compiled
