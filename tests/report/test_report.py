@@ -180,7 +180,7 @@ def test_budgets_are_kept_and_used_up(seed, n, ties):
     for one in listed:
         called = score >= one.threshold
         assert one.flagged == np.count_nonzero(called) <= one.share * n + 1e-9
-        assert one.found == np.count_nonzero(called & positive)
+        assert one.hits == np.count_nonzero(called & positive)
         more = score >= np.max(score[~called])
         assert np.count_nonzero(more) > one.share * n
 
@@ -202,9 +202,9 @@ def test_weights_are_repetitions_where_rows_are_flagged():
     of_each = (operating.budgets(positive, score, times * 7.0), operating.budgets(*again))
     for one, other in zip(*of_each, strict=True):
         assert one.threshold == other.threshold
-        for name in ("flagged", "found", "positives"):
+        for name in ("flagged", "hits", "positives"):
             assert getattr(one, name) == pytest.approx(scale * getattr(other, name))
-        assert isinstance(other.found, int)
+        assert isinstance(other.hits, int)
     # equal weights are none
     ones = operating_points("a", positive, score, np.full(400, 2.5))
     assert ones["effective"] == pytest.approx([1.0, 1.0])

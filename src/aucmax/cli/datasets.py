@@ -95,9 +95,9 @@ def _fetch(
     fetched: dict[str, list[str]] = {}
     failed = False
     for entry in entries:
-        here = None if force else _files(entry)
+        known_files = None if force else _files(entry)
         try:
-            paths = here or _fetched(entry.name, base_url, force, as_json)
+            paths = known_files or _fetched(entry.name, base_url, force, as_json)
         except KeyboardInterrupt:
             if as_json:
                 print_json(fetched)
@@ -111,9 +111,9 @@ def _fetch(
             continue
         fetched[entry.name] = [str(path) for path in paths]
         if not as_json:
-            word = "here already" if here else "fetched"
+            word = "here already" if known_files else "fetched"
             say(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
-            if not here:
+            if not known_files:
                 say(f"{entry.name}: {_compared(entry)}")
     if as_json:
         print_json(fetched)
@@ -162,7 +162,7 @@ def _known(data: DataSet) -> KnownData:
         classes=data.n_classes,
         smallest_share=min(counts.values()) / sum(counts.values()) if counts else None,
         splits=list(data.splits),
-        found=files is not None,
+        is_here=files is not None,
         files=[str(path) for path in files or ()],
     )
 
@@ -176,7 +176,7 @@ def _files(data: DataSet) -> list[Path] | None:
 
 def _detail(data: DataSet) -> DataSetInDetail:
     summary, loaded = _known(data), None
-    if summary.found:
+    if summary.is_here:
         bunch = load(data.name)
         labels, counts = np.unique(bunch.target, return_counts=True)
         loaded = Loaded(

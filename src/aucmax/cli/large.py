@@ -74,7 +74,7 @@ def passes_over(*data: Any) -> list[Pass] | None:
         return None
     return [
         Pass(
-            from_=place,
+            place=place,
             passes=sum(each.passes[place] for each in counts),
             bytes=sum(each.read[place] for each in counts),
         )

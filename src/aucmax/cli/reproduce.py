@@ -159,7 +159,7 @@ def _list(as_json: bool) -> None:
             Reproducible(
                 name=spec.name,
                 title=spec.title,
-                here=names,
+                readable=names,
                 missing=presence.missing,
                 broken=presence.broken,
             )

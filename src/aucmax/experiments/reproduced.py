@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.reports import Report, as_data, inline
+from aucmax.report.reports import Report, as_data, inline, named
 
 __all__ = ["Catalogue", "FigureRun", "Reproduced", "Reproducible", "TableRun"]
 
@@ -18,13 +18,13 @@ class Reproducible:
 
     name: str
     title: str
-    here: Sequence[str]
+    readable: Sequence[str] = named("here")
     missing: Sequence[str]
     broken: Mapping[str, str]
 
     def section(self) -> Section:
         """Return its section of the page."""
-        facts = [("data here", ", ".join(self.here) or "none")]
+        facts = [("data here", ", ".join(self.readable) or "none")]
         if self.missing:
             missing = f"{', '.join(self.missing)}; get them with 'aucmax datasets fetch'"
             facts.append(("not here", missing))

@@ -9,7 +9,7 @@ from typing import Any
 
 from aucmax.report.facts import Facts
 from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.reports import Report, as_data, inline
+from aucmax.report.reports import Report, as_data, inline, named
 
 __all__ = ["DataSetInDetail", "DataSets", "KnownData", "Loaded"]
 
@@ -28,7 +28,7 @@ class KnownData:
     classes: int
     smallest_share: float | None
     splits: Sequence[str]
-    found: bool
+    is_here: bool = named("found")
     files: Sequence[str]
 
     @property
@@ -55,7 +55,7 @@ class DataSets(Report):
             numbers = (one.rows, one.features, one.classes)
             shown = ("–" if number is None else f"{number:,}" for number in numbers)
             cells.append((one.name, *shown, one.smallest, folders))
-        missing = [one.name for one in self.sets if not one.found]
+        missing = [one.name for one in self.sets if not one.is_here]
         caption = "smallest: the share of the rarest class"
         if missing:
             caption += (

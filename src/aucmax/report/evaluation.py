@@ -156,16 +156,16 @@ class Evaluation(Report):
     def _flagging(self, budget: Budget) -> str:
         """Return what flagging a share of the rows finds."""
         flagged = f"{percent_text(budget.share)} of the rows with the highest scores"
-        if not budget.found:
+        if not budget.hits:
             none = f"hold none of the {_rows(budget.positives)} positives"
             return f"The {flagged} ({_rows(budget.flagged)}) {none}."
-        hits, trials = (budget.effective * count for count in (budget.found, budget.positives))
+        hits, trials = (budget.effective * count for count in (budget.hits, budget.positives))
         low, high = (float(end) for end in wilson(hits, trials, self.measures.confidence))
-        right = f"One alert in {plain_number(budget.flagged / budget.found, 2)} is right"
-        if budget.flagged == budget.found:
+        right = f"One alert in {plain_number(budget.flagged / budget.hits, 2)} is right"
+        if budget.flagged == budget.hits:
             right = "All alerts are right"
         return (
-            f"Flag the {flagged} ({_rows(budget.flagged)}), and you find {_rows(budget.found)} of "
+            f"Flag the {flagged} ({_rows(budget.flagged)}), and you find {_rows(budget.hits)} of "
             f"the {_rows(budget.positives)} positives: {percent_text(budget.recall)} (interval "
             f"{percent_text(low)} to {percent_text(high)}). {right}, "
             f"{plain_number(budget.lift, 2)} times as many as at random."
@@ -177,11 +177,11 @@ class Evaluation(Report):
             (
                 f"highest {percent_text(one.share)}",
                 _rows(one.flagged),
-                _rows(one.found),
+                _rows(one.hits),
                 percent_text(one.recall),
                 percent_text(one.precision),
                 f"{plain_number(one.lift)}×",
-                plain_number(one.flagged / one.found - 1) if one.found else "–",
+                plain_number(one.flagged / one.hits - 1) if one.hits else "–",
                 plain_number(one.threshold, 4),
             )
             for one in self.budgets

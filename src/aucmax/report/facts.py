@@ -9,7 +9,7 @@ from typing import Any, Self
 from aucmax.basics.visible import in_line
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import MomentAUC
-from aucmax.report.reports import optional
+from aucmax.report.reports import named, optional
 from aucmax.report.text import auc_text, counted
 
 __all__ = [
@@ -156,13 +156,13 @@ class Folds:
 class Pass:
     """How often rows in parts were read from one place."""
 
-    from_: str
+    place: str = named("from")
     passes: int
     bytes: int
 
     def __str__(self) -> str:
         passes = f"{self.passes:,} pass{'' if self.passes == 1 else 'es'}"
-        return f"{passes} over the {self.from_}, {self.bytes / 1e9:.3g} GB"
+        return f"{passes} over the {self.place}, {self.bytes / 1e9:.3g} GB"
 
 
 def read_text(read: Sequence[Pass] | None) -> str:

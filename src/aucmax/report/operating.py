@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
 from aucmax.report.distributions import with_weight
+from aucmax.report.reports import named
 
 __all__ = ["MOST_POINTS", "Budget", "budgets", "operating_points"]
 
@@ -84,7 +85,7 @@ class Budget:
 
     share: float
     flagged: float
-    found: float  # positives among them
+    hits: float = named("found")  # positives among them
     positives: float
     rows: int
     effective: float  # Kish's effective number per positive row
@@ -94,12 +95,12 @@ class Budget:
     @property
     def recall(self) -> float:
         """The share of the positives that is found."""
-        return self.found / self.positives
+        return self.hits / self.positives
 
     @property
     def precision(self) -> float:
         """The share of the flagged rows that is positive."""
-        return self.found / self.flagged
+        return self.hits / self.flagged
 
     @property
     def lift(self) -> float:
@@ -121,7 +122,7 @@ def budgets(positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None
         Budget(
             share=share,
             flagged=(tp[i] + fp[i]).item(),
-            found=tp[i].item(),
+            hits=tp[i].item(),
             positives=tp[-1].item(),
             rows=len(positive),
             effective=_effective(positive, weight),

@@ -1,8 +1,8 @@
 """Reports: what a command found, as types. Pages, the terminal and JSON are made from them alone.
 
-The fields of a report are the keys of its JSON, with three exceptions: `inline` for a field whose
-own fields take its place, `optional` for one that is left out where it is None, and `unlisted` for
-what only figures are drawn from.
+The fields of a report are the keys of its JSON, with four exceptions: `inline` for a field whose
+own fields take its place, `named` for another key, `optional` for one that is left out where it is
+None, and `unlisted` for what only figures are drawn from.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ import numpy as np
 from aucmax.basics.visible import json_text
 from aucmax.report.page import Page
 
-__all__ = ["Report", "as_data", "as_json", "inline", "optional", "unlisted"]
+__all__ = ["Report", "as_data", "as_json", "inline", "named", "optional", "unlisted"]
 
 
 def inline() -> Any:
     """Return a field whose own fields take its place in JSON, if it is not None."""
     return field(metadata={"json": "inline"})
+
+
+def named(key: str) -> Any:
+    """Return a field that JSON calls otherwise."""
+    return field(metadata={"key": key})
 
 
 def optional() -> Any:
@@ -63,7 +68,7 @@ def as_data(value: Any) -> Any:
             if how == "inline":
                 data |= as_data(item) or {}
             elif how != "unlisted" and not (how == "optional" and item is None):
-                data[one.name.rstrip("_")] = as_data(item)
+                data[one.metadata.get("key", one.name)] = as_data(item)
         return data
     if hasattr(value, "_asdict"):
         value = value._asdict()
