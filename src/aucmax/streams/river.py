@@ -7,7 +7,7 @@ import numpy as np
 from aucmax.basics.needs import needs
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.learner import StreamLearner
-from aucmax.streams.rules import MomentsRule, Rule, SpamRule
+from aucmax.streams.rules import rule_of
 
 needs("river", "aucmax.river")
 from river import base  # noqa: E402
@@ -89,30 +89,14 @@ class AUCClassifier(base.MiniBatchClassifier):
         self.refresh = refresh
         self.step_size = step_size
         self.positive = positive
-        self._stream = StreamLearner(self._rule(), half_life, refresh, positive)
+        rule = rule_of(learner, alpha, l1_ratio, standardize, within, step_size)
+        self._stream = StreamLearner(rule, half_life, refresh, positive)
         self._y_name: str | None = None
 
     @classmethod
     def _unit_test_params(cls) -> Any:
         yield {}
         yield {"learner": "spam"}
-
-    def _rule(self) -> Rule:
-        if self.learner == "moments":
-            if self.step_size is not None:
-                raise ValueError("step_size is for learner='spam'; 'moments' needs none.")
-            return MomentsRule(
-                alpha=self.alpha,
-                l1_ratio=self.l1_ratio,
-                standardize=self.standardize,
-                within=self.within,
-                tol=1e-10,
-            )
-        if self.learner != "spam":
-            raise ValueError(f"learner must be 'moments' or 'spam'; got {self.learner!r}.")
-        if self.within != 0.5:
-            raise ValueError(f"within={self.within!r} is for learner='moments'; leave it 0.5.")
-        return SpamRule(self.alpha, self.l1_ratio, self.step_size)
 
     @property
     def weights(self) -> dict[Any, float]:

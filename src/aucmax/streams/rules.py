@@ -18,7 +18,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.solvers import SPAM
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["MomentsRule", "Rule", "Solution", "SpamRule"]
+__all__ = ["MomentsRule", "Rule", "Solution", "SpamRule", "rule_of"]
 
 _NOT_NEGATIVE = ("mass", "square", "k")  # arrays of SPAM's state
 
@@ -55,6 +55,28 @@ class Rule(Protocol):
 
     def solve(self, positive: int) -> Solution | None:
         """Return the solution that ranks this code first; None until both classes have weight."""
+
+
+def rule_of(
+    learner: str,
+    alpha: float,
+    l1_ratio: float,
+    standardize: float,
+    within: float = 0.5,
+    step_size: float | None = None,
+) -> Rule:
+    """Return the rule "moments" or "spam"; ValueError for settings that are the other's."""
+    if learner == "moments":
+        if step_size is not None:
+            raise ValueError("step_size is for learner='spam'; 'moments' needs none.")
+        return MomentsRule(
+            alpha=alpha, l1_ratio=l1_ratio, standardize=standardize, within=within, tol=1e-10
+        )
+    if learner != "spam":
+        raise ValueError(f"learner must be 'moments' or 'spam'; got {learner!r}.")
+    if within != 0.5:
+        raise ValueError(f"within={within!r} is for learner='moments'; leave it 0.5.")
+    return SpamRule(alpha, l1_ratio, step_size)
 
 
 class MomentsRule:

@@ -19,7 +19,7 @@ from aucmax.basics.container import readable
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
-from aucmax.streams.rules import MomentsRule, Rule, SpamRule
+from aucmax.streams.rules import Rule, rule_of
 from aucmax.streams.tally import Tally, bins_of
 
 __all__ = [
@@ -62,11 +62,7 @@ class Settings:
 
     def rule(self) -> Rule:
         """Return the rule by which blocks are learnt."""
-        if self.learner == "spam":
-            return SpamRule(self.alpha, self.l1_ratio)
-        return MomentsRule(
-            alpha=self.alpha, l1_ratio=self.l1_ratio, standardize=self.standardize, tol=1e-10
-        )
+        return rule_of(self.learner, self.alpha, self.l1_ratio, self.standardize)
 
 
 @dataclass
