@@ -1,7 +1,7 @@
 """Checks of settings and data, with the same wording everywhere."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ __all__ = [
     "naming_columns",
     "number",
     "refuse_collections",
-    "refuse_missing_columns",
     "refuse_nul",
     "refuse_odd_labels",
     "refuse_sizes",
@@ -115,14 +114,6 @@ def refuse_collections(X: Any) -> None:
             "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier fit and score on the "
             "cluster, and ClassMoments.from_data sums rows up there."
         )
-
-
-def refuse_missing_columns(X: Any, names: Iterable[str]) -> None:
-    """Raise ValueError where a data frame, or an Arrow table, lacks some of these columns."""
-    present = set(getattr(X, "column_names", X.columns))  # Arrow's columns are arrays
-    missing = [name for name in names if name not in present]
-    if missing:
-        raise ValueError(f"columns are missing: {', '.join(missing)}")
 
 
 def refuse_nul(y: Any) -> None:

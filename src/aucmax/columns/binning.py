@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -23,20 +22,25 @@ from sklearn.utils.validation import (
 from aucmax.basics.checks import (
     number,
     refuse_collections,
-    refuse_missing_columns,
     refuse_odd_labels,
     weights_in_rows,
 )
-from aucmax.basics.days import in_days
-from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
 from aucmax.columns.divisions import blocks, divide, likelihood
 from aucmax.columns.functions import Feature, Pieces, Words
 from aucmax.columns.steps import OneToOne
-from aucmax.data.columns import Column, column_of, declared_in
+from aucmax.data.columns import (
+    Column,
+    column_of,
+    declared_in,
+    in_days,
+    is_gap,
+    is_no_word,
+    values_in,
+)
 from aucmax.metrics import population_stability
 
-__all__ = ["Binning", "Bins"]
+__all__ = ["Binning", "Bins", "TakesTables"]
 
 _PRICE = 1.0  # of a bin: Akaike's criterion
 _CELLS = 256  # of a column of numbers, between which bins may end
@@ -134,7 +138,17 @@ class Bins:
         return codes
 
 
-class Binning(TransformerMixin, BaseEstimator):
+class TakesTables:
+    """An estimator whose rows may have words, gaps, and be sparse."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = True
+        return tags
+
+
+class Binning(TakesTables, TransformerMixin, BaseEstimator):
     """Put each column into a few bins, and replace a value by the weight of evidence of its bin.
 
     That is the log odds of the positives among the rows of the bin, over those among all rows: 0
@@ -196,14 +210,6 @@ class Binning(TransformerMixin, BaseEstimator):
         self.min_share = min_share
         self.monotone = monotone
         self.positive = positive
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the bins of each column.
@@ -388,15 +394,9 @@ class Binning(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
         """The columns, in the order of the fit, with their names."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or not hasattr(X, "columns"):
-            for j in range(self.n_features_in_):
-                column = X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
-                yield f"x{j}" if names is None else str(names[j]), column
-            return
-        refuse_missing_columns(X, names)
-        for name in names:
-            yield str(name), np.asarray(X[name])
+        places = [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(map(str, getattr(self, "feature_names_in_", places)))
+        yield from zip(names, values_in(X, names), strict=True)
 
     def _bins(
         self,

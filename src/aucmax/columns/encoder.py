@@ -8,12 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import refuse_collections, refuse_missing_columns
-from aucmax.basics.days import in_days
-from aucmax.basics.gaps import is_no_word
+from aucmax.basics.checks import refuse_collections
 from aucmax.columns.functions import Feature, Word
 from aucmax.columns.steps import Places, Step, step_of
-from aucmax.data.columns import Column, columns_in, named
+from aucmax.data.columns import Column, columns_in, in_days, is_no_word, named, values_in
 
 __all__ = ["TableEncoder"]
 
@@ -108,21 +106,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _table(self, X: Any) -> np.ndarray:
         """Return the columns in the order of the fit: floats, or objects where some are text."""
         names = self.feature_names_in_.tolist()
-        framed = hasattr(X, "columns")
-        if framed:
-            refuse_missing_columns(X, names)
-        else:
+        if not hasattr(X, "columns"):
             X = np.asarray(X, dtype=object)
             validate_data(self, X, reset=False, skip_check_array=True)
         columns = [*named(names, self.columns_)]
         some_text = any(column.is_text for column in columns)
         table = np.empty((len(X), len(names)), dtype=object if some_text else np.float64)
-        for j, column in enumerate(columns):
-            values = X[column.name] if framed else X[:, j]
+        for j, (column, values) in enumerate(zip(columns, values_in(X, names), strict=True)):
             if column.is_text:
-                table[:, j] = [np.nan if is_no_word(v) else v for v in np.asarray(values, object)]
+                table[:, j] = [np.nan if is_no_word(v) else v for v in values.astype(object)]
             else:
-                table[:, j] = in_days(np.asarray(values))
+                table[:, j] = in_days(values)
         return table
 
     # ---- files: a step of scikit-learn may be of no use to another version of it ---------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.basics.gaps import NO_WORD, is_gap, is_no_word
+from aucmax.data.columns import NO_WORD, is_gap, is_no_word
 
 __all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "total"]
 

@@ -15,7 +15,7 @@ from aucmax.basics.checks import check_array_of, number, refuse_collections, ref
 from aucmax.columns.functions import Feature
 from aucmax.columns.sklearn_steps import spline_with_ends
 from aucmax.columns.steps import Places, Step
-from aucmax.data.columns import columns_in
+from aucmax.data.columns import columns_in, values_at
 
 __all__ = ["SplineFeatures", "basis"]
 
@@ -94,7 +94,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         self.columns_ = columns_in(X)
         X = self._checked(X, reset=True)
         refuse_sizes(X)
-        self.knots_ = [self._knots(_column(X, j)) for j in range(X.shape[1])]
+        self.knots_ = [self._knots(values_at(X, j)) for j in range(X.shape[1])]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -102,7 +102,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         bent = [
-            basis(_column(X, j), knots, self.degree)
+            basis(values_at(X, j), knots, self.degree)
             for j, knots in enumerate(self.knots_)
             if len(knots)
         ]
@@ -174,10 +174,6 @@ def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
     inside = np.clip(x.astype(np.float64), knots[0], knots[-1])
     full = BSpline.design_matrix(inside, np.concatenate([ends[0], knots, ends[1]]), degree)
     return full[:, :-1]
-
-
-def _column(X: Any, j: int) -> NDArray[Any]:
-    return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
 
 
 class _SplineFeatures(Step, of=[SplineFeatures]):

@@ -6,33 +6,51 @@ from text and how it is shown. All that reads, explains or exports asks it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from aucmax.basics.gaps import is_gap
 from aucmax.data.dates import EXAMPLES, ISO, day_number
 
 __all__ = [
-    "KINDS",
-    "Column",
-    "Date",
-    "Words",
-    "YesNo",
-    "column_of",
-    "columns_in",
-    "date_of",
-    "declared_in",
-    "named",
-    "other_than_numbers",
+    "KINDS", "NO_NUMBER", "NO_WORD", "Column", "Date", "Words", "YesNo", "column_of", "columns_in",
+    "date_of", "declared_in", "in_days", "is_gap", "is_no_word", "named", "names_in",
+    "other_than_numbers", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
+# "none" may be a category, and UCI's files have "?"
+NO_WORD = ("", "na", "n/a", "nan", "null", "?")
+NO_NUMBER = (*NO_WORD, "none")
 _SPELLINGS = (("false", "true"), ("FALSE", "TRUE"), ("False", "True"))
+
+
+def is_gap(value: Any) -> bool:
+    """Return whether a value of a table is missing: None, or NaN, NaT and NA of data frames."""
+    return not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT"))
+
+
+def is_no_word(value: Any) -> bool:
+    """Return whether a value of a text column is missing, or a word that means missing."""
+    return value.strip().lower() in NO_WORD if isinstance(value, str) else is_gap(value)
+
+
+def in_days(values: NDArray[Any]) -> NDArray[Any]:
+    """Return dates and times as days since 1970-01-01, durations as days, others unchanged.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Of any type; NaT becomes NaN.
+    """
+    if values.dtype.kind == "M":
+        values = values - np.datetime64(0, "D")
+    return values / np.timedelta64(1, "D") if values.dtype.kind == "m" else values
 
 
 @dataclass(frozen=True)
@@ -222,10 +240,36 @@ def columns_in(X: Any) -> tuple[Column, ...]:
     if not hasattr(X, "columns"):
         return ()
     declared = declared_in(X)
-    names = getattr(X, "column_names", X.columns)  # the former is Arrow's
     return other_than_numbers(
-        declared.get(name) or column_of(name, np.asarray(X[name])) for name in names
+        declared.get(name) or column_of(name, np.asarray(X[name])) for name in names_in(X)
     )
+
+
+def names_in(X: Any) -> list[str]:
+    """Return the names of the columns of a data frame."""
+    return list(getattr(X, "column_names", X.columns))  # the former is Arrow's
+
+
+def values_in(X: Any, names: Sequence[str]) -> Iterator[NDArray[Any]]:
+    """Yield the values of columns: of a data frame by their names, of an array by their places.
+
+    Raises
+    ------
+    ValueError
+        Where the data frame lacks some.
+    """
+    framed = hasattr(X, "columns")
+    missing = set(names).difference(names_in(X)) if framed else set()
+    if missing:
+        listed = ", ".join(name for name in names if name in missing)
+        raise ValueError(f"columns are missing: {listed}")
+    for j, name in enumerate(names):
+        yield np.asarray(X[name]) if framed else values_at(X, j)
+
+
+def values_at(X: Any, j: int) -> NDArray[Any]:
+    """Return column j of an array or of a sparse one, shape (n,)."""
+    return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
 
 
 def declared_in(X: Any) -> dict[str, Column]:

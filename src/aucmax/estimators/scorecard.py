@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from aucmax.basics.checks import number, weights_in_rows
-from aucmax.columns.binning import Binning, Bins
+from aucmax.columns.binning import Binning, Bins, TakesTables
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.probabilities import Sigmoid
@@ -23,7 +23,7 @@ __all__ = ["Scorecard"]
 _MOST_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
 
 
-class Scorecard(ClassifierMixin, ShownEstimator):
+class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     """A table of points for the bins of each column, which add up to a score.
 
     `Binning` replaces each value by the weight of evidence of its bin; logistic regression weighs
@@ -102,9 +102,6 @@ class Scorecard(ClassifierMixin, ShownEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

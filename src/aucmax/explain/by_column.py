@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import refuse_collections
-from aucmax.basics.days import in_days
 from aucmax.columns.steps import Step, columns_of, parts_of, transformed
-from aucmax.data.columns import Column, columns_in, named, other_than_numbers
+from aucmax.data.columns import (
+    Column,
+    columns_in,
+    in_days,
+    named,
+    names_in,
+    other_than_numbers,
+    values_at,
+)
 
 __all__ = ["ByColumn", "by_column"]
 
@@ -98,7 +105,7 @@ class ByColumn:
         """Return the values of column j, shape (n,)."""
         if isinstance(self.table, list):
             return self.table[j]
-        return self.table[:, [j]].toarray()[:, 0] if sp.issparse(self.table) else self.table[:, j]
+        return values_at(self.table, j)
 
     def features_at(self, values: Mapping[int, Floats]) -> Any:
         """Return the features of rows with these values in some columns, shape (m, D).
@@ -254,7 +261,7 @@ def _table(rows: Any, names: Any) -> Table:
         return sp.csr_array(rows)
     if names is None or not hasattr(rows, "columns"):
         return np.asarray(rows)
-    present = set(getattr(rows, "column_names", rows.columns))  # the former is Arrow's
+    present = set(names_in(rows))
     absent = np.broadcast_to(np.nan, len(rows))
     return [in_days(np.asarray(rows[name])) if name in present else absent for name in names]
 

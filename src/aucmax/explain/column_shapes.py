@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from aucmax.basics.gaps import is_gap
 from aucmax.basics.quantiles import quantiles
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
 from aucmax.explain.feature_effects import (

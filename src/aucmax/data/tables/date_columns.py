@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aucmax.basics.gaps import NO_NUMBER
-from aucmax.data.columns import Column, Date
+from aucmax.data.columns import NO_NUMBER, Column, Date
 from aucmax.data.dates import EXAMPLES, day_number, days_of_arrow, forms_of
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read

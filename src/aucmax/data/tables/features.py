@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 
-from aucmax.basics.gaps import NO_NUMBER, is_no_word
-from aucmax.data.columns import Column, Words, YesNo
+from aucmax.data.columns import NO_NUMBER, Column, Words, YesNo, is_no_word
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import is_numeric, is_text
