@@ -35,7 +35,7 @@ def run_postgres(folder, expression, frame):
     """Run SQL on PostgreSQL; a column of numbers keeps its NaN, one of days has a time zone."""
     psycopg = pytest.importorskip("psycopg")
     rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
-    kinds = {"O": "text", "M": "timestamptz", "f": "double precision", "i": "bigint", "b": "boolean"}
+    kinds = dict(O="text", M="timestamptz", f="double precision", i="bigint", b="boolean")
     kinds = [kinds[dtype.kind] for dtype in rows.dtypes]
     names = [sqlglot.exp.to_identifier(name, quoted=True).sql("postgres") for name in rows]
     columns = ", ".join(map(" ".join, zip(names, kinds, strict=True)))

@@ -524,9 +524,8 @@ def test_lazy_frames_are_read_in_parts(kind, folder):
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
     assert parts.target_name_ == "y"
     assert parts.feature_names_in_.tolist() == NAMES
-    with pytest.raises(ValueError, match="name the column of labels"):
-        datasets.scan(lazy)
-    with pytest.raises(ValueError, match="no column 'z'; the columns are f0"):
+    assert datasets.scan(lazy).target_name == "y"
+    with pytest.raises(ValueError, match="the frame: no label column 'z'; the columns are f0"):
         datasets.scan(lazy, target="z")
 
 
@@ -562,11 +561,11 @@ def test_frames_have_the_columns_that_are_wanted(kind, folder):
         X = np.vstack([np.asarray(part.X) for part in parts])
         np.testing.assert_array_equal(X, frame[unlabelled.feature_names])
     for wrong, message in (
-        (dict(columns=["f1", "z"], target="y"), "no column 'z'; the columns are f0"),
+        (dict(columns=["f1", "z"], target="y"), "columns the model needs are missing: z"),
         (dict(columns="f1", target="y"), "lists of column names, not one string"),
-        (dict(columns=[], target="y"), "no column of features is left"),
+        (dict(columns=[], target="y"), "no feature column is left"),
         (dict(labels="some", target="y"), "labels='some' is not one of required, optional, none"),
-        (dict(labels="optional", target="y"), "labels='optional' is neither"),
+        (dict(labels="optional", target="y"), "labels='optional' is for files"),
         (dict(columns=["f1"], n_features=2, target="y"), "1 columns of features where 2"),
         (dict(sep=";", target="y"), "sep and decimal are for files"),
     ):

@@ -209,7 +209,7 @@ class RowGroups:
         return str(self.path)
 
 
-def fault(path: Path | Piped | RowGroups, what: str, where: int | str = "") -> DataFileError:
+def fault(path: Path | Piped | RowGroups | str, what: str, where: int | str = "") -> DataFileError:
     """The error for a file: `where` is a line number or words such as "row 3"."""
     if isinstance(path, Block) and isinstance(where, int) and where > bool(path.header):
         where += path.lines_before

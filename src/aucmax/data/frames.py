@@ -12,7 +12,7 @@ from aucmax.data.blocks import blocks
 from aucmax.data.files import Mark
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
-from aucmax.data.transforms import listing
+from aucmax.data.tables.wanted import choose
 
 __all__ = ["scan_fragments", "scan_frame"]
 
@@ -24,18 +24,18 @@ def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
     """
     if (reading.format, reading.sep, reading.decimal) != (None, None, "."):
         raise ValueError("format, sep and decimal are for files, and data are no files.")
-    choose = partial(_roles, reading=reading)
+    roles_of = partial(_roles, reading=reading)
     home = type(data).__module__.partition(".")[0]
     if home.startswith("dask") and hasattr(data, "columns"):
-        roles = choose([str(name) for name in data.columns])
+        roles = roles_of([str(name) for name in data.columns])
         return Source(blocks(roles.part, data[roles.used]), **roles.names)
     if part_bytes is None:
         raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
     frames: Callable[[Any, list[str], int], Iterator[Any]]
     if home == "polars" and hasattr(data, "lazy"):
-        roles, frames = choose(data.lazy().collect_schema().names()), _of_polars
+        roles, frames = roles_of(data.lazy().collect_schema().names()), _of_polars
     elif home == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema"):
-        roles, frames = choose(data.schema.names), _of_arrow
+        roles, frames = roles_of(data.schema.names), _of_arrow
     else:
         raise ValueError(
             "data must be a path, a list of paths, a Polars frame, an Arrow dataset or table, or "
@@ -127,25 +127,16 @@ class _Roles:
 
 def _roles(names: list[str], reading: Reading) -> _Roles:
     """Return what the columns of these names are; raise ValueError for one that is not there."""
-    target, weight, labels = reading.target, reading.weight, reading.labels
-    if labels not in ("required", "none"):
-        raise ValueError(f"labels={labels!r} is neither 'required' nor 'none'.")
-    labelled = labels == "required"
-    if labelled and target is None:
-        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
-    for name in (target if labelled else None, weight, *reading.drop, *(reading.names or ())):
-        if name is not None and name not in names:
-            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
-    others = (target, weight, *reading.drop)
-    left = [name for name in names if name not in others]
-    features = left if reading.names is None else reading.names
-    if not features:
-        raise ValueError(f"no column of features is left; the columns are {listing(names)}.")
+    if reading.labels == "optional":
+        raise ValueError("labels='optional' is for files; a frame has labels or it has none.")
+    target, features = choose("the frame", names, reading)
     if reading.n_features not in (None, len(features)):
         raise ValueError(
             f"{len(features)} columns of features where {reading.n_features} are expected."
         )
-    return _Roles(features, target, weight) if labelled else _Roles(features)
+    return (
+        _Roles(features) if reading.labels == "none" else _Roles(features, target, reading.weight)
+    )
 
 
 def _of_polars(frame: Any, columns: list[str], rows: int) -> Iterator[Any]:

@@ -68,7 +68,7 @@ class TableError(DataFileError):
 
     def __init__(
         self,
-        path: Path,
+        path: Path | str,
         obstacles: list[Obstacle],
         remedy: dict[str, Any] | None = None,
         found: Any = None,

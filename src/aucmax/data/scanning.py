@@ -50,7 +50,7 @@ def scan(
         Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
         sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
-        or a Dask data frame, whose labels must be named (`target`) or left out.
+        or a Dask data frame.
     {fields}
     part_bytes : int, optional
         About how much is read at a time: bytes of text, or of a table's numbers. A row group of a

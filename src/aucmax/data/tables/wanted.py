@@ -21,7 +21,7 @@ def columns_used(target: str | None, features: list[str], reading: Reading) -> l
     return list(dict.fromkeys([*features, *([target] if target else []), *reading.aside.values()]))
 
 
-def choose(path: Path, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
+def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
     """The label column's name, if there is one, and the features' names in order."""
     counts = Counter(names)
     twice = [name for name, count in counts.items() if count > 1]
@@ -44,19 +44,19 @@ def choose(path: Path, names: list[str], reading: Reading) -> tuple[str | None, 
         if missing:
             have = suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
-        return target, reading.names
     left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
-    features = [name for name in names if name not in left_out]
+    left = [name for name in names if name not in left_out]
+    features = left if reading.names is None else reading.names
     if not features:
         raise fault(path, "no feature column is left")
-    if "" in features:
+    if "" in features and reading.names is None:
         what = f"column {names.index('') + 1} has no name (a saved row index?)"
         hint = "name it in the header, or leave it out (drop=[''])"
         raise TableError(path, [Obstacle("no name", what, hint, remedy={"drop": [""]})])
     return target, features
 
 
-def _check_aside(path: Path, names: list[str], target: str | None, reading: Reading) -> None:
+def _check_aside(path: Path | str, names: list[str], target: str | None, reading: Reading) -> None:
     """Refuse a weight, group or time column that is missing or has another role."""
     taken = {name: "taken as categories" for name in reading.categories}
     taken |= {name: "dropped" for name in reading.drop}
@@ -71,7 +71,7 @@ def _check_aside(path: Path, names: list[str], target: str | None, reading: Read
         taken[name] = part[what]
 
 
-def _target(path: Path, names: list[str], reading: Reading) -> str | None:
+def _target(path: Path | str, names: list[str], reading: Reading) -> str | None:
     wanted = reading.target
     if wanted is None and not (reading.labels == "none" and reading.columns is not None):
         taken = {*reading.drop, *(reading.names or ()), *reading.aside.values()}
