@@ -14,7 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, datasets, load
 from aucmax.data import large_files
 from aucmax.data.rows import as_rows
-from aucmax.explain.explanation import rows_to_explain, weight_of_all
+from aucmax.estimators.sampled import weight_of_all
+from aucmax.explain.explanation import rows_to_explain
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
@@ -292,7 +293,10 @@ def test_some_rows_stand_for_all():
         assert set(np.argsort(-score)[:10]) <= set(rows)
         counted = positive if weight is not test[2] else positive & (weight > 0)
         assert set(np.flatnonzero(counted)) <= set(rows)
-        each, of_all = weight_of_all(test, rows), np.ones(5000) if test[2] is None else weight
+        each, of_all = (
+            weight_of_all(positive, test[2], rows),
+            np.ones(5000) if test[2] is None else weight,
+        )
         for kind in (True, False):
             total = each[positive[rows] == kind].sum()
             assert total == pytest.approx(of_all[positive == kind].sum())

@@ -441,7 +441,7 @@ def test_what_the_command_line_refuses(folder, capsys):
     refused = {
         ("train", rows, *ready, "--alpha", "1", "--l1-ratio", "0"): "--alpha, --l1-ratio turns off",
         ("train", rows, *ready, "--one-pass"): "--one-pass turns off",
-        ("cv", rows, "--probability", "--impute", "--one-hot"): "name a file by --output",
+        ("cv", rows, "--probability", "--impute", "--one-hot"): "give its file as --output",
         ("score", folder / "plain.aucmax", rows, "--probability"): "train it with --probability",
     }
     for words, message in refused.items():

@@ -35,6 +35,7 @@ from aucmax.data.rows.source import Source, ahead
 from aucmax.data.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.estimators.inputs import Inputs, inputs_of
+from aucmax.estimators.sampled import sample_of_classes
 from aucmax.report.curves import Scored
 from aucmax.report.facts import TrainingRows
 
@@ -137,23 +138,13 @@ class LabelledRows:
             return self.X, None, None
         return self.named(), self.y, self.weight
 
-    def thinned(self) -> LabelledRows:
-        """Return a sample of the rows of a file in parts that fits in memory.
+    def sample(self) -> np.ndarray:
+        """Return the numbers of rows of a file in parts that fit in memory together."""
+        return sample_of_classes(self.is_positive, self.source.room.rows)
 
-        It has about the same number of rows of each class, or all, evenly spread over the file: the
-        ratio of negatives to positives does not change a mean over pairs.
-        """
-        most, n = self.source.room.rows, len(self.is_positive)
-        few = min(self.rarest, most // 2)
-        chosen = np.zeros(n, dtype=bool)
-        for of_class in (self.is_positive, ~self.is_positive):
-            share = (most - few) / np.count_nonzero(of_class)
-            if share >= 1.0:
-                chosen |= of_class
-                continue
-            spread = np.linspace(0, n - 1, int(share * n)).astype(np.intp)
-            chosen[spread[of_class[spread]]] = True
-        rows = np.flatnonzero(chosen)
+    def thinned(self) -> LabelledRows:
+        """Return this sample, in memory."""
+        rows = self.sample()
         X = take(self.source, rows)
         weight = None if self.weight is None else self.weight[rows]
         # with names they would be copied into a table

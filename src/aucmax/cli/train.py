@@ -30,6 +30,7 @@ from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS
 from aucmax.estimators.probabilities import Calibration, calibrate_folds
+from aucmax.estimators.sampled import settings_for_all, weight_of_all
 from aucmax.metrics import AUCInterval, BinnedAUC, auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import AUCOfMoments, FittedModel, Folds
@@ -186,10 +187,7 @@ def _searched(
 def _tuned_on_some(
     rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, probability: bool
 ) -> tuple[AUCClassifier, Tuning]:
-    """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
-
-    The best α is inversely proportional to the number of rows of the rarer class.
-    """
+    """Return a model of all rows of a file in parts, tuned on as many as fit in memory."""
     with working("reading some of the rows", quiet):
         some = rows.thinned()
     if some.rarest < 2:
@@ -201,11 +199,7 @@ def _tuned_on_some(
     default_losses = AUCClassifierCV().losses
     losses = [name for name in default_losses if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, tuning = _searched(some, common, quiet, seed, losses=losses)
-    chosen = {
-        "alpha": search.alpha_ * some.rarest / rows.rarest,
-        **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},
-        "standardize": search.standardize_,
-    }
+    chosen = settings_for_all(search, some.rarest / rows.rarest)
     left_out = [loss for loss in default_losses if loss not in losses]
     tuned_on = len(some.is_positive)
     tuning = replace(tuning, tuned_on=tuned_on, losses=losses, losses_left_out=left_out)
@@ -228,12 +222,7 @@ def _calibrated(
     """
     some = rows.thinned()
     scores = some.X @ model.coef_[0] + model.intercept_[0]
-    weight = np.ones(len(scores)) if some.weight is None else some.weight.astype(np.float64)
-    for is_class, mine in zip(
-        (rows.is_positive, ~rows.is_positive), (some.is_positive, ~some.is_positive), strict=True
-    ):
-        total = is_class.sum() if rows.weight is None else rows.weight[is_class].sum()
-        weight[mine] *= total / weight[mine].sum()
+    weight = weight_of_all(rows.is_positive, rows.weight, rows.sample())
     of_folds = [scores[test] for test in tests]
     return calibrate_folds(tests, held_out, of_folds, some.is_positive, weight)
 

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from aucmax.columns.steps import parts_of
+from aucmax.estimators.sampled import weight_of_all
 from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
 from aucmax.explain.feature_effects import Effects, effects_of, sampling_of
 from aucmax.explain.row_reasons import Reason, each_reasons
 
-__all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain", "weight_of_all"]
+__all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain"]
 
 _HIGHEST = 10  # scores that are explained
 _REASONS = 4  # of each
@@ -52,7 +53,7 @@ def explanation_of(
             rows = np.flatnonzero(weight)
             X, weight = _safe_indexing(X, rows), weight[rows]
     else:
-        weight = weight_of_all(test, rows)
+        weight = weight_of_all(positive, test[2], rows)
     by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
     sampling = sampling_of(by, sign, weight)
     effects = effects_of(by, sign, weight, sampling, confidence)
@@ -81,14 +82,3 @@ def rows_to_explain(test: Test, most: int) -> np.ndarray:
         at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
         chosen.append(rows[at.astype(np.intp)])
     return np.unique(np.concatenate(chosen))
-
-
-def weight_of_all(test: Test, rows: np.ndarray) -> np.ndarray:
-    """Return weights of some rows with which the classes weigh what they do in all rows."""
-    positive, score, weight = test
-    weight = np.ones(len(score)) if weight is None else weight
-    each = weight[rows].astype(np.float64)
-    for kind in (True, False):
-        mine = positive[rows] == kind
-        each[mine] *= weight[positive == kind].sum() / each[mine].sum()
-    return each

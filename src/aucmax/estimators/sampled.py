@@ -1,0 +1,54 @@
+"""A sample of rows in place of all: for tuning where all of them would not fit into memory."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["sample_of_classes", "settings_for_all", "weight_of_all"]
+
+
+def sample_of_classes(is_positive: np.ndarray, most: int) -> np.ndarray:
+    """Return the numbers of about so many rows, ascending, evenly spread over all.
+
+    There are about the same number of each class, or all: the ratio of negatives to positives
+    does not change a mean over pairs.
+    """
+    n, positives = len(is_positive), int(np.count_nonzero(is_positive))
+    few = min(positives, n - positives, most // 2)
+    chosen = np.zeros(n, dtype=bool)
+    for of_class in (is_positive, ~is_positive):
+        share = (most - few) / np.count_nonzero(of_class)
+        if share >= 1.0:
+            chosen |= of_class
+            continue
+        spread = np.linspace(0, n - 1, int(share * n)).astype(np.intp)
+        chosen[spread[of_class[spread]]] = True
+    return np.flatnonzero(chosen)
+
+
+def weight_of_all(
+    is_positive: np.ndarray, weight: np.ndarray | None, rows: np.ndarray
+) -> np.ndarray:
+    """Return weights of some rows with which each class weighs what it does in all rows."""
+    weight = np.ones(len(is_positive)) if weight is None else weight
+    of_rows = weight[rows].astype(np.float64)
+    for kind in (True, False):
+        of_class = is_positive[rows] == kind
+        of_rows[of_class] *= weight[is_positive == kind].sum() / of_rows[of_class].sum()
+    return of_rows
+
+
+def settings_for_all(search: Any, share: float) -> dict[str, Any]:
+    """Return the settings that a search chose on a sample, for a fit to all rows.
+
+    Parameters
+    ----------
+    search : AUCClassifierCV
+        Fitted to the sample.
+    share : float
+        Rows of the rarer class in the sample, divided by those of all. The best α is inversely
+        proportional to their number.
+    """
+    names = ("l1_ratio", "loss", "within", "standardize")
+    chosen = {name: getattr(search, f"{name}_") for name in names}
+    return {"alpha": search.alpha_ * share, **chosen}
