@@ -1,9 +1,9 @@
 """A store of rows in parts: every pass reads the source once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,8 +58,7 @@ class InParts(Store):
         self.n_rows, self.n_features = int(self.ends[-1]), d
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        self.passes.count += 1
-        return self.source.each(_on_rows, self._given(task, by_row, common))
+        return self.source.each(_on_rows, self._pass(task, self._cut(by_row, common)))
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
         out, first = np.empty(0), 0
@@ -71,19 +70,20 @@ class InParts(Store):
         return out
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
-        self.passes.count += 1
-        return self.source.total(_on_rows, self._given(task, by_row, common))
+        return self.source.total(_on_rows, self._pass(task, self._cut(by_row, common)))
 
-    def _given(
-        self, task: Task, by_row: Arrays, common: Sequence[Any]
-    ) -> Iterator[tuple[Any, ...]]:
-        first = 0
-        for k, end in enumerate(self.ends.tolist()):
-            mine = [None if values is None else values[first:end] for values in by_row]
-            kept = None if self.kept is None else self.kept[k]
+    def _cut(self, by_row: Arrays, common: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield a task's arguments for each part."""
+        for lo, hi in pairwise([0, *self.ends.tolist()]):
+            yield *(None if values is None else values[lo:hi] for values in by_row), *common
+
+    def _pass(self, task: Task, arguments: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+        """Yield what `_on_rows` takes, for each part with a task's arguments; count the pass."""
+        self.passes.count += 1
+        for k, own in enumerate(arguments):
             sample = None if self.samples is None else self.samples[k]
-            yield _Expected(int(self.sizes[k]), self.n_features, sample), kept, task, mine, common
-            first = end
+            expected = _Expected(int(self.sizes[k]), self.n_features, sample)
+            yield expected, None if self.kept is None else self.kept[k], task, own
 
     @cached_property
     def gram_cost(self) -> float:
@@ -98,25 +98,17 @@ class InParts(Store):
         return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
 
     def take(self, rows: np.ndarray) -> Rows:
-        self.passes.count += 1
-        tasks = self._given(take_rows, (), ())
-        selected = (
-            (*call[:3], [positions], ())
-            for call, positions in zip(tasks, self._by_part(rows), strict=True)
-        )
-        return _stacked(list(self.source.each(_on_rows, selected)))
+        calls = self._pass(take_rows, ((in_part,) for in_part in self._by_part(rows)))
+        return _stacked(list(self.source.each(_on_rows, calls)))
 
     def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
         tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
         filled = [0] * len(asked)
-        tasks = self._given(_scores_of, (), ())
-        rows = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
-        calls = (
-            (*call[:3], (), [(at, W) for at, (_, W) in zip(positions, asked, strict=True)])
-            for call, positions in zip(tasks, rows, strict=True)
+        by_part = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
+        pairs = (
+            [(in_part, W) for in_part, (_, W) in zip(some, asked, strict=True)] for some in by_part
         )
-        self.passes.count += 1
-        for scores in self.source.each(_on_rows, calls):
+        for scores in self.source.each(_on_rows, self._pass(_scores_of, pairs)):
             for k, Z in enumerate(scores):
                 tables[k][filled[k] : filled[k] + len(Z)] = Z
                 filled[k] += len(Z)
@@ -124,11 +116,9 @@ class InParts(Store):
 
     def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the positions within each part of the rows at these ascending positions."""
-        first = 0
-        for end in self.ends.tolist():
-            in_part = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
-            yield in_part.astype(np.int64) - first
-            first = end
+        for lo, hi in pairwise([0, *self.ends.tolist()]):
+            in_part = rows[np.searchsorted(rows, lo) : np.searchsorted(rows, hi)]
+            yield in_part.astype(np.int64) - lo
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
         scale = np.ones(len(S)) if factor is None else factor[S]
@@ -187,13 +177,12 @@ def _on_rows(
     expected: _Expected,
     kept: np.ndarray | None,
     task: Task,
-    by_row: Sequence[Any],
-    common: Sequence[Any],
+    arguments: Sequence[Any],
 ) -> Any:
     """Run a task on the rows of a part; raise ValueError if they have changed."""
     rows = rows_of(part.X, expected.features)
     expected.check(rows)
-    return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
+    return task(rows if kept is None else take_rows(rows, kept), *arguments)
 
 
 def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
