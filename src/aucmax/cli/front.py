@@ -323,7 +323,7 @@ def _steps(
     steps: list[tuple[str, Any]] = []
     X, names = source.data, source.feature_names
     columns = source.columns or ()
-    if reading.missing or any(column.is_text or column.is_date for column in columns):
+    if reading.missing or any(column.is_text or column.is_days for column in columns):
         for j, column in enumerate(columns):
             if column.is_text and column.name not in reading.categories:
                 _tell_of_many(X[:, j], column.name)

@@ -171,6 +171,6 @@ class _TableEncoder(Step, of=[TableEncoder]):
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         encoder = self.fitted
-        known = named(encoder.feature_names_in_.tolist(), encoder.columns_)
-        for column, own in zip(columns, known, strict=True):
+        fitted_to = named(encoder.feature_names_in_.tolist(), encoder.columns_)
+        for column, own in zip(columns, fitted_to, strict=True):
             yield replace(own, name=column.name, gaps=encoder.missing or own.is_text)

@@ -75,15 +75,17 @@ class Column:
     objects: bool = False
 
     is_text: ClassVar[bool] = False  # its values are words, not numbers
-    is_date: ClassVar[bool] = False  # its numbers are days since 1970-01-01
+    is_days: ClassVar[bool] = False  # its numbers are days, of what files have as text
+    is_date: ClassVar[bool] = False  # these are days since 1970-01-01
     is_number: ClassVar[bool] = True  # as a file and a data frame have it
+    sql_type: ClassVar[str] = "a number"  # what a database must have for the same
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def example(self) -> str:
-        """How a file writes a value where that is no number; "" for numbers."""
+        """How a file writes a value that is days; "" for others."""
         return ""
 
     def number(self, word: str) -> float | None:
@@ -174,8 +176,9 @@ class Date(Column):
 
     form: str = ISO
 
-    is_date = True
+    is_days = is_date = True
     is_number = False
+    sql_type = "a date or timestamp"
 
     @property
     def example(self) -> str:

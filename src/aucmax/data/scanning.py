@@ -140,7 +140,7 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
         partial(_marked_pieces, path, mark, reader.name, part_bytes)
         for path, mark in zip(paths, marks, strict=True)
     ]
-    first, mark = next((found for some in pieces for found in some()), (None, None))
+    first, mark = next((piece for some in pieces for piece in some()), (None, None))
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")

@@ -130,7 +130,7 @@ def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
 
 
 def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
-    row_of, given = np.arange(len(y)), y
+    row_of, lists = np.arange(len(y)), y
     if labels != "required":  # then each row has a tuple of labels
         counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
         row_of = np.repeat(row_of, counts)
@@ -151,15 +151,15 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
     if what:
         raise fault(path, what, _line_of(path, int(np.abs(y).argmax())))
     if labels == "several":
-        return _several_labels(path, given)
+        return _several_labels(path, lists)
     return whole_labels(np.asarray(y))
 
 
 def _several_labels(path: Path, y: Any) -> NDArray[Any]:
-    for row, given in enumerate(y):
-        if not all(float(label).is_integer() for label in given):
+    for row, labels in enumerate(y):
+        if not all(float(label).is_integer() for label in labels):
             raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
-    return np.array([b",".join(b"%d" % int(label) for label in given) for given in y])
+    return np.array([b",".join(b"%d" % int(label) for label in labels) for labels in y])
 
 
 def whole_labels(y: NDArray[Any]) -> NDArray[Any]:

@@ -39,10 +39,10 @@ def regular_rows(
     while text := stream.read(PIECE_BYTES):
         text += stream.readline()
         text += b"" if text.endswith(b"\n") else b"\n"
-        found = _rows(text) or _rows(_plain(text))
-        if found is None:
+        piece = _rows(text) or _rows(_plain(text))
+        if piece is None:
             return None
-        pieces.append(found)
+        pieces.append(piece)
     if not pieces:
         return None
     y, sizes, indices, values = map(np.concatenate, zip(*pieces, strict=True))

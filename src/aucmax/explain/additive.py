@@ -150,8 +150,8 @@ def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise ValueError(f"two columns are called {twice[0]!r}; give each a name of its own.")
-    known = zip(names, columns_of(model, names), strict=True)
-    return tuple(Column(name) if column is None else column for name, column in known)
+    pairs = zip(names, columns_of(model, names), strict=True)
+    return tuple(Column(name) if column is None else column for name, column in pairs)
 
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:

@@ -185,9 +185,9 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         )
     first, column = _one_by_one(steps, coef.size)
     rows, names = X, getattr(model, "feature_names_in_", None)
-    known = columns_in(X) if first == 0 else ()
+    others = columns_in(X) if first == 0 else ()
     if first == 0 and names is not None:
-        known = *known, *other_than_numbers(filter(None, columns_of(model, names)))
+        others = *others, *other_than_numbers(filter(None, columns_of(model, names)))
     for step in steps[:first]:
         rows, names = step.fitted.transform(rows), _names_after(step.fitted, names)
     steps = steps[first:]
@@ -201,7 +201,7 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
     if len(feature_names) != d:
         raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
     as_input = _as_input(rows, names) if isinstance(table, list) else lambda made: made
-    columns = named([""] * d if names is None else names, known)
+    columns = named([""] * d if names is None else names, others)
     called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
     return ByColumn(linear, steps, called, table, features, column, as_input)
 

@@ -99,8 +99,8 @@ def to_sql(
 def _types(columns: Sequence[Column]) -> list[str]:
     """Which types the columns must have that are no numbers; any other is an error."""
     named = {column.name: _commented(column.name) for column in columns}
-    form = "{}: a date or timestamp; text such as {} is to be made one"
-    lines = [form.format(named[c.name], c.example) for c in columns if c.example]
+    form = "{}: {}; text such as {} is to be made one"
+    lines = [form.format(named[c.name], c.sql_type, c.example) for c in columns if c.example]
     words = [named[column.name] for column in columns if column.is_text]
     return [*lines, f"text, as files have it: {', '.join(words)}"] if words else lines
 

@@ -130,7 +130,7 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
         return name
     if column.is_number:
         return exp.cast(name, "double")
-    if not column.is_date:  # true and false, of which a database makes whole numbers only
+    if not column.is_days:  # true and false, of which a database makes whole numbers only
         return exp.cast(exp.cast(name, "int"), "double")
     # without a cast, which would guess what text means, and turn the clock to the session's zone
     since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)

@@ -69,7 +69,7 @@ def _arrow_table(
     from pyarrow import csv as pa_csv
 
     # text and dates are kept as written, such as "01"
-    as_written = {name for name, one in reading.declared.items() if one.is_text or one.is_date}
+    as_written = {name for name, one in reading.declared.items() if one.is_text or one.is_days}
     as_text = {name: pa.string() for name in raw if name.strip() in as_written}
     try:
         with opened(path) as stream:

@@ -23,7 +23,7 @@ _NAMES = {
 def typed_dates(column: FileColumn) -> Read:
     """Dates of a column whose type is a date or time."""
     declared = column.declared
-    if column.reading.dates is True or (declared is not None and declared.is_date):
+    if column.reading.dates is True or (declared is not None and declared.is_days):
         return Date(column.name), days_of_arrow(column.values)
     raise _dates(column, column.values.drop_null()[0].as_py())
 

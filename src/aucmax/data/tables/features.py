@@ -44,7 +44,7 @@ def _typed(column: FileColumn) -> Read:
     declared = column.declared
     if types.is_temporal(column.kind):
         return typed_dates(column)
-    if is_numeric(column.kind) and not (declared is not None and declared.is_date):
+    if is_numeric(column.kind) and not (declared is not None and declared.is_days):
         if declared is None and types.is_boolean(column.kind):
             declared = YesNo.written(column.name, column.source.first_words().get(column.name, ()))
         return declared or Column(column.name), column.numbers()
@@ -122,7 +122,7 @@ def _of_text(column: FileColumn) -> Read:
     """A column of Arrow's type text: numbers with gaps, dates, text, or something wrong."""
     reading, words = column.reading, column.words
     declared = column.declared or Column(column.name)
-    if declared.is_date:
+    if declared.is_days:
         return declared_dates(column, declared)
     plain = [_number(word, declared, reading) for word in words]
     has_value = [
