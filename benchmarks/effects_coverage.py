@@ -52,5 +52,5 @@ def coverage(loss: str, positives: int, samples: int, splines: bool) -> float:
 
 def main(samples: int = 400, splines: bool = False) -> None:
     show([f"positives of {ROWS:,} rows", *LOSSES],
-         ([n, *(f"{coverage(loss, n, samples, splines):.3f}"[1:] for loss in LOSSES)]
+         ([n, *(f"{coverage(loss, n, samples, splines):.3f}".lstrip("0") for loss in LOSSES)]
           for n in POSITIVES))  # fmt: skip

@@ -15,13 +15,13 @@ made again; those of a file of your own in the current folder.
 """
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 import typer
 from scipy.stats import ttest_1samp
@@ -37,13 +37,13 @@ from aucmax.columns.encoder import TableEncoder
 from aucmax.data.bunch import frame
 from aucmax.data.obstacles import TableError
 from aucmax.metrics import average_precision, partial_auc, roc_auc
+from benchmarks.common.data import BINARY
 from benchmarks.common.engine import Line, measured
 from benchmarks.common.results import Results
 from benchmarks.common.tables import Names, line, show
 
-SETS = {"letter": "all", "usps": "all", "mnist": "all", "connect-4": "all", "sector": "train",
-        "news20": "train", "a9a": "train", "magic04": "all", "splice": "all", "german": "all",
-        "diabetes": "all"}  # fmt: skip
+SETS = ("letter", "usps", "mnist", "connect-4", "sector", "news20", "a9a", "magic04", "splice",
+        "german", "diabetes")  # fmt: skip
 COUNTS = (30, 100, 300, None)  # positives to train on; None for all
 MOST = 3000  # training rows of a class
 FEWEST = 15  # rows of a class in a file
@@ -230,7 +230,7 @@ class Task(NamedTuple):
 def shipped(name: str) -> Task:
     """Return a data set of the papers, its middle label against the rest."""
     scale = "unit-norm" if datasets.about(name).sparse else None
-    data = datasets.load(name, split=SETS[name], scale=scale)
+    data = datasets.load(name, split=BINARY[name][0], scale=scale)
     labels, counts = np.unique(data.target, return_counts=True)
     label = labels[np.argmin(counts)] if len(labels) == 2 else labels[len(labels) // 2]
     return Task(name, held(data.data), data.target == label)
@@ -352,42 +352,38 @@ def main(
 
 # ---- the tables --------------------------------------------------------------------------
 
-Figures = dict[tuple[str, str], dict[str, dict[str, dict[str, float]]]]
+CASE = ["data", "positives"]
 
 
 def print_tables(lines: list[dict[str, str]]) -> None:
     """Print the tables."""
-    figures: Figures = defaultdict(lambda: defaultdict(dict))
-    for each in lines:
-        if not each["note"]:
-            splits = figures[each["data"], each["positives"]][each["method"]]
-            splits[each["repeat"]] = {name: float(each[name]) for name in FIGURES}
-    methods = [m for m in METHODS if any(m in case for case in figures.values())]
+    if not lines:
+        return
+    keys = [*CASE, "repeat", "method"]
+    frame = pd.DataFrame(lines).query("note == ''").drop_duplicates(keys, keep="last")
+    frame = frame.set_index(keys)[[*FIGURES]].astype(float).unstack("method", sort=False)
+    methods = [method for method in METHODS if method in frame["auc"]]
     by_auc = [m for m in methods if m not in PRECISE]
     for what in FIGURES:
         print(f"\n## {what.replace('_', ' ')}, mean over splits")
-        means(what, by_auc, figures)
+        means(frame[what][by_auc], 1 if what == "processor_seconds" else 4)
     for ours in ("aucmax", "aucmax, moments only"):
-        against(ours, [m for m in by_auc if m != ours], figures)
-        beside(ours, figures)
+        against(ours, [m for m in by_auc if m != ours], frame["auc"], "AUC")
+        against_best(ours, frame["auc"])
     if set(PRECISE) <= set(methods):
         print("\n## average precision of what is tuned by it, mean over splits")
-        tuned = {key: case for key, case in figures.items() if set(PRECISE) <= set(case)}
-        means("average_precision", ["aucmax", *PRECISE], tuned)
+        precision = frame["average_precision"].dropna(subset=[*PRECISE])
+        means(precision[["aucmax", *PRECISE]], 4)
         for ours, rival in (("aucmax", PRECISE[1]), (PRECISE[0], PRECISE[1])):
-            against(ours, [rival], tuned, "average_precision")
+            against(ours, [rival], precision, "average precision")
 
 
-def means(what: str, methods: list[str], figures: Figures) -> None:
-    """Print the mean over splits of one metric, a row a case, a column a method."""
-    digits = 1 if what == "processor_seconds" else 4
-
-    def cell(splits: dict[str, dict[str, float]]) -> str:
-        return f"{np.mean([s[what] for s in splits.values()]):.{digits}f}" if splits else "–"
-
-    show(["data", "positives", *map(short, methods)],
-         ([*case, *(cell(by_method.get(method, {})) for method in methods)]
-          for case, by_method in figures.items()))  # fmt: skip
+def means(figures: pd.DataFrame, digits: int) -> None:
+    """Print the mean over splits, a row a case, a column a method."""
+    rows = figures.groupby(CASE, sort=False).mean().iterrows()
+    show([*CASE, *map(short, figures)],
+         ([*case, *("–" if np.isnan(mean) else f"{mean:.{digits}f}" for mean in values)]
+          for case, values in rows))  # fmt: skip
 
 
 def short(method: str) -> str:
@@ -400,62 +396,55 @@ def short(method: str) -> str:
     return method
 
 
-def differences(
-    case: dict[str, dict[str, dict[str, float]]], a: str, b: str, what: str = "auc"
-) -> np.ndarray:
-    """Return by how much a method is above another, on each split that both ran."""
-    splits = [split for split in case.get(a, {}) if split in case.get(b, {})]
-    return np.array([case[a][split][what] - case[b][split][what] for split in splits])
-
-
-def chance(d: np.ndarray) -> float:
-    """Return p of a paired t-test, NaN where there is too little to test."""
+def chance(d: pd.Series) -> float:
+    """Return p of a paired t-test, NaN if there are too few splits to test."""
     return float(ttest_1samp(d, 0.0).pvalue) if len(d) > 1 and np.ptp(d) > 0 else np.nan
 
 
-def against(ours: str, rivals: list[str], figures: Figures, what: str = "auc") -> None:
-    """Print how a method stands against each of the others: by .001 in the mean over splits."""
-    print(f"\n## {ours} against each of the others, {what.replace('_', ' ')}")
+def against(ours: str, rivals: list[str], figures: pd.DataFrame, what: str) -> None:
+    """Print a comparison with each of the others; .001 in the mean over splits wins a case."""
+
+    def row(rival: str) -> list[Any]:
+        differences = (figures[ours] - figures[rival]).dropna().groupby(CASE, sort=False)
+        mean, significant = differences.mean(), differences.apply(chance) < 0.05
+        few = mean[mean.index.get_level_values("positives").isin(["30", "100"])]
+        return [
+            short(rival), len(mean), f"{mean.mean():+.4f}", np.sum(mean >= 0.001),
+            np.sum(mean.abs() < 0.001), np.sum(mean <= -0.001), np.sum(significant & (mean > 0)),
+            np.sum(significant & (mean < 0)), f"{few.mean():+.4f}" if len(few) else "–",
+        ]  # fmt: skip
+
+    print(f"\n## {ours} against each of the others, {what}")
     show(["against", "cases", "mean difference", "won", "tied", "lost", "significantly won", "lost",
-          "mean difference up to 100 positives"], [])  # fmt: skip
-    for rival in rivals:
-        cases = {key: differences(case, ours, rival, what) for key, case in figures.items()}
-        cases = {key: d for key, d in cases.items() if len(d)}
-        if cases:
-            mean = np.array([d.mean() for d in cases.values()])
-            sure = np.array([chance(d) < 0.05 for d in cases.values()])
-            few = np.array([key[1] in ("30", "100") for key in cases])
-            print(line([
-                short(rival), len(mean), f"{mean.mean():+.4f}", np.sum(mean >= 0.001),
-                np.sum(np.abs(mean) < 0.001), np.sum(mean <= -0.001), np.sum(sure & (mean > 0)),
-                np.sum(sure & (mean < 0)), f"{mean[few].mean():+.4f}" if few.any() else "–",
-            ]))  # fmt: skip
+          "mean difference up to 100 positives"], map(row, rivals))  # fmt: skip
 
 
-def beside(ours: str, figures: Figures) -> None:
-    """Print how a method stands beside what turned out the best logistic regression of a case."""
-    print(f"\n## {ours} beside the logistic regression that turned out best")
+def against_best(ours: str, aucs: pd.DataFrame) -> None:
+    """Print a comparison with the logistic regression that has the best test AUC in each case."""
+    print(f"\n## {ours} against the logistic regression with the best test AUC")
     show(["data", "positives", "splits", "best", "AUC", "ours", "difference", "p"], [])
-    cases, few = [], []
-    for (data, positives), case in figures.items():
-        apart = {m: differences(case, ours, m) for m in LOGISTIC}
-        most = max((len(d) for d in apart.values()), default=0)
-        apart = {m: d for m, d in apart.items() if len(d) == most > 0}
-        if apart:
-            best = min(apart, key=lambda m: apart[m].mean())
-            d = apart[best]
-            mine = np.mean([run["auc"] for s, run in case[ours].items() if s in case[best]])
-            cases.append((d.mean(), chance(d)))
-            if positives in ("30", "100"):
-                few.append(d.mean())
-            print(line([data, positives, most, short(best), f"{mine - d.mean():.4f}",
-                        f"{mine:.4f}", f"{d.mean():+.4f}", f"{chance(d):.3f}"]))  # fmt: skip
-    if cases:
-        mean, p = np.array(cases).T
+    names = [name for name in LOGISTIC if name in aucs]
+    mean, p, few = [], [], []
+    for (data, positives), case in aucs.groupby(CASE, sort=False):
+        differences = -case[names].sub(case[ours], axis=0)
+        splits = differences.count()
+        if splits.max() == 0:
+            continue
+        best = differences.loc[:, splits == splits.max()].mean().idxmin()
+        difference = differences[best].dropna()
+        auc = case[ours][difference.index].mean()
+        mean.append(difference.mean())
+        p.append(chance(difference))
+        if positives in ("30", "100"):
+            few.append(mean[-1])
+        print(line([data, positives, len(difference), short(best), f"{auc - mean[-1]:.4f}",
+                    f"{auc:.4f}", f"{mean[-1]:+.4f}", f"{p[-1]:.3f}"]))  # fmt: skip
+    if mean:
+        means, sure = np.array(mean), np.array(p) < 0.05
         print(
-            f"\n{len(mean)} cases: won by .001 or more {np.sum(mean >= 0.001)}, tied "
-            f"{np.sum(np.abs(mean) < 0.001)}, lost {np.sum(mean <= -0.001)}; significantly (paired "
-            f"t, 5 %, each case by itself) better {np.sum((p < 0.05) & (mean > 0))}, worse "
-            f"{np.sum((p < 0.05) & (mean < 0))}; the worst {mean.min():+.4f}. Up to 100 positives "
+            f"\n{len(means)} cases: won by .001 or more {np.sum(means >= 0.001)}, tied "
+            f"{np.sum(np.abs(means) < 0.001)}, lost {np.sum(means <= -0.001)}; significantly "
+            f"(paired t, 5 %, each case by itself) better {np.sum(sure & (means > 0))}, worse "
+            f"{np.sum(sure & (means < 0))}; the worst {means.min():+.4f}. Up to 100 positives "
             f"{np.sum(np.array(few) >= 0.002)} of {len(few)} better by .002 or more."
         )

@@ -15,13 +15,13 @@ import pandas as pd
 from river import linear_model, optim, preprocessing
 from sklearn.metrics import roc_auc_score
 
-from aucmax import datasets
 from aucmax.river import AUCClassifier
+from benchmarks.common.data import binary
 from benchmarks.common.engine import ratio, times
 from benchmarks.common.tables import Names, show
 
 ROUNDS = 5
-DATA = {"magic04": "all", "a9a": "train", "usps": "all", "news20": "train"}
+DATA = ("magic04", "a9a", "usps", "news20")
 MAX_ROWS = 20_000
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -44,10 +44,8 @@ FIRST = "scaler | LogisticRegression"
 
 def stream(name: str) -> tuple[list[dict[Any, float]], list[bool], pd.DataFrame]:
     """Return rows in a random order as dicts and as a frame, and their labels."""
-    how = {"usps": "even-odd", "news20": "even-odd"}.get(name)
-    norm = "unit-norm" if name == "news20" else None
-    data = datasets.load(name, split=DATA[name], binarize=how, scale=norm)
-    X, y = data.data, data.target == np.max(data.target)
+    X, y = binary(name, "unit-norm" if name == "news20" else None)
+    y = y == np.max(y)
     order = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
     X, y = X[order], y[order]
     if hasattr(X, "indptr"):

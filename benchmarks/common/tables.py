@@ -10,7 +10,8 @@ Names = Annotated[list[str], typer.Argument(help="Names of data sets.")]
 
 def line(cells: Iterable[Any]) -> str:
     """Return a row of a table."""
-    return f"| {' | '.join(map(str, cells))} |"
+    escaped = (str(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def table(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -151,24 +151,6 @@ class ByWeights:
         return X @ np.asarray(self.model.coef_).ravel()
 
 
-class VowpalWabbit:
-    """Vowpal Wabbit by its scikit-learn interface, which writes the rows as text."""
-
-    def __init__(self, l2: float) -> None:
-        from vowpalwabbit.sklearn import VWClassifier
-
-        self.model = VWClassifier(loss_function="logistic", l2=l2, passes=3, quiet=True)
-
-    def fit(self, X: Any, y: np.ndarray) -> "VowpalWabbit":
-        """Fit."""
-        self.model.fit(X, y)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores."""
-        return np.asarray(self.model.decision_function(X))
-
-
 class TorchLinear:
     """A linear layer with LibAUC's min-max loss and its optimizer, ten epochs in batches of 512."""
 
@@ -274,6 +256,13 @@ def intelex(alpha: float, rows: int) -> Any:
     return Patched(C=1.0 / (alpha * rows), class_weight="balanced", max_iter=1000)
 
 
+def vowpal_wabbit(alpha: float, rows: int) -> Any:
+    """Return Vowpal Wabbit by its scikit-learn interface, which writes the rows as text."""
+    from vowpalwabbit.sklearn import VWClassifier
+
+    return VWClassifier(loss_function="logistic", l2=alpha, passes=3, quiet=True)
+
+
 def celer(alpha: float, rows: int) -> Any:
     """Return celer's l1 logistic regression."""
     from celer import LogisticRegression as Celer
@@ -346,7 +335,7 @@ PEERS = [
            WEAKER, package="liblinear.liblinearutil"),
     Method("LIBLINEAR SVM", lambda alpha, rows: Liblinear(2, 1.0 / (alpha * rows)),
            package="liblinear.liblinearutil"),
-    Method("Vowpal Wabbit", lambda alpha, rows: VowpalWabbit(alpha), WEAKER,
+    Method("Vowpal Wabbit", vowpal_wabbit, WEAKER,
            package="vowpalwabbit", scales=True),
     Method("XGBoost rank:pairwise gblinear", xgboost, package="xgboost"),
     Method("torch with LibAUC's loss", lambda step, rows: TorchLinear(step), (0.1, 1.0, 10.0),
