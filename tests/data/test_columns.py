@@ -7,7 +7,7 @@ import pytest
 from aucmax import AUCClassifier, datasets, effects, load, reasons, save, to_sql
 from aucmax.additive import Binning, SplineFeatures
 from aucmax.data.bunch import frame
-from aucmax.data.columns import Column, Date, Words, YesNo, column_of, columns_in
+from aucmax.data.columns import Column, Date, Time, Words, YesNo, column_of, columns_in
 from exported import run_sql
 
 N = 200
@@ -83,3 +83,27 @@ def test_a_model_reads_text_as_its_columns(tmp_path):
     pd.DataFrame({"vip": ["true", "false"], "y": [1, 0]}).to_parquet(tmp_path / "rows.parquet")
     read = datasets.read(tmp_path / "rows.parquet", columns=[YesNo("vip")])
     assert read.data.tolist() == [[1.0], [0.0]]
+
+
+def test_times_of_day_are_no_dates(tmp_path, run):
+    hours = 0.05 + X.clip(-1, 1) / 40 + VIP / 2
+    times = [str(pd.Timedelta(days=hour).floor("s")).removeprefix("0 days ") for hour in hours]
+    typed = [pd.Timestamp(f"2024-01-31 {time}").time() for time in times]
+    pd.DataFrame({"at": typed, "x": X, "y": Y}).to_parquet(tmp_path / "rows.parquet")
+    pd.DataFrame({"at": times, "x": X, "y": Y}).to_csv(tmp_path / "rows.csv", index=False)
+    scored = set()
+    for name in ("rows.parquet", "rows.csv"):
+        assert datasets.read(tmp_path / name, dates=True).columns[0] == Time("at")
+        options = ("--dates", "--alpha", "0.1", "-o", tmp_path / "m")
+        code, _, err = run("train", tmp_path / name, *options)
+        assert code == 0, err
+        for rows in ("rows.parquet", "rows.csv"):
+            code, out, err = run("score", tmp_path / "m", tmp_path / rows, "--reasons", "2")
+            assert code == 0, err
+            assert "at: 13:" in out
+            scored.add(out)
+    assert len(scored) == 1
+    frame = pd.read_parquet(tmp_path / "rows.parquet")
+    found = run_sql(to_sql(load(tmp_path / "m")), frame)
+    wanted = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

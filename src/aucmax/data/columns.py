@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -15,11 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from aucmax.data.dates import EXAMPLES, ISO, day_number
+from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 
 __all__ = [
-    "KINDS", "NO_NUMBER", "NO_WORD", "Column", "Date", "Words", "YesNo", "column_of", "columns_in",
-    "date_of", "declared_in", "in_days", "is_gap", "is_no_word", "named", "names_in",
+    "KINDS", "NO_NUMBER", "NO_WORD", "Column", "Date", "Time", "Words", "YesNo", "column_of",
+    "columns_in", "date_of", "declared_in", "in_days", "is_gap", "is_no_word", "named", "names_in",
     "other_than_numbers", "values_at", "values_in",
 ]  # fmt: skip
 
@@ -205,6 +206,31 @@ class Date(Column):
 
 
 @dataclass(frozen=True)
+class Time(Column):
+    """A column of times of day or of durations, whose numbers are days."""
+
+    is_days = True
+    is_number = False
+    sql_type = "a time or interval"
+
+    @property
+    def example(self) -> str:
+        """Return how a quarter past six in the evening is written in files."""
+        return "18:15:00"
+
+    def number(self, word: str) -> float | None:
+        """Return the fraction of a day."""
+        return day_fraction(f" {word}")
+
+    def shown(self, value: Any) -> float | str:
+        """Return hours, minutes and seconds, after days where there are some."""
+        return np.nan if is_gap(value) else str(timedelta(seconds=round(_DAY_SECONDS * value)))
+
+    def _told_apart(self, edges: list[float]) -> list[str]:
+        return [str(self.shown(edge)) for edge in edges]
+
+
+@dataclass(frozen=True)
 class Words(Column):
     """A column of words, each a category."""
 
@@ -224,8 +250,8 @@ def column_of(name: str, values: NDArray[Any]) -> Column:
     """Return what a column of an array or of a data frame is, by its values (n,)."""
     if values.dtype.kind == "b":
         return YesNo(name)
-    if values.dtype.kind == "M":
-        return Date(name)
+    if values.dtype.kind in "mM":
+        return (Date if values.dtype.kind == "M" else Time)(name)
     if values.dtype.kind not in "OUST":
         return Column(name)
     if any(isinstance(value, str) for value in values):

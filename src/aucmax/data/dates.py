@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EXAMPLES", "ISO", "day_number", "days_of_arrow", "forms_of"]
+__all__ = ["EXAMPLES", "ISO", "day_fraction", "day_number", "days_of_arrow", "forms_of"]
 
 ISO = "%Y-%m-%d"
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -84,7 +84,7 @@ def day_number(word: str, form: str) -> float | None:
     except ValueError:
         return None
     rest = word[date.end() :]
-    time = 0.0 if not rest else _day_fraction(rest)
+    time = 0.0 if not rest else day_fraction(rest)
     return None if time is None else day - _EPOCH + time
 
 
@@ -94,7 +94,8 @@ def _month(name: str) -> int:
     return next(numbers, 0)
 
 
-def _day_fraction(text: str) -> float | None:
+def day_fraction(text: str) -> float | None:
+    """The fraction of a day of a time behind a date, such as ``" 18:15:00"``; None of another."""
     match = _TIME.fullmatch(text)
     if match is None:
         return None

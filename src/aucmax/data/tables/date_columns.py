@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aucmax.data.columns import NO_NUMBER, Column, Date
+from aucmax.data.columns import NO_NUMBER, Column, Date, Time
 from aucmax.data.dates import EXAMPLES, day_number, days_of_arrow, forms_of
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
@@ -22,9 +22,12 @@ _NAMES = {
 
 def typed_dates(column: FileColumn) -> Read:
     """Dates of a column whose type is a date or time."""
+    from pyarrow import types
+
     declared = column.declared
     if column.reading.dates is True or (declared is not None and declared.is_days):
-        return Date(column.name), days_of_arrow(column.values)
+        kind = Time if types.is_time(column.kind) or types.is_duration(column.kind) else Date
+        return kind(column.name), days_of_arrow(column.values)
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
