@@ -7,6 +7,7 @@ A subclass defines the arrays it keeps for each class besides the weight T and t
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import repeat, zip_longest
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -430,13 +431,7 @@ class ClassStatistics:
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        out = self.empty()
-        out._declared, out._d, out._classes = self._declared, self._d, self._classes.copy()
-        out._parts = {name: values.copy() for name, values in self._parts.items()}
-        out.feature_names = None if self.feature_names is None else list(self.feature_names)
-        out.target_name = self.target_name
-        out.guarantee = None if self.guarantee is None else dict(self.guarantee)
-        return out
+        return deepcopy(self)
 
     def widened(self, d: int) -> Self:
         """Return the same statistics with d features; the additional ones are 0 in every row.

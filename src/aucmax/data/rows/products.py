@@ -116,8 +116,9 @@ def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
         task.result()
 
 
-def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
-    parts = np.zeros((len(row_blocks(X)), n_features(X)))
+def _sum_of_blocks(X: Rows, work: Callable[..., None], *shape: int) -> np.ndarray:
+    """Return the sum, (d,) by default, of what work(out, first row, end row) adds to zeros."""
+    parts = np.zeros((len(row_blocks(X)), *(shape or (n_features(X),))))
     _each_block(X, lambda k, lo, hi: work(parts[k], lo, hi))
     return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
@@ -209,9 +210,8 @@ def normal_product(
         return adjoint(X, r), r.sum()
     by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS
     kernel = _product_by_fours if by_fours else _normal_product
-    parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of r
-    _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, s, v, m, parts[k]))
-    total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    # the last entry: the sum of r
+    total = _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, s, v, m, out), d + 1)
     return total[:d], total[d]
 
 
@@ -247,9 +247,9 @@ def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, n
         Weights that sum to 1 in each class.
     """
     origin = origin_of(X)
-    parts = np.zeros((len(row_blocks(X)), 2, n_features(X)))
-    _each_block(X, lambda k, lo, hi: _class_sums(X, lo, hi, sign, s, origin, parts[k]))
-    pos, neg = origin + parts.sum(axis=0)
+    pos, neg = origin + _sum_of_blocks(
+        X, lambda out, lo, hi: _class_sums(X, lo, hi, sign, s, origin, out), 2, n_features(X)
+    )
     return pos, neg
 
 
