@@ -179,7 +179,7 @@ def test_rows_models_and_labels_of_other_kinds():
     assert "kinks" in kinked.note
     few = np.r_[np.flatnonzero(y == 1)[:1], np.flatnonzero(y == 0)]
     alone = effects(model, X[few], y[few])
-    assert "a class has one row" in alone.note
+    assert "a class has only one row" in alone.note
     with pytest.raises(ValueError, match=r"must hold the labels \[0, 1\]"):
         effects(model, X, y + 1)
     # those that the jackknife above goes through

@@ -18,7 +18,7 @@ from aucmax.cli.common import show as show_report
 from aucmax.cli.options import Json
 from aucmax.columns.steps import parts_of
 from aucmax.report.facts import Fit
-from aucmax.report.model import Model, Weight
+from aucmax.report.training import Model, Weight
 
 __all__ = ["show"]
 

@@ -13,8 +13,7 @@ import typer
 from aucmax.cli.common import few_positives, show, working
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.large import Large, passes_over
-from aucmax.cli.moments.classes import auc_of
-from aucmax.cli.one_pass import fit_in_one_pass
+from aucmax.cli.moments.common import auc_of, two_classes
 from aucmax.cli.options import (
     DataArgument,
     Json,
@@ -23,9 +22,11 @@ from aucmax.cli.options import (
     Settings,
     Stopping,
     Transforms,
+    given_file,
     option,
 )
 from aucmax.cli.paths import check_paths
+from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS
@@ -34,8 +35,11 @@ from aucmax.estimators.sampled import settings_for_all, weight_of_all
 from aucmax.metrics import AUCInterval, BinnedAUC, auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import AUCOfMoments, FittedModel, Folds
-from aucmax.report.training import Training, Tuning
+from aucmax.report.training import OnePassFit, Training, Tuning
 from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["train"]
 
@@ -121,7 +125,7 @@ def train(
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
         with working("fitting in one pass", as_json):
-            fit = fit_in_one_pass(data, reading, transforms, large, model, output)
+            fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
         save(model, output)
         return show(fit, as_json)
     rows = labelled_rows(data, reading, transforms, as_json, large)
@@ -243,3 +247,54 @@ def _training_auc(
         return estimate
     X, y, weight = rows.given()
     return model.score_sketch(X if y is None else X.with_labels(y, weight)).auc()
+
+
+# ---- in one pass
+
+_RANK = 50  # directions kept of each class if its covariance is too large
+
+
+def _fit_in_one_pass(
+    data: str,
+    reading: Reading,
+    transforms: Transforms,
+    large: Large,
+    model: AUCClassifier,
+    output: Path,
+) -> OnePassFit:
+    """Fit a model to the class moments of a file, or to a sketch of them; return the report.
+
+    Raises
+    ------
+    ValueError
+        If the data are not a file, or settings or options need the rows again.
+    """
+    started, path = time.perf_counter(), given_file(data)
+    if not (isinstance(path, Path) and path.is_file()):
+        raise ValueError(f"--one-pass is for files, but there is no file {data}.")
+    if reading.binarize is not None:
+        raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
+    source = large.one_pass(path, replace(reading, positive=None), transforms)
+    names = source.feature_names  # svmlight text has none: its first part tells about how many
+    few = (next(iter(source)).X.shape[1] if names is None else len(names)) <= FEW_FEATURES
+    held: ClassStatistics = (
+        ClassMoments.from_data(source) if few else FrequentDirections.from_data(source, rank=_RANK)
+    )
+    held.feature_names, held.target_name = names, source.target_name
+    held, positive = two_classes(held, reading.positive, path)
+    model.set_params(positive=positive).fit_moments(held)
+    counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
+    return OnePassFit(
+        model=str(output),
+        data=path.name,
+        positive=positive,
+        negative=next(label for label in counts if label != positive),
+        weight_of_positives=counts[positive],
+        weight=sum(counts.values()),
+        features=held.n_features,
+        fitted=FittedModel.of(model),
+        rank=None if few else _RANK,
+        auc=auc_of(held, model.coef_[0], positive),
+        read=passes_over(source),
+        seconds=time.perf_counter() - started,
+    )

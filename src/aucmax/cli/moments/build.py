@@ -14,7 +14,7 @@ import typer
 from aucmax.cli.common import listed, load_model, show, working
 from aucmax.cli.front import parts_for, plain_rows
 from aucmax.cli.moments.combine import added, write
-from aucmax.cli.moments.options import Align, Like, MinRows, Out
+from aucmax.cli.moments.common import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Weighing, given_file, option
 from aucmax.cli.paths import check_paths

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import show
-from aucmax.cli.moments.options import Align, MinRows, Out
+from aucmax.cli.moments.common import Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths

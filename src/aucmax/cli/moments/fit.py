@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import load_model, show
-from aucmax.cli.moments.classes import auc_of, two_classes
-from aucmax.cli.moments.options import Like, MomentsFile
+from aucmax.cli.moments.common import Like, MomentsFile, auc_of, two_classes
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading

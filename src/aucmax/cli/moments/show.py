@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from aucmax.cli import common
-from aucmax.cli.moments.classes import two_classes
-from aucmax.cli.moments.options import MomentsFile
+from aucmax.cli.moments.common import MomentsFile, two_classes
 from aucmax.cli.options import Json
 from aucmax.report.moments import Moments
 from aucmax.statistics.base import ClassStatistics

@@ -1,11 +1,12 @@
-"""The positive class of moments, and the AUC that moments imply."""
+"""What the commands on moments share: options, the positive class, and the AUC they imply."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from aucmax.data.classes import positive_of
 from aucmax.datasets import find_label
@@ -15,7 +16,37 @@ from aucmax.report.text import counted
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["auc_of", "two_classes"]
+__all__ = ["Align", "Like", "MinRows", "MomentsFile", "Out", "auc_of", "two_classes"]
+
+MomentsFile = Annotated[
+    Path, typer.Argument(metavar="MOMENTS", help="Written by 'aucmax moments build' or the others.")
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the moments.")
+]
+Align = Annotated[
+    bool,
+    typer.Option(
+        "--align", help="Put features that have the same names in the order of the first file."
+    ),
+]
+MinRows = Annotated[
+    int,
+    typer.Option(
+        "--min-rows",
+        min=1,
+        help="Minimum number of rows of a class, or with one value of a 0/1 feature: with fewer "
+        "the file could reveal a row, and is not written. 1 allows all.",
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="MODEL",
+        help="Use the columns of this model, with its encoding of text, gaps and dates.",
+    ),
+]
 
 
 def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[ClassStatistics, Any]:
