@@ -46,7 +46,7 @@ def write(lines: list[dict[str, str]]) -> None:
 
 
 def targets_part(lines: list[dict[str, str]]) -> str:
-    """Return what was aimed at, what came out, and whether that is enough."""
+    """Return the targets, the figures, and whether they are met."""
     fit, tuned = cells(lines, "fit"), cells(lines, "tuned")
     dense = {data: each for data, each in fit.items() if each[0].dense}
     sparse = {data: each for data, each in fit.items() if not each[0].dense}
@@ -82,13 +82,13 @@ def against(what: str, found: Cells, names: set[str], usual: float, least: float
     ratios = [r for each in fought if (r := each.ratio()) is not None]
     if not ratios:
         return []
-    figure = f"{median(ratios):.2f}, least {min(ratios):.2f}"
+    figure = f"median {median(ratios):.2f}, least {min(ratios):.2f}"
     if alone := [each.data for each in fought if each.others and each.them is None]:
-        figure += f"; only ours get there on {', '.join(alone)}"
+        figure += f"; only ours reach it on {', '.join(alone)}"
     if missed := [each.data for each in fought if each.us is None]:
-        figure += f"; only a peer on {', '.join(missed)}"
+        figure += f"; only a peer reaches it on {', '.join(missed)}"
     enough = median(ratios) >= usual and min(ratios) >= least and not missed
-    return [f"{what}: {usual:g} times faster, on none below {least:g}", figure, met(enough)]
+    return [f"{what}: median at least {usual:g}, least at least {least:g}", figure, met(enough)]
 
 
 def met(enough: bool) -> str:
@@ -443,7 +443,8 @@ counts. A ratio is the peer's time divided by ours: above 1, ours is faster."""
 
 TARGETS = """## Targets
 
-Medians over the data sets of the ratio to the fastest peer within .001 of the best AUC.
+Median and least, over the data sets, of the time of the fastest peer within .001 of the best AUC
+divided by the time of our fastest.
 
 {table}"""
 
