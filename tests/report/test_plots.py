@@ -73,6 +73,7 @@ def test_it_is_the_figure_of_the_page(data):
     assert f"AUC {auc:.4f}" in display.ax_.get_legend().get_texts()[0].get_text()
     few = plots.RocDisplay.from_estimator(model, X, y, few=True)
     assert few.ax_.get_xscale() == "log"
+    assert f"AUC {auc:.4f}" in few.ax_.get_legend().get_texts()[0].get_text()
     assert display.ax_.get_xscale() == "linear"
 
 

@@ -124,7 +124,9 @@ class Drawn:
             # of many algorithms the curves hide each other
             if run is runs[0] or run.name in (against, LOGISTIC)
         }
-        return cls([run.name for run in runs], tests, scored, courses)
+        names = [run.name for run in runs]
+        best_first = {name: courses[name] for name in names if name in courses}
+        return cls(names, tests, scored, best_first)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -210,8 +210,10 @@ def _lines(
             line = curve(*test[:2], confidence, *test[2:])
         if bands and name not in bands:
             line = replace(line, edge=None, interval=None)
-        detail = "" if others or area is None else area(*test[:2], confidence, *test[2:])
-        lines[name] = replace(line, detail=details.get(name, detail))
+        detail = details.get(name, "")
+        if name not in details and area is not None and not others:
+            detail = area(*test[:2], confidence, *test[2:])
+        lines[name] = replace(line, detail=detail)
     return lines
 
 

@@ -231,11 +231,17 @@ class Evaluation(Report):
         tests = {name: [test] for name, test in self.drawn.items()}
         asked: dict[str, Any] = {"confidence": self.measures.confidence}
         asked["bands"] = list(tests)[:2]  # a third would hide them
+        areas = {
+            s.name: f"AUC {auc_text(s.auc)} ({interval_text(s.low, s.high)})" for s in self.scorers
+        }
+        precisions = {
+            s.name: f"average precision {auc_text(s.average_precision)}" for s in self.scorers
+        }
         figures = [
-            *ranking_figures(tests, **asked),
+            *ranking_figures(tests, **asked, details=(areas, precisions)),
             gains_figure(tests, **asked),
             lift_figure(tests, **asked),
-            roc_figure(tests, **asked, few=True),
+            roc_figure(tests, **asked, few=True, details=dict.fromkeys(tests, "")),
             score_figure(tests),
         ]
         if self.chance is not None:
