@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.data.rows import compiled
 
-__all__ = ["heap_move", "heap_of", "heap_pop", "heap_push", "heap_remove"]
+__all__ = ["heap_discard", "heap_fill", "heap_move", "heap_of", "heap_pop", "heap_push"]
 
 
 def heap_of(d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,8 +51,20 @@ def heap_push(V, heap, place, size, j):
 
 
 @compiled
-def heap_remove(V, heap, place, size, j):
-    """Remove coordinate j; return the new size."""
+def heap_fill(V, heap, place):
+    """Add all coordinates that are not 0 to an empty heap; return its size."""
+    size = 0
+    for j in range(len(V)):
+        if V[j] != 0.0:
+            size = heap_push(V, heap, place, size, j)
+    return size
+
+
+@compiled
+def heap_discard(V, heap, place, size, j):
+    """Remove coordinate j if it is in the heap; return the new size."""
+    if place[j] < 0:
+        return size
     at, last = place[j], heap[size - 1]
     place[j] = -1
     if last != j:
@@ -65,4 +77,4 @@ def heap_remove(V, heap, place, size, j):
 def heap_pop(V, heap, place, size):
     """Remove the first coordinate; return (coordinate, new size)."""
     j = heap[0]
-    return j, heap_remove(V, heap, place, size, j)
+    return j, heap_discard(V, heap, place, size, j)

@@ -14,13 +14,14 @@ The first dense row is subtracted from all rows, which preserves digits if they 
 Only the printed form depends on the origin; it takes the rows as they are.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax.data.rows import (
     CSR,
     compiled,
+    inlined,
     row_add,
     row_dot,
     row_entry,
@@ -33,11 +34,38 @@ from aucmax.data.rows import (
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.full_covariance import Settings, automatic_step
 from aucmax.solvers.stochastic.samples import Visits
-from aucmax.solvers.stochastic.scaled import numbers
+from aucmax.solvers.stochastic.scaled import numbers, scaled_add
 
 __all__ = ["begin", "run", "solution"]
 
 _FOLD = 1e-5  # ω below this, or above its inverse, is folded into the vectors
+
+
+class _Sketch(NamedTuple):
+    """Of each class: its weight T, the sum t of its rows, their sketch Z, and the sketch of 1."""
+
+    T: np.ndarray
+    t: np.ndarray
+    Z: np.ndarray
+    s: np.ndarray
+
+
+class _Parts(NamedTuple):
+    """The vector a, and the coefficients v and g of the sketches and the sums in w."""
+
+    w: np.ndarray
+    v: np.ndarray
+    g: np.ndarray
+
+
+class _Products(NamedTuple):
+    """Zᵀw and t·w without ω, ZᵀZ, Zᵀt and t·t, for every two classes."""
+
+    Zw: np.ndarray
+    tw: np.ndarray
+    ZZ: np.ndarray
+    Zt: np.ndarray
+    tt: np.ndarray
 
 
 def begin(d: int, tau: int) -> State:
@@ -90,27 +118,29 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
         few = few.toarray() if isinstance(X, CSR) else few
         few = shifted_rows(few.astype(np.float64), state["origin"])
         visits = Visits(few, np.arange(len(order)), sign[order], weight[order])
-    names = ("T", "t", "Z", "s", "w", "sum", "v", "g", "sum_v", "sum_g", "Zw", "tw")
-    products = (state["ZZ"], state["Zt"], state["tt"])
-    arrays = (state[name] for name in names)
-    _steps(*visits, draws, *settings, state["k"][0], *arrays, *products)
+    draws = np.sqrt(settings.unit * weight[order])[:, None] * draws
+    sketch = _Sketch(*(state[name] for name in _Sketch._fields))
+    parts = _Parts(state["w"], state["v"], state["g"])
+    sums = _Parts(state["sum"], state["sum_v"], state["sum_g"])
+    inner = _Products(*(state[name] for name in _Products._fields))
+    _steps(visits, draws, settings, state["k"][0], sketch, (parts, sums), inner)
 
 
 @compiled
-def _steps(
-    X, order, sign, weight, draws, unit, eta, slower, lam, average, centered,
-    k, mass, total, Z, s, w, sums, v, g, sum_v, sum_g, Zw, tw, ZZ, Zt, tt,
-):  # fmt: skip
+def _steps(visits, draws, settings, k, sketch, weights, inner):
+    # helpers take plain arrays: in a loop Numba counts references to the arrays of a tuple
+    X, order, sign, weight = visits
+    unit, eta, slower, lam, average, centered = settings
+    mass, total, Z, s = sketch
+    ((w, v, g), (sum_w, sum_v, sum_g)), (Zw, tw, ZZ, Zt, tt) = weights, inner
     tau = s.shape[1]
-    zx, r, u, tx = np.empty((2, tau)), np.empty(tau), np.empty(tau), np.empty(2)
+    zx, tx, u = np.empty((2, tau)), np.empty(2), np.empty(tau)
     kappa, steps, omega, Omega = k["kappa"], k["steps"], k["omega"], k["sum"]
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
         o = 1 - q
-        m = unit * weight[i]
-        for c in range(tau):
-            r[c] = np.sqrt(m) * draws[t, c]
+        m, r = unit * weight[i], draws[t]
         xx = row_norm2(X, i)
         zx[:] = 0.0
         for e in range(row_size(X, i)):
@@ -119,108 +149,175 @@ def _steps(
                 zx[0, c] += Z[0, j, c] * x
                 zx[1, c] += Z[1, j, c] * x
         tx[0], tx[1] = row_dot(X, i, total[0]), row_dot(X, i, total[1])
-        wx = row_dot(X, i, w) + g[0] * tx[0] + g[1] * tx[1]
-        for c in range(tau):
-            wx += v[0, c] * zx[0, c] + v[1, c] * zx[1, c]
+        wx = _score(row_dot(X, i, w), g, v, tx, zx)
         # the row enters its own class; w stays the same
-        moved, moved_sum = m * g[q], m * sum_g[q]
-        for c in range(tau):
-            moved += r[c] * v[q, c]
-            moved_sum += r[c] * sum_v[q, c]
+        moved = _of_row(m, r, g, v, q)
         row_add(X, i, -moved, w)
         if average:
-            row_add(X, i, moved_sum - Omega * moved, sums)
+            row_add(X, i, _of_row(m, r, sum_g, sum_v, q) - Omega * moved, sum_w)
         mass[q] += m
         row_add(X, i, m, total[q])
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
             for c in range(tau):
                 Z[q, j, c] += x * r[c]
-        for b in range(tau):
-            for c in range(tau):
-                ZZ[q, q, b, c] += zx[q, b] * r[c] + r[b] * zx[q, c] + xx * r[b] * r[c]
-                ZZ[q, o, b, c] += r[b] * zx[o, c]
-                ZZ[o, q, c, b] = ZZ[q, o, b, c]
-        for c in range(tau):
-            Zt[q, q, c] += r[c] * (tx[q] + m * xx) + m * zx[q, c]
-            Zt[q, o, c] += r[c] * tx[o]
-            Zt[o, q, c] += m * zx[o, c]
-            Zw[q, c] += r[c] * wx
-            zx[q, c] += xx * r[c]
-            s[q, c] += r[c]
-        tt[q, q] += m * (2.0 * tx[q] + m * xx)
-        tt[q, o] += m * tx[o]
-        tt[o, q] = tt[q, o]
-        tw[q] += m * wx
-        tx[q] += m * xx
+        _products_add(ZZ, Zt, tt, q, m, r, xx, zx, tx)
+        _own_add(q, m, r, xx, wx, zx, tx, s, Zw, tw)
         # and meets the other
         T = mass[o]
         if T == 0.0:
             continue
         steps += 1.0
         cw = omega * tw[o] / T
-        zw = omega * wx - cw
-        # S w = (Z u − f t/T)/T
-        f = 0.0
-        for c in range(tau):
-            u[c] = omega * Zw[o, c]
-            if centered:
-                u[c] -= s[o, c] * cw
-                f += s[o, c] * u[c]
-            else:
-                f += s[o, c] * s[o, c] * cw / T
+        f = _spread(omega, o, Zw, cw, T, s, centered, u)
         rate = eta
         if eta == 0.0:
-            away2 = xx - 2.0 * tx[o] / T + tt[o, o] / T**2
-            bound = 0.0
-            for c in range(tau):
-                bound += ZZ[o, o, c, c]
-                if centered:
-                    bound += s[o, c] * (s[o, c] * tt[o, o] / T - 2.0 * Zt[o, o, c]) / T
-            kappa = max(kappa, weight[i] * (max(away2, 0.0) + max(bound, 0.0) / T + lam))
-            M = mass[q]
-            delta2 = tt[q, q] / M**2 - 2.0 * tt[q, o] / (M * T) + tt[o, o] / T**2
-            rate = automatic_step(kappa, steps, delta2, lam) / slower
+            curvature = _curvature(xx - 2.0 * tx[o] / T, o, T, centered, s, ZZ, Zt, tt)
+            kappa = max(kappa, weight[i] * (curvature + lam))
+            rate = automatic_step(kappa, steps, _distance2(mass[q], T, q, tt), lam) / slower
         rate *= weight[i]
         # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
-        res = zw - sign[i]
+        res = omega * wx - cw - sign[i]
         omega *= 1.0 - rate * lam
         if not _FOLD < abs(omega) < 1.0 / _FOLD:
-            if average:
-                for j in range(len(w)):
-                    sums[j] -= Omega * w[j]
-                Omega = 0.0
-            for j in range(len(w)):
-                w[j] *= omega
-            for a in range(2):  # loops compile twice as fast as array expressions
-                g[a] *= omega
-                tw[a] *= omega
-                for c in range(tau):
-                    v[a, c] *= omega
-                    Zw[a, c] *= omega
-            omega = 1.0
-        h = -rate * res / omega
-        h_t = rate * (res + f / T) / (T * omega)
-        h_u = -rate / (T * omega)
-        row_add(X, i, h, w)
-        if average:
-            row_add(X, i, h * Omega, sums)
-        g[o] += h_t
-        for c in range(tau):
-            v[o, c] += h_u * u[c]
-        for a in range(2):
-            tw[a] += h * tx[a] + h_t * tt[a, o]
-            for b in range(tau):
-                gained = h * zx[a, b] + h_t * Zt[a, o, b]
-                for c in range(tau):
-                    gained += h_u * ZZ[a, o, b, c] * u[c]
-                Zw[a, b] += gained
-            for c in range(tau):
-                tw[a] += h_u * Zt[o, a, c] * u[c]
+            _fold(omega, Omega, w, sum_w, v, g, Zw, tw)
+            omega, Omega = 1.0, 0.0
+        h = -rate * res / omega, rate * (res + f / T) / (T * omega), -rate / (T * omega)
+        scaled_add(X, i, h[0], Omega, average, w, sum_w)
+        _weights_move(h, o, u, v, g)
+        _sums_move(h, o, u, tx, tw, Zt, tt)
+        _sketches_move(h, o, u, zx, Zw, ZZ, Zt)
         if average:
             Omega += omega
-            for a in range(2):
-                sum_g[a] += omega * g[a]
-                for c in range(tau):
-                    sum_v[a, c] += omega * v[a, c]
+            _average_add(omega, g, v, sum_g, sum_v)
     k["kappa"], k["steps"], k["omega"], k["sum"] = kappa, steps, omega, Omega
+
+
+@inlined
+def _score(wx, g, v, tx, zx):
+    """Return w·x without ω; ``wx`` is a·x."""
+    wx = wx + g[0] * tx[0] + g[1] * tx[1]
+    for c in range(zx.shape[1]):
+        wx += v[0, c] * zx[0, c] + v[1, c] * zx[1, c]
+    return wx
+
+
+@inlined
+def _of_row(m, r, g, v, q):
+    """Return how much of a row that enters Z and t enters Z v + g t."""
+    share = m * g[q]
+    for c in range(len(r)):
+        share += r[c] * v[q, c]
+    return share
+
+
+@inlined
+def _products_add(ZZ, Zt, tt, q, m, r, xx, zx, tx):
+    """Update ZᵀZ, Zᵀt and t·t for a row of weight m that enters class q."""
+    o, tau = 1 - q, len(r)
+    for b in range(tau):
+        for c in range(tau):
+            ZZ[q, q, b, c] += zx[q, b] * r[c] + r[b] * zx[q, c] + xx * r[b] * r[c]
+            ZZ[q, o, b, c] += r[b] * zx[o, c]
+            ZZ[o, q, c, b] = ZZ[q, o, b, c]
+    for c in range(tau):
+        Zt[q, q, c] += r[c] * (tx[q] + m * xx) + m * zx[q, c]
+        Zt[q, o, c] += r[c] * tx[o]
+        Zt[o, q, c] += m * zx[o, c]
+    tt[q, q] += m * (2.0 * tx[q] + m * xx)
+    tt[q, o] += m * tx[o]
+    tt[o, q] = tt[q, o]
+
+
+@inlined
+def _own_add(q, m, r, xx, wx, zx, tx, s, Zw, tw):
+    """Update s and the products with x and w for a row of weight m that enters class q."""
+    for c in range(len(r)):
+        s[q, c] += r[c]
+        Zw[q, c] += r[c] * wx
+        zx[q, c] += xx * r[c]
+    tw[q] += m * wx
+    tx[q] += m * xx
+
+
+@inlined
+def _spread(omega, o, Zw, cw, T, s, centered, u):
+    """Set u, and return f, of S w = (Z u − f t/T)/T for class o."""
+    f = 0.0
+    for c in range(len(u)):
+        u[c] = omega * Zw[o, c]
+        if centered:
+            u[c] -= s[o, c] * cw
+            f += s[o, c] * u[c]
+        else:
+            f += s[o, c] * s[o, c] * cw / T
+    return f
+
+
+@inlined
+def _curvature(away2, o, T, centered, s, ZZ, Zt, tt):
+    """Return the curvature of a step against class o; ``away2`` is ‖x‖² − 2 t·x/T."""
+    away2 += tt[o, o] / T**2
+    bound = 0.0
+    for c in range(s.shape[1]):
+        bound += ZZ[o, o, c, c]
+        if centered:
+            bound += s[o, c] * (s[o, c] * tt[o, o] / T - 2.0 * Zt[o, o, c]) / T
+    return max(away2, 0.0) + max(bound, 0.0) / T
+
+
+@inlined
+def _average_add(omega, g, v, sum_g, sum_v):
+    """Add the coefficients of an iterate to those of the sum."""
+    for a in range(2):
+        sum_g[a] += omega * g[a]
+        for c in range(v.shape[1]):
+            sum_v[a, c] += omega * v[a, c]
+
+
+@inlined
+def _fold(omega, Omega, w, sum_w, v, g, Zw, tw):
+    """Fold ω into the vectors and the products with w, and Ω into the sum of the iterates."""
+    for j in range(len(w)):
+        sum_w[j] -= Omega * w[j]
+        w[j] *= omega
+    for a in range(2):  # loops compile twice as fast as array expressions
+        g[a] *= omega
+        tw[a] *= omega
+        for c in range(v.shape[1]):
+            v[a, c] *= omega
+            Zw[a, c] *= omega
+
+
+@inlined
+def _distance2(M, T, q, tt):
+    """Return ‖δ‖², given the weights of class q and of the other."""
+    return tt[q, q] / M**2 - 2.0 * tt[q, 1 - q] / (M * T) + tt[1 - q, 1 - q] / T**2
+
+
+@inlined
+def _weights_move(h, o, u, v, g):
+    """Add h₁ t + h₂ Z u, of class o, to w."""
+    g[o] += h[1]
+    for c in range(len(u)):
+        v[o, c] += h[2] * u[c]
+
+
+@inlined
+def _sums_move(h, o, u, tx, tw, Zt, tt):
+    """Update t·w for h₀ x + h₁ t + h₂ Z u, of class o, added to w."""
+    for a in range(2):
+        tw[a] += h[0] * tx[a] + h[1] * tt[a, o]
+        for c in range(len(u)):
+            tw[a] += h[2] * Zt[o, a, c] * u[c]
+
+
+@inlined
+def _sketches_move(h, o, u, zx, Zw, ZZ, Zt):
+    """Update Zᵀw for h₀ x + h₁ t + h₂ Z u, of class o, added to w."""
+    for a in range(2):
+        for b in range(len(u)):
+            gained = h[0] * zx[a, b] + h[1] * Zt[a, o, b]
+            for c in range(len(u)):
+                gained += h[2] * ZZ[a, o, b, c] * u[c]
+            Zw[a, b] += gained

@@ -7,7 +7,7 @@ once. A heap finds the coordinates that a step sets to 0: a(w) and b(w) lose the
 import numpy as np
 
 from aucmax.data.rows import compiled, inlined, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
+from aucmax.solvers.stochastic.expiry import heap_discard, heap_fill, heap_move, heap_pop, heap_push
 from aucmax.solvers.stochastic.scaled import FOLD
 
 __all__ = ["lazy_steps", "pairs", "slope"]
@@ -48,31 +48,50 @@ def _fold(v, u, total, c, theta, S, B, P):
     return a, b
 
 
+@inlined
+def _row_score(X, i, v, theta):
+    """Return x·w/c, where w_j/c = v_j less θ towards 0."""
+    score = 0.0
+    for e in range(row_size(X, i)):
+        j, x = row_entry(X, i, e)
+        score += x * (v[j] - np.sign(v[j]) * theta)
+    return score
+
+
+@inlined
+def _enter(X, i, weight, v, total, P, q):
+    """Add a row to the sum of its class, and to P."""
+    for e in range(row_size(X, i)):
+        j, x = row_entry(X, i, e)
+        total[q, j] += weight * x
+        P[q] += weight * x * np.sign(v[j])
+
+
+@inlined
+def _signs_add(P, total, j, change):
+    """Update P for a change of the sign of v_j."""
+    P[0] += change * total[0, j]
+    P[1] += change * total[1, j]
+
+
 @compiled
-def lazy_steps(
-    X, order, sign, weight, eta, mass, total, dots, running, l2, l1, average, v, u, k, heap, place
-):  # fmt: skip
+def lazy_steps(X, order, sign, weight, eta, classes, settings, v, u, queue):
     # θ is the sum of the thresholds, each divided by the scale c. With σ = sign v_j,
     # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, divided by c as
     # well, fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
     # S = Σ c and B = Σ c θ over the steps.
-    c, S, theta, B, P, size = 1.0, 0.0, 0.0, 0.0, np.zeros(2), 0
+    mass, total, dots = classes
+    running, l2, l1, average = settings
+    heap, place = queue
+    c, S, theta, B, P = 1.0, 0.0, 0.0, 0.0, np.zeros(2)
     a, b = _fold(v, u, total, c, theta, S, B, P)
-    for j in range(len(v)):
-        if v[j] != 0.0:
-            size = heap_push(v, heap, place, size, j)
+    size = heap_fill(v, heap, place)
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
-        vx = 0.0
-        for e in range(row_size(X, i)):
-            j, x = row_entry(X, i, e)
-            vx += x * (v[j] - np.sign(v[j]) * theta)
+        vx = _row_score(X, i, v, theta)
         if running:
-            for e in range(row_size(X, i)):
-                j, x = row_entry(X, i, e)
-                total[q, j] += weight[i] * x
-                P[q] += weight[i] * x * np.sign(v[j])
+            _enter(X, i, weight[i], v, total, P, q)
             a, b = a + (1 - q) * weight[i] * vx, b + q * weight[i] * vx
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
@@ -82,43 +101,37 @@ def lazy_steps(
         h = -eta[t] * weight[i] * g / c
         scale = eta[t] * pairs(mass[t, 0], mass[t, 1])
         threshold = scale * l1 / c
-        a += h * xa
-        b += h * xb
+        a, b = a + h * xa, b + h * xb
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
             old, s_old = v[j], np.sign(v[j])
             now = old - s_old * theta + h * x
             s_now = np.sign(now)
             if abs(now) <= threshold:  # 0 after this step
-                a -= now * total[0, j]
-                b -= now * total[1, j]
+                a, b = a - now * total[0, j], b - now * total[1, j]
                 now, s_now = 0.0, 0.0
             now += s_now * theta
             v[j] = now
             if average:
                 u[j] += S * (now - old) - B * (s_now - s_old)
             if s_now != s_old:
-                P[0] += (s_now - s_old) * total[0, j]
-                P[1] += (s_now - s_old) * total[1, j]
-            if s_now != 0.0 and place[j] >= 0:
-                heap_move(v, heap, place, size, j)
-            elif s_now != 0.0:
-                size = heap_push(v, heap, place, size, j)
+                _signs_add(P, total, j, s_now - s_old)
+            if s_now == 0.0:
+                size = heap_discard(v, heap, place, size, j)
             elif place[j] >= 0:
-                size = heap_remove(v, heap, place, size, j)
+                heap_move(v, heap, place, size, j)
+            else:
+                size = heap_push(v, heap, place, size, j)
         while size > 0 and abs(v[heap[0]]) <= theta + threshold:
             j, size = heap_pop(v, heap, place, size)
             s = np.sign(v[j])
             left = v[j] - s * theta
-            a -= left * total[0, j]
-            b -= left * total[1, j]
-            P[0] -= s * total[0, j]
-            P[1] -= s * total[1, j]
+            a, b = a - left * total[0, j], b - left * total[1, j]
+            _signs_add(P, total, j, -s)
             if average:
                 u[j] -= S * v[j] - B * s
             v[j] = 0.0
-        a -= threshold * P[0]
-        b -= threshold * P[1]
+        a, b = a - threshold * P[0], b - threshold * P[1]
         theta += threshold
         c /= 1.0 + scale * l2
         S += c
@@ -127,4 +140,3 @@ def lazy_steps(
             a, b = _fold(v, u, total, c, theta, S, B, P)
             c, S, theta, B = 1.0, 0.0, 0.0, 0.0
     _fold(v, u, total, c, theta, S, B, P)
-    k["steps"] += len(order)

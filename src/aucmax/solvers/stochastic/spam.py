@@ -103,9 +103,9 @@ class SPAM(StochasticSolver):
         unscaled(state)
         X = batch.X
         if "elastic net" in penalty.offers and _FEW * n_stored(X) < n_rows(X) * n_features(X):
-            heap, net = heap_of(len(v)), (penalty.l2, penalty.l1)
-            classes = (mass, total, dots, running)
-            lazy_steps(*batch.visits, eta, *classes, *net, average, v, u, k, *heap)
+            settings = (running, penalty.l2, penalty.l1, average)
+            lazy_steps(*batch.visits, eta, (mass, total, dots), settings, v, u, heap_of(len(v)))
+            k["steps"] += len(eta)
         else:
             settings = (penalty.compiled(), average, *inner)
             _steps(batch.visits, eta, total, (mass, running), settings, v, u, k)

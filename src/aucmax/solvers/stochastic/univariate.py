@@ -104,17 +104,17 @@ class UnivariateSGD(StochasticSolver):
         C = self.given_step()
         if C is None:
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
-        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
         settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
-        eta = C / np.sqrt(times(state, batch))
-        _steps(*rows, batch.by_step("mass"), eta, *settings, state["v"], state["u"], k)
+        rates = C / np.sqrt(times(state, batch)), batch.by_step("mass")
+        _steps(*batch.visits, batch.norm2, *rates, settings, (state["v"], state["u"]), k)
+        k["steps"] += len(batch.order)
 
 
 @compiled
-def _steps(
-    X, order, sign, weight, norm2, mass, eta, automatic, loss, alpha, average, v, u, k
-):  # fmt: skip
+def _steps(X, order, sign, weight, norm2, eta, mass, settings, vectors, k):
     # w = c v,  Σ w = S v − u
+    automatic, loss, alpha, average = settings
+    v, u = vectors
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -140,4 +140,3 @@ def _steps(
             fold(c, S, v, u)
             c, S = 1.0, 0.0
     k["scale"], k["sum"] = c, S
-    k["steps"] += len(order)

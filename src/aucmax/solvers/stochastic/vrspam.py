@@ -181,23 +181,28 @@ def _stage(batches: Iterable[Batch], at: _Snapshot, penalty: Penalty, eta: float
     for batch in batches:
         (mass, total, _), p = batch.after, batch.p
         z = at.z[batch.first or 0 :][: len(batch.sign)]
-        rows = (batch.X, batch.order, batch.sign, batch.weight, p, eta)
-        here = total @ w / mass
+        # the steps' settings, and a and b of w, of w̃ and of μ̃
+        k = numbers("p", "eta", "beta", "a", "b", "start_a", "start_b", "slope_a", "slope_b")[0]
+        k["p"], k["eta"] = p, eta
+        k["start_a"], k["start_b"] = at.means
+        k["a"], k["b"] = total @ w / mass
         if "l2" not in penalty.offers:
             means = total / mass[:, None]
-            _steps(*rows, penalty.compiled(), means, at.gradient, z, at.means, *here, w)
+            _steps(*batch.visits, k, penalty.compiled(), means, at.gradient, z, w)
             continue
-        along, beta = products.scores(batch.X, at.gradient), theory.beta_from_alpha(penalty.l2, p)
-        fixed = np.stack([at.means, total @ at.gradient / mass])
-        c, e = _shrinking_steps(*rows, beta, batch.dots / mass, fixed, along, z, *here, w)
+        along = products.scores(batch.X, at.gradient)
+        k["beta"] = theory.beta_from_alpha(penalty.l2, p)
+        k["slope_a"], k["slope_b"] = total @ at.gradient / mass
+        c, e = _shrinking_steps(*batch.visits, k, batch.dots / mass, along, z, w)
         w = c * w + e * at.gradient
     return w
 
 
 @compiled
-def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, a, b, v):
+def _shrinking_steps(X, order, sign, weight, k, dots, along, z, v):
     # w = c v + e μ̃;  a = v·μ₊, b = v·μ₋;  ``along`` = X μ̃, z = X w̃
-    c, e = 1.0, 0.0
+    p, eta, beta, a, b, c, e = k["p"], k["eta"], k["beta"], k["a"], k["b"], 1.0, 0.0
+    start_a, start_b, slope_a, slope_b = k["start_a"], k["start_b"], k["slope_a"], k["slope_b"]
     shrink = 1.0 / (1.0 + eta * beta)
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -209,9 +214,9 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
         i = order[t]
         moved = c * row_dot(X, i, v) + e * along[i] - z[i]  # (w − w̃)·x
         if sign[i] > 0:
-            r = 2.0 * (1.0 - p) * (moved - (c * b + e * fixed[1, 1] - fixed[0, 1]))
+            r = 2.0 * (1.0 - p) * (moved - (c * b + e * slope_b - start_b))
         else:
-            r = 2.0 * p * (moved - (c * a + e * fixed[1, 0] - fixed[0, 0]))
+            r = 2.0 * p * (moved - (c * a + e * slope_a - start_a))
         # w ← (w − η (r x + μ̃))/(1 + ηβ)
         h = -eta * weight[i] * r / c
         row_add(X, i, h, v)
@@ -227,7 +232,8 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
 
 
 @compiled
-def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, a, b, w):
+def _steps(X, order, sign, weight, k, penalty, means, gradient, z, w):
+    p, eta, a, b, start_a, start_b = k["p"], k["eta"], k["a"], k["b"], k["start_a"], k["start_b"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
         fetch_ahead(order, t, sign)
@@ -236,9 +242,9 @@ def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, a
         i = order[t]
         moved = row_dot(X, i, w) - z[i]
         if sign[i] > 0:
-            r = 2.0 * (1.0 - p) * (moved - (b - start[1]))
+            r = 2.0 * (1.0 - p) * (moved - (b - start_b))
         else:
-            r = 2.0 * p * (moved - (a - start[0]))
+            r = 2.0 * p * (moved - (a - start_a))
         row_add(X, i, -eta * weight[i] * r, w)
         # w ← prox(w − η μ̃)
         a, b = 0.0, 0.0
