@@ -16,9 +16,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
     "packages": 13,
     "code lines": 30_889,
-    "functions above 60 lines": 4,
-    "functions above 10 parameters": 5,
-    "vague locals": 75,
+    "functions above 60 lines": 0,
+    "functions above 10 parameters": 0,
+    "vague locals": 60,
 }
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10

@@ -231,7 +231,7 @@ def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkey
     view = whole.part(some, own.moments()).scaled(0.5)
     part = Objective(own.scaled(0.5), LOSSES[loss], L2(1e-2))
     near = Expansion(everything, centre).reweighed(Objective(view, LOSSES[loss], L2(1e-2)))
-    assert near.there.value == pytest.approx(part.data_term(near.point)[0], rel=1e-9)
+    assert near.term.value == pytest.approx(part.data_term(near.point)[0], rel=1e-9)
     assert near.gradient == pytest.approx(part.data_term(near.point)[1], abs=1e-9)
     assert (near.matrix is not None) == by_matrix
     for alpha in (1e-2, 5e-3):

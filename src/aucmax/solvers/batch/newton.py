@@ -10,6 +10,7 @@ With another penalty the steps are those of `proximal_newton`.
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from aucmax.solvers.batch.krylov import (
     preconditioner,
     solved,
 )
-from aucmax.solvers.batch.proximal_newton import proximal_newton
+from aucmax.solvers.batch.proximal_newton import Minimum, proximal_newton
 
 __all__ = ["Expansion", "Newton"]
 
@@ -94,97 +95,129 @@ class Newton(Solver):
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
         method = _newton if "l2" in objective.penalty.offers else proximal_newton
-        w, value, gap, steps, products = method(objective, w, run)
+        w, value, gap, steps, cost = method(objective, w, run)
         quality = objective.relative(gap, value)
-        what = f"Newton's method stopped after {products} products with the data"
-        message = unfinished(objective, run, quality, max(steps, products), what)
+        what = f"Newton's method stopped after {cost} products with the data"
+        message = unfinished(objective, run, quality, max(steps, cost), what)
         return Result(w, max(steps, 1), message, gap, value)
 
 
-def _newton(
-    objective: Objective, w: np.ndarray, run: Run
-) -> tuple[np.ndarray, float, float, int, int]:
-    """Minimise J with an l2 penalty; return w, J(w), J(w) − J*, the steps and their products.
+def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
+    """Minimise J with an l2 penalty.
 
     J(w) − J* is the gain of the model at w, Newton's decrement, if that is small: then the pairs
     that are active at w remain active along the step. The last step only confirms this.
     """
-    problem, penalty = objective.problem, objective.penalty
-    tol, max_iter = run.tol, run.max_iter
-    if w.any():
-        z = problem.scores(w)
-        t, z, there = _length(objective, w, z)
-        w, data, gradient = t * w, there.value, objective.adjoint(there.gradient)
-    else:
-        z, data, gradient = np.zeros(problem.n_samples), objective.at_zero, objective.slope_at_zero
-        there = objective.at(z)
-    systems, done, of_pairs = _Systems(objective), False, isinstance(objective.loss, PairwiseLoss)
+    iterate, systems = _Iterate(objective, w), _Systems(objective, run)
     forcing, before = _FORCING, np.inf
     steps, products, idle = 0, 0, 0
     while True:
-        value = data + penalty.value(w)
-        gap = objective.gap(data, gradient, w)
-        stop = steps > 0 and run.monitor(w, 2.0 * products + 2.0 * steps)
-        if objective.relative(gap, value) <= tol or stop or products >= max_iter:
+        value, gap = iterate.value, iterate.gap()
+        stop = steps > 0 and run.monitor(iterate.w, 2.0 * products + 2.0 * steps)
+        if objective.relative(gap, value) <= run.tol or stop or products >= run.max_iter:
             break
-        if steps > max_iter or idle > _IDLE:
+        if steps > run.max_iter or idle > _IDLE:
             break
-
-        fallen, fall = objective.at_zero - value, before - value
-
-        def enough(
-            gained: float, left: float, fallen: float = fallen, forcing: float = forcing
-        ) -> bool:
-            # from w = 0 the model is more accurate the less gain it promises
-            share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
-            return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
-
-        right = -(gradient + penalty.l2 * w)
-        model = systems.solve(there, right, enough, max_iter - products)
-        # for pairs no bound depends on how far the scores move
-        move = None if of_pairs else problem.scores(model.x)
-        claim = _claim(objective, model, move, fall)
-        most = _claim(objective, systems.certain(model), move, fall)
-        if run.sure and objective.relative(claim, value) <= tol < objective.relative(most, value):
-            surer = systems.surer(there, model, right, enough, max(max_iter - products, 1))
-            if surer is not model:
-                model, products = surer, products + model.steps
-                del move
-                move = None if of_pairs else problem.scores(model.x)
-                claim = _claim(objective, model, move, fall)
-        products += model.steps
-        decrement, done = model.gained + model.left, objective.relative(claim, value) <= tol
-        if done:
-            gap = min(gap, claim)
-        if not model.x.any():  # too small to move
+        step = systems.step(iterate, before - value, forcing, run.max_iter - products)
+        products, decrement = products + step.products, step.decrement
+        sufficient = objective.relative(step.claim, value) <= run.tol
+        if sufficient:
+            gap = min(gap, step.claim)
+        if not step.direction.any():  # too small to move
             gap = min(gap, _MORE * decrement)
             break
-        del there  # large, as rows are many; computed again if needed
-        if move is None:
-            for rows, change in problem.scored(model.x):
-                z[rows] += change
-            t, z, there = _backtracked(objective, value, gradient, w, model.x, z)
-        else:
-            z += move
-            t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
-            del move
-        if t == 0.0:  # no step lowers J beyond rounding
-            gap = min(gap, _blamed(objective, decrement, w))
+        length = iterate.advance(step)
+        del step
+        if length == 0.0:  # no step lowers J beyond rounding
+            gap = min(gap, _blamed(objective, decrement, iterate.w))
             break
-        w, data = w + t * model.x, there.value
         steps += 1
-        fall = value - data - penalty.value(w)
+        fall = value - iterate.data - objective.penalty.value(iterate.w)
         idle = idle + 1 if fall <= _ROUNDED * abs(value) else 0
-        before = value if t >= 1.0 else np.inf  # a short step does not show the remaining gain
-        if done:
+        before = value if length >= 1.0 else np.inf  # a short step does not show the remaining gain
+        if sufficient:
             break
         if steps % 10 == 0:
-            z = problem.scores(w)
-            there = objective.at(z)
-            data = there.value
-        gradient = objective.adjoint(there.gradient)
-        forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
-    return w, data + penalty.value(w), gap, steps, products
+            iterate.recompute_scores()
+        iterate.recompute_gradient()
+        total = max(objective.at_zero - value + decrement, decrement)
+        forcing = min(_FORCING, max(decrement / total, 1e-6))
+    return Minimum(iterate.w, iterate.value, gap, steps, products)
+
+
+class _Iterate:
+    """A point w (d,), the rows' scores z (n,), and the data term of J and its gradient (d,).
+
+    Parameters
+    ----------
+    objective : Objective
+    w : ndarray, shape (d,)
+        A start. For a smooth loss it is first scaled by a line search, as the optimum of another
+        loss may have only the right direction.
+    """
+
+    def __init__(self, objective: Objective, w: np.ndarray) -> None:
+        self.objective, self.w = objective, w
+        if not w.any():
+            self.z, self.data = np.zeros(objective.problem.n_samples), objective.at_zero
+            self.gradient, self.term = objective.slope_at_zero, objective.at(self.z)
+            return
+        self.z = objective.problem.scores(w)
+        if objective.loss.kind != "smooth":
+            length, self.term = 1.0, objective.at(self.z)
+        else:
+            line = _Line(objective, objective.at_zero, objective.slope_at_zero, np.zeros_like(w), w)
+            move = None if isinstance(objective.loss, PairwiseLoss) else self.z.copy()
+            length, self.z, self.term = line.search(self.z, move)
+        self.w, self.data = length * w, self.term.value
+        self.recompute_gradient()
+
+    @property
+    def value(self) -> float:
+        """J(w)."""
+        return self.data + self.objective.penalty.value(self.w)
+
+    def gap(self) -> float:
+        """Return a bound of J(w) − J* by duality."""
+        return self.objective.gap(self.data, self.gradient, self.w)
+
+    def recompute_scores(self) -> None:
+        """Compute the scores anew: rounding errors accumulate in them."""
+        self.z = self.objective.problem.scores(self.w)
+        self.term = self.objective.at(self.z)
+        self.data = self.term.value
+
+    def recompute_gradient(self) -> None:
+        """Bring the gradient up to date after w has moved."""
+        self.gradient = self.objective.adjoint(self.term.gradient)
+
+    def advance(self, step: "_Step") -> float:
+        """Move along a step as far as lowers J enough; return its length, 0 if none does."""
+        line = _Line(self.objective, self.value, self.gradient, self.w, step.direction)
+        del self.term  # large, as rows are many; computed again if needed
+        if step.move is None:
+            for rows, change in self.objective.problem.scored(step.direction):
+                self.z[rows] += change
+        else:
+            self.z += step.move
+        length, self.z, self.term = line.search(self.z, step.move)
+        if length > 0.0:
+            self.w, self.data = self.w + length * step.direction, self.term.value
+        return length
+
+
+class _Step(NamedTuple):
+    """A direction (d,) from a model of J, the change of the scores (n,), and the gap it implies.
+
+    ``move`` is None for losses of pairs, whose bounds do not depend on it. ``claim`` bounds
+    J(w) − J*, and ``decrement`` is the gain of the model.
+    """
+
+    direction: np.ndarray
+    move: np.ndarray | None
+    claim: float
+    decrement: float
+    products: int
 
 
 class Expansion:
@@ -208,11 +241,11 @@ class Expansion:
         self.objective, self.point = objective, point
         if like is None:
             self.scores = objective.problem.scores(point)
-            self.there = objective.at(self.scores)
+            self.term = objective.at(self.scores)
         else:
             self.scores = like.scores
-            self.there = objective.at(self.scores, like.there)
-        self.gradient = objective.adjoint(self.there.gradient)
+            self.term = objective.at(self.scores, like.term)
+        self.gradient = objective.adjoint(self.term.gradient)
 
     def reweighed(self, objective: Objective) -> "Expansion":
         """Return the expansion of the same loss with other weights of the rows."""
@@ -222,11 +255,11 @@ class Expansion:
     @cached_property
     def matrix(self) -> np.ndarray | None:
         """∇²f(v), if it costs little compared with the products that it saves."""
-        problem, there = self.objective.problem, self.there
-        if isinstance(there, ByRow):
-            return self.objective.bend_matrix(there) if problem.gram_cost <= _CHEAP else None
-        if isinstance(there, ActivePairs) and problem.pair_gram_cost <= _CHEAP:
-            return self.objective.bend_matrix(there)
+        problem, term = self.objective.problem, self.term
+        if isinstance(term, ByRow):
+            return self.objective.bend_matrix(term) if problem.gram_cost <= _CHEAP else None
+        if isinstance(term, ActivePairs) and problem.pair_gram_cost <= _CHEAP:
+            return self.objective.bend_matrix(term)
         return None
 
     def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
@@ -236,12 +269,12 @@ class Expansion:
         which is three times the decrement, plus that of the system, at most ``tol`` / 2.
         """
         objective = self.objective.with_penalty(L2(l2))
-        value = self.there.value + objective.penalty.value(self.point)
+        value = self.term.value + objective.penalty.value(self.point)
         right = -(self.gradient + l2 * self.point)
         if self.matrix is not None:
             model = solved(self.matrix + l2 * np.eye(len(right)), right)
         else:
-            near, bending = preconditioner(objective, l2), objective.bending(self.there)
+            near, bending = preconditioner(objective, l2), objective.bending(self.term)
 
             def enough(gained: float, left: float) -> bool:
                 return left <= _EXACT * gained and objective.relative(left, value) <= 0.5 * tol
@@ -254,47 +287,69 @@ class Expansion:
         return self.point + model.x, lacks**2 + objective.relative(model.left, value)
 
 
-def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
-    """Return a factor for a start w, and the scores and the data term there.
-
-    The optimum of another loss may have only the right direction. If each point of a line search
-    costs a sort, w is taken as it is.
-    """
-    if objective.loss.kind != "smooth":
-        return 1.0, z, objective.at(z)
-    at_zero, slope, nowhere = objective.at_zero, objective.slope_at_zero, np.zeros_like(w)
-    if isinstance(objective.loss, PairwiseLoss):
-        return _backtracked(objective, at_zero, slope, nowhere, w, z)
-    return _line_search(objective, at_zero, slope, nowhere, w, z.copy(), z)
-
-
 class _Systems:
     """Newton's systems (∇²f + αI) x = b: by products, or by their matrices if these cost less.
 
     Systems solved by products share a preconditioner and the known part of the spectrum.
     """
 
-    def __init__(self, objective: Objective) -> None:
-        self.objective, self.known = objective, 1.0
+    def __init__(self, objective: Objective, run: Run) -> None:
+        self.objective, self.run, self.smallest = objective, run, 1.0
         self.probed, self.by_matrix, self.usual = False, False, _USUAL
 
     @cached_property
     def near(self) -> Preconditioner:
         return preconditioner(self.objective, self.objective.penalty.l2)
 
-    def solve(self, there: LossAt, right: np.ndarray, enough: Enough, limit: int) -> Solved:
-        """Return the solution at scores with the data term ``there``, until ``enough``."""
+    def step(self, iterate: _Iterate, fall: float, forcing: float, limit: int) -> _Step:
+        """Return the step from an iterate; ``fall`` is by how much J fell in the last one.
+
+        A system is solved until a share ``forcing`` of its gain is missing, or after ``limit``
+        products.
+        """
+        objective, tol, value = self.objective, self.run.tol, iterate.value
+        fallen = objective.at_zero - value
+
+        def enough(gained: float, left: float) -> bool:
+            # from w = 0 the model is more accurate the less gain it promises
+            share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
+            return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
+
+        right = -(iterate.gradient + objective.penalty.l2 * iterate.w)
+        model = self.solve(iterate.term, right, enough, limit)
+        products, move = model.steps, self._move(model)
+        claim = _claim(objective, model, move, fall)
+        most = _claim(objective, self.certain(model), move, fall)
+        if self.run.sure and (
+            objective.relative(claim, value) <= tol < objective.relative(most, value)
+        ):
+            surer = self.surer(iterate.term, model, right, enough, limit)
+            if surer is not model:
+                model, products = surer, products + surer.steps
+                del move
+                move = self._move(model)
+                claim = _claim(objective, model, move, fall)
+        return _Step(model.x, move, claim, model.gained + model.left, products)
+
+    def _move(self, model: Solved) -> np.ndarray | None:
+        # for pairs no bound depends on how far the scores move
+        if isinstance(self.objective.loss, PairwiseLoss):
+            return None
+        return self.objective.problem.scores(model.x)
+
+    def solve(self, term: LossAt, right: np.ndarray, enough: Enough, limit: int) -> Solved:
+        """Return the solution at scores where the data term is ``term``, good enough."""
         l2 = self.objective.penalty.l2
-        if isinstance(there, ByRow) and self.objective.problem.gram_cost <= self.usual:
-            matrix = self.objective.bend_matrix(there)
+        if isinstance(term, ByRow) and self.objective.problem.gram_cost <= self.usual:
+            matrix = self.objective.bend_matrix(term)
             matrix[np.diag_indices(len(matrix))] += l2
             self.by_matrix = True
             return solved(matrix, right)
         self.by_matrix = False
-        return self._minimised(self._product(there), right, enough, limit)
+        return self._minimised(self._product(term), right, enough, limit)
 
-    def _product(self, there: LossAt) -> Product:
-        bending, l2 = self.objective.bending(there), self.objective.penalty.l2
+    def _product(self, term: LossAt) -> Product:
+        bending, l2 = self.objective.bending(term), self.objective.penalty.l2
         return lambda v: bending(v) + l2 * v
 
     def certain(self, model: Solved) -> Solved:
@@ -305,22 +360,22 @@ class _Systems:
         return model._replace(left=0.5 * square / l2 if l2 > 0.0 else np.inf)
 
     def surer(
-        self, there: LossAt, model: Solved, right: np.ndarray, enough: Enough, limit: int
+        self, term: LossAt, model: Solved, right: np.ndarray, enough: Enough, limit: int
     ) -> Solved:
         """Return the last solution, or a better one if a random vector reveals more."""
         if not self.probed:
-            self.probed, least, product = True, self.known, self._product(there)
-            self.known = min(self.known, self.near.probe(product))
-            if self.known <= _EIGENVALUE_FALL * least:
+            self.probed, least, product = True, self.smallest, self._product(term)
+            self.smallest = min(self.smallest, self.near.probe(product))
+            if self.smallest <= _EIGENVALUE_FALL * least:
                 return self._minimised(product, right, enough, limit)
         return model
 
     def _minimised(self, product: Product, right: np.ndarray, enough: Enough, limit: int) -> Solved:
         model = minimise(
             product, right, self.near.solve, enough, limit,
-            floor=self.near.floor, known=self.known,
+            floor=self.near.floor, known=self.smallest,
         )  # fmt: skip
-        self.known, self.usual = model.smallest, max(self.usual, model.steps)
+        self.smallest, self.usual = model.smallest, max(self.usual, model.steps)
         return model
 
 
@@ -342,104 +397,98 @@ def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
     return decrement if decrement <= _LOST * objective.rounding(w) else np.inf
 
 
-def _backtracked(
-    objective: Objective,
-    now: float,
-    gradient: np.ndarray,
-    w: np.ndarray,
-    direction: np.ndarray,
-    z: np.ndarray,
-) -> tuple[float, np.ndarray, LossAt]:
-    """Return the first of the steps 1, ½, ¼, … that lowers J enough, with its scores and data term.
+class _Line:
+    """J along a direction from w: the search for a step that lowers it enough (Armijo).
 
-    The step is 0 if none does. ``z`` (n,) are the scores after the whole step, and are overwritten.
+    Parameters
+    ----------
+    objective : Objective
+    value : float
+        J(w).
+    gradient, w, direction : ndarray, shape (d,)
+        The first is that of the data term at w.
     """
-    fallen, t, start = _fallen(objective, now, gradient, w, direction), 1.0, None
-    for _ in range(30):
-        there = objective.at(z)
-        if fallen(t, there) is not None:
-            return t, z, there
-        del there
-        start = objective.problem.scores(w) if start is None else start
-        z += start
-        z *= 0.5
-        t *= 0.5
-    return _unmoved(objective, w)
 
+    def __init__(
+        self,
+        objective: Objective,
+        value: float,
+        gradient: np.ndarray,
+        w: np.ndarray,
+        direction: np.ndarray,
+    ) -> None:
+        self.objective, self.value, self.w, self.direction = objective, value, w, direction
+        self.along = objective.penalty.l2 * float(w @ direction)
+        self.across = objective.penalty.l2 * float(direction @ direction)
+        self.slope = float(gradient @ direction) + self.along
 
-def _unmoved(objective: Objective, w: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
-    z = objective.problem.scores(w)
-    return 0.0, z, objective.at(z)
+    def search(self, z: np.ndarray, move: np.ndarray | None) -> tuple[float, np.ndarray, LossAt]:
+        """Return the length of a step, 0 if none lowers J enough, and the scores and data term.
 
+        ``z`` (n,) are the scores after the whole step, which changes them by ``move``; they are
+        overwritten. With ``move``, for a loss by rows, whose value costs little beside a pass over
+        the rows, the step goes about as far as is best.
+        """
+        return self._halved(z) if move is None else self._best(z, move)
 
-def _line_search(
-    objective: Objective,
-    now: float,
-    gradient: np.ndarray,
-    w: np.ndarray,
-    direction: np.ndarray,
-    z: np.ndarray,
-    move: np.ndarray,
-) -> tuple[float, np.ndarray, LossAt]:
-    """Return nearly the best step that lowers J enough, and the scores and the data term there.
+    def _lowered(self, t: float, term: LossAt) -> float | None:
+        """Return J after a step of length t, given the data term there; None if it is too high."""
+        value = term.value + self.objective.penalty.value(self.w + t * self.direction)
+        limit = self.value + 1e-4 * t * self.slope + _ROUNDED * abs(self.value)
+        return value if value <= limit else None
 
-    This is for a loss of single rows, whose value costs little compared with a pass over the rows.
-    The step is 0 if none lowers J enough. ``z`` (n,) are the scores after the whole step, which
-    changes them by ``move`` (n,); they are overwritten.
-    """
-    fallen = _fallen(objective, now, gradient, w, direction)
-    along = objective.penalty.l2 * float(w @ direction)
-    across = objective.penalty.l2 * float(direction @ direction)
-    slope = float(gradient @ direction) + along
-    best, lowest = 0.0, np.inf
-    t, low, high = 1.0, 0.0, np.inf
-    there = objective.at(z)
-    for _ in range(30):
-        assert isinstance(there, ByRow)
-        value = fallen(t, there)
-        if value is None:
-            high = t
-            new = 0.5 * (low + high)
-        else:
-            if value < lowest:
-                best, lowest = t, value
-            steep, bend = there.along(move)
-            steep, bend = steep + along + t * across, bend + across
-            if abs(steep) <= _STEEP * abs(slope):
-                break
-            low, high = (t, high) if steep < 0.0 else (low, t)
-            most = min(high, _LONGER * t)
-            new = t - steep / bend if bend > 0.0 else most
-            new = new if low < new < most else 0.5 * (low + most)
-        del there
-        _add(z, new - t, move)
-        t, there = new, objective.at(z)
-    if best == 0.0:
-        return _unmoved(objective, w)
-    if t != best:
-        _add(z, best - t, move)
-        there = objective.at(z)
-    return best, z, there
+    def _unmoved(self) -> tuple[float, np.ndarray, LossAt]:
+        z = self.objective.problem.scores(self.w)
+        return 0.0, z, self.objective.at(z)
+
+    def _halved(self, z: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
+        """Return the first of the steps 1, ½, ¼, … that lowers J enough."""
+        t, start = 1.0, None
+        for _ in range(30):
+            term = self.objective.at(z)
+            if self._lowered(t, term) is not None:
+                return t, z, term
+            del term
+            start = self.objective.problem.scores(self.w) if start is None else start
+            z += start
+            z *= 0.5
+            t *= 0.5
+        return self._unmoved()
+
+    def _best(self, z: np.ndarray, move: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
+        """Return about the best step that lowers J enough."""
+        best, lowest = 0.0, np.inf
+        t, low, high = 1.0, 0.0, np.inf
+        term = self.objective.at(z)
+        for _ in range(30):
+            assert isinstance(term, ByRow)
+            value = self._lowered(t, term)
+            if value is None:
+                high = t
+                new = 0.5 * (low + high)
+            else:
+                if value < lowest:
+                    best, lowest = t, value
+                slope, bend = term.along(move)
+                slope, bend = slope + self.along + t * self.across, bend + self.across
+                if abs(slope) <= _STEEP * abs(self.slope):
+                    break
+                low, high = (t, high) if slope < 0.0 else (low, t)
+                most = min(high, _LONGER * t)
+                new = t - slope / bend if bend > 0.0 else most
+                new = new if low < new < most else 0.5 * (low + most)
+            del term
+            _add(z, new - t, move)
+            t, term = new, self.objective.at(z)
+        if best == 0.0:
+            return self._unmoved()
+        if t != best:
+            _add(z, best - t, move)
+            term = self.objective.at(z)
+        return best, z, term
 
 
 def _add(z: np.ndarray, times: float, move: np.ndarray) -> None:
     """Add a multiple of ``move`` to z (n,), without another array of n rows."""
     for rows in row_blocks(len(z)):
         z[rows] += times * move[rows]
-
-
-def _fallen(
-    objective: Objective, now: float, gradient: np.ndarray, w: np.ndarray, direction: np.ndarray
-) -> Callable[[float, LossAt], float | None]:
-    """Return J after a step of length t from w, given the data term; None if too high (Armijo).
-
-    ``now`` is J(w).
-    """
-    penalty = objective.penalty
-    slope = float(gradient @ direction) + penalty.l2 * float(w @ direction)
-
-    def fallen(t: float, there: LossAt) -> float | None:
-        value = there.value + penalty.value(w + t * direction)
-        return value if value <= now + 1e-4 * t * slope + _ROUNDED * abs(now) else None
-
-    return fallen

@@ -9,6 +9,8 @@ minimised by coordinate descent on the set's own matrix if that is small, and by
 the rows if it is large.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,7 +31,7 @@ from aucmax.solvers.batch.working_set import (
     working_set,
 )
 
-__all__ = ["MATRIX_UP_TO", "ColumnSet", "proximal_newton"]
+__all__ = ["MATRIX_UP_TO", "ColumnSet", "Minimum", "proximal_newton"]
 
 MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
@@ -44,10 +46,21 @@ _SYSTEM = 0.01  # share of its gain that may be missing when a system on the sup
 _PROXIMAL = 10  # most consecutive proximal steps
 
 
-def proximal_newton(
-    objective: Objective, w: np.ndarray, run: Run
-) -> tuple[np.ndarray, float, float, int, int]:
-    """Minimise J; return w, J(w), J(w) − J*, the number of steps and their cost.
+class Minimum(NamedTuple):
+    """A minimiser w (d,), J(w), a bound or estimate of J(w) − J*, the steps, and their cost.
+
+    The cost of a step is the products with the data that it took, and 1 at least.
+    """
+
+    w: np.ndarray
+    value: float
+    gap: float
+    steps: int
+    cost: int
+
+
+def proximal_newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
+    """Minimise J by steps on working sets.
 
     A step on a matrix costs 1, a step by products as many as it took. Stops at ``tol``, when the
     cost reaches ``max_iter``, when the monitor says so, or when rounding prevents progress.
@@ -67,9 +80,9 @@ def proximal_newton(
             # while pairs become active or inactive, the decrement is too small but J still falls
             gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
         if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
-            return w, now, gap, steps, cost
+            return Minimum(w, now, gap, steps, cost)
         if size >= len(w) and stalled(float(promise.sum())):
-            return w, now, gap, steps, cost
+            return Minimum(w, now, gap, steps, cost)
         S = working_set(promise, w, penalty, size)
         if part is None or not np.array_equal(S, part.S):
             part = ColumnSet(objective, S)
@@ -90,11 +103,11 @@ def _decrement(
     S = part.S
     if promises_off(S, promise, w, objective.data_curvature()):
         return np.inf
-    pairs, there = objective.at(part.matrix @ w[S]), (gradient[S], w[S], objective.penalty.of(S))
+    term, point = objective.at(part.matrix @ w[S]), (gradient[S], w[S], objective.penalty.of(S))
     if part.small:
-        return decrement(part.hessian(pairs), *there)
+        return decrement(part.hessian(term), *point)
     return decrement_by_products(
-        lambda v: part.transposed @ pairs.product(part.matrix @ v), part.curvature, *there
+        lambda v: part.transposed @ term.product(part.matrix @ v), part.curvature, *point
     )
 
 
@@ -125,12 +138,12 @@ class ColumnSet:
         most = MATRIX_UP_TO if dense else MATRIX_UP_TO // 3  # a sparse product costs less
         self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
 
-    def hessian(self, there: LossAt) -> np.ndarray:
+    def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
-        if isinstance(there, ByRow):
+        if isinstance(term, ByRow):
             if self.objective.problem.gram_cost <= len(self.S) / _DENSE_COST:
-                return self.objective.bend_matrix(there)[np.ix_(self.S, self.S)]
-            return self._weighted(there)
+                return self.objective.bend_matrix(term)[np.ix_(self.S, self.S)]
+            return self._weighted(term)
         k = len(self.S)
         H = np.zeros((k, k))
         for first in range(0, k, _BLOCK):
@@ -139,12 +152,12 @@ class ColumnSet:
                 block = block.toarray()
             bent = np.empty(block.shape, order="F")
             for j in range(block.shape[1]):
-                bent[:, j] = there.product(np.ascontiguousarray(block[:, j]))
+                bent[:, j] = term.product(np.ascontiguousarray(block[:, j]))
             H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
         return np.tril(H) + np.tril(H, -1).T
 
-    def _weighted(self, there: ByRow) -> np.ndarray:
-        bent = there.bent[:]
+    def _weighted(self, term: ByRow) -> np.ndarray:
+        bent = term.bent[:]
         rows = np.flatnonzero(bent)  # the others have no curvature
         some = self.matrix if len(rows) == len(bent) else self.matrix[rows]
         bent = bent[rows]
@@ -155,7 +168,7 @@ class ColumnSet:
         else:
             rooted = some.multiply(root).tocsc()
             H = (rooted.T @ rooted).toarray()
-        if there.follows and len(rows):
+        if term.follows and len(rows):
             total = some.T @ bent
             H -= np.outer(total, total) / bent.sum()
         return H
@@ -174,64 +187,86 @@ def _on_set(
 
     Returns w, the number of steps and their cost.
     """
-    X, S = part.matrix, part.S
-    penalty = objective.penalty.of(S)
-    v = w[S]
-    z = X @ v
-    there = objective.at(z)
-    now = there.value + penalty.value(v)
+    iterate, w = _Iterate(objective, part, w[part.S]), w.copy()
     steps = cost = 0
     stalled = Stall()
     while True:
-        gradient = part.transposed @ there.gradient[:]
-        promise = float(penalty.promise(gradient, v, part.curvature).sum())
+        gradient, promise = iterate.promise()
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
         inner = max(_MODEL * promise, 0.1 * aim)
-        if part.small:
-            H = part.hessian(there)
-            target, _, _ = on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
-            cost += 1
-        else:
-
-            def product(u: np.ndarray, there: LossAt = there) -> np.ndarray:
-                return part.transposed @ there.product(X @ u)
-
-            limit = min(_PRODUCTS, max_cost - cost)
-            model = _Model(product, part.curvature, gradient, v, penalty, limit)
-            # proximal steps find the support, conjugate gradient solves on it
-            while model.promise > inner and model.spent < limit:
-                model.proximal_steps(inner)
-                model.support_step(inner)
-            target = model.v
-            cost += model.spent
-        direction = target - v
-        move = X @ direction
-        # the gain of the model, at least
-        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
-        t, reached = 1.0, objective.at(z + move)
-        for _ in range(30):
-            value = reached.value + penalty.value(v + t * direction)
-            if value <= now + 1e-4 * t * fall + 1e-15 * abs(now):
-                break
-            t *= 0.5
-            reached = objective.at(z + t * move)
-        else:
+        target, spent = iterate.target(gradient, inner, max_cost - cost)
+        cost += spent
+        if not iterate.advance(gradient, target):
             break
-        v = target if t == 1.0 else v + t * direction
-        z, there, now = z + t * move, reached, value
         steps += 1
         if steps % 10 == 0:
-            z = X @ v
-            there = objective.at(z)
+            iterate.recompute_scores()
         if monitor.active:
             w = w.copy()
-            w[S] = v
+            w[part.S] = iterate.v
             if monitor(w, float(before + steps)):
                 break
-    w = w.copy()
-    w[S] = v
+    w[part.S] = iterate.v
     return w, steps, cost
+
+
+class _Iterate:
+    """A point v on a working set: the rows' scores z (n,), the data term, and J there."""
+
+    def __init__(self, objective: Objective, part: ColumnSet, v: np.ndarray) -> None:
+        self.objective, self.part, self.v = objective, part, v
+        self.penalty = objective.penalty.of(part.S)
+        self.recompute_scores()
+        self.value = self.term.value + self.penalty.value(v)
+
+    def recompute_scores(self) -> None:
+        """Compute the scores anew: rounding errors accumulate in them."""
+        self.z = self.part.matrix @ self.v
+        self.term = self.objective.at(self.z)
+
+    def promise(self) -> tuple[np.ndarray, float]:
+        """Return the data term's gradient, and the possible gain of all features."""
+        gradient = self.part.transposed @ self.term.gradient[:]
+        return gradient, float(self.penalty.promise(gradient, self.v, self.part.curvature).sum())
+
+    def target(self, gradient: np.ndarray, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
+        """Return the model's minimum, solved to a possible gain of ``aim``, and its cost."""
+        part, v, term = self.part, self.v, self.term
+        if part.small:
+            H = part.hessian(term)
+            return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _SWEEPS)[0], 1
+
+        def product(u: np.ndarray) -> np.ndarray:
+            return part.transposed @ term.product(part.matrix @ u)
+
+        limit = min(_PRODUCTS, max_cost)
+        model = _Model(product, part.curvature, gradient, v, self.penalty, limit)
+        # proximal steps find the support, conjugate gradient solves on it
+        while model.promise > aim and model.spent < limit:
+            model.proximal_steps(aim)
+            model.support_step(aim)
+        return model.v, model.spent
+
+    def advance(self, gradient: np.ndarray, target: np.ndarray) -> bool:
+        """Go to the target, or as far towards it as lowers J enough; False if nothing does."""
+        v, penalty, at = self.v, self.penalty, self.objective.at
+        direction = target - v
+        move = self.part.matrix @ direction
+        # the gain of the model, at least
+        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
+        t, term = 1.0, at(self.z + move)
+        for _ in range(30):
+            value = term.value + penalty.value(v + t * direction)
+            if value <= self.value + 1e-4 * t * fall + 1e-15 * abs(self.value):
+                break
+            t *= 0.5
+            term = at(self.z + t * move)
+        else:
+            return False
+        self.v = target if t == 1.0 else v + t * direction
+        self.z, self.term, self.value = self.z + t * move, term, value
+        return True
 
 
 class _Model:
