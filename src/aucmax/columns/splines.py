@@ -180,6 +180,7 @@ class _SplineFeatures(Step, of=[SplineFeatures]):
     file_types = (SplineFeatures,)
     results = ("knots_", "n_features_in_")
     encodes = True
+    takes_tables = True
 
     def columns(self, columns: Places) -> Places:
         counts = [self.fitted.n_splines(knots) for knots in self.fitted.knots_]

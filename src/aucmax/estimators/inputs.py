@@ -66,13 +66,7 @@ def inputs_of(model: Any) -> Inputs:
         return Inputs(arguments | {"missing": gaps})
     columns = columns_of(model, names)
     taken = tuple(column for column in columns if column is not None)
-    arguments |= {
-        "columns": taken,
-        "n_features": len(taken),
-        "text": (),
-        "missing": (),
-        "dates": {},
-    }
+    arguments |= {"columns": taken, "n_features": len(taken)}
     by_name = any(hasattr(step.fitted, "transformers_") for step in steps)
     plain = not by_name and all(column.is_number for column in taken)
     ours = not steps or steps[0].takes_tables
