@@ -611,7 +611,7 @@ def test_compressed_files_are_a_part_each(kind, client, tmp_path):
     here = model.coef_.copy()
     np.testing.assert_allclose(here, AUCClassifier(loss="logistic").fit(*data()).coef_, rtol=1e-6)
     np.testing.assert_array_equal(model.fit(there).coef_, here)
-    with pytest.raises(ValueError, match="a part of each file, and data are no files"):
+    with pytest.raises(ValueError, match="a part of each file, but data are not files"):
         datasets.scan(pl.LazyFrame({"y": [1]}), target="y", part_bytes=None)
 
 

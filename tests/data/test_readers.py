@@ -195,8 +195,9 @@ def test_svmlight_an_index_no_model_has_memory_for(write, monkeypatch):
     monkeypatch.setattr(svmlight, "free_memory", lambda: 10**9)
     message = refusal(write("bad.svm", "1 1:1\n# 9:1\n1 2:1 2147483647:1 # far\n1 5:1\n"))
     assert message == (
-        "bad.svm, line 3: the feature index 2147483647 asks for a model of as many features, which "
-        "needs about 275 GB of memory where 1.0 GB are free; number the features without gaps"
+        "bad.svm, line 3: the feature index 2147483647 asks for a model of that many "
+        "features, which needs about 275 GB of memory, but 1.0 GB are free; number "
+        "the features without gaps"
     )
     path = write("good.svm", "1 1:1\n1 7000000:1\n")
     assert read(path).data.shape == (2, 7_000_000)
@@ -561,7 +562,7 @@ def test_a_folder_is_not_a_file(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.json.gz", "a.npz"])
 def test_foreign_formats_are_refused(write, name):
-    assert "files are not read; convert to .csv" in refusal(write(name, b"1 1:1\n"))
+    assert "files are not supported; convert to .csv" in refusal(write(name, b"1 1:1\n"))
 
 
 @pytest.mark.parametrize(
@@ -656,11 +657,11 @@ def test_categories_keep_what_the_file_says(write, tmp_path):
     frame = pd.DataFrame({"n": [1, 2], "y": [0, 1]})
     frame.to_parquet(tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet", categories=["n"]).data.tolist() == [["1"], ["2"]]
-    assert "no column 'zips' to take as categories; did you mean 'zip'?" in refusal(
+    assert "no column 'zips' to read as categories; did you mean 'zip'?" in refusal(
         path, categories=["zips"]
     )
-    assert "is both the label column and taken as categories" in refusal(path, categories=["y"])
-    assert "is both dropped and taken as categories" in refusal(
+    assert "is both the label column and read as categories" in refusal(path, categories=["y"])
+    assert "is both dropped and read as categories" in refusal(
         path, categories=["zip"], drop=["zip"]
     )
     with pytest.raises(ValueError, match="not one string"):

@@ -389,8 +389,8 @@ def test_what_is_wrong_with_a_part_is_told_with_its_name():
     refused([good, lambda: (X, y, y, y)], "part 2 is a tuple of 4")
     refused([good, lambda: (X[100:], y[100:], -y[100:])], "part 2: sample_weight must not be neg")
     refused([good, lambda: (X[100:], y[90:])], "part 2: .*inconsistent numbers")
-    refused([good], "there are 2 feature names of 6", feature_names=["a", "b"])
-    refused([lambda: (X, np.ones(300))], "one class only")
+    refused([good], "there are 2 feature names for 6", feature_names=["a", "b"])
+    refused([lambda: (X, np.ones(300))], "only one class")
     refused([lambda: (X, y, np.zeros(300))], "weight is zero for every row")
     frames = [
         lambda: (pd.DataFrame(X, columns=NAMES), y),
@@ -639,7 +639,7 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
         datasets.scan(tmp_path / "empty.csv")
     quoted = tmp_path / "quoted.csv"
     quoted.write_text("a,y\n" + '1,"0\n"\n' * 2000)
-    with pytest.raises(DataFileError, match="quoted value goes over a line break"):
+    with pytest.raises(DataFileError, match="quoted value contains a line break"):
         AUCClassifier().fit(datasets.scan(quoted, part_bytes=1001))
 
 
@@ -730,7 +730,7 @@ def grown(path):
 
 CHANGES = {
     written_again: r"the file of 20\d\d-.* was written again at 20",
-    replaced: "another file was put in its place",
+    replaced: "it was replaced by another file",
     grown: r"the file had [\d,]+ bytes and now has",
     os.unlink: "the file is gone",
 }

@@ -447,7 +447,7 @@ class TestBadInput:
         hole = X.copy()
         hole[3, 2] = np.nan
         wide = np.c_[X, X]
-        bad(lambda: clf.fit(X, np.ones(len(y))), "one class only")
+        bad(lambda: clf.fit(X, np.ones(len(y))), "only one class")
         bad(lambda: clf.fit(X, np.arange(len(y)) % 3), "Only binary classification")
         bad(lambda: clf.fit(hole, y), "X contains NaN")
         bad(lambda: clf.fit(np.where(X > 2, np.inf, X), y), "infinity")
@@ -461,7 +461,7 @@ class TestBadInput:
         bad(lambda: clf.partial_fit(X, y + 1), "label 2, which is not among the classes")
         bad(lambda: clf.partial_fit(X, y, classes=[0, 5]), "differ from those of the first call")
         bad(lambda: AUCClassifier().partial_fit(X, y, classes=[0, 1, 2]), "must hold two labels")
-        bad(lambda: AUCClassifier().partial_fit(X, 0 * y), "one class only; name both labels")
+        bad(lambda: AUCClassifier().partial_fit(X, 0 * y), "only one class; name both labels")
         bad(lambda: clf.forget(X[:5], 1 - y[:5] + 7), "not among the classes")
         bad(lambda: clf.forget(np.r_[X, X], np.r_[y, y]), "cannot subtract weight")
         for key, value in before.items():

@@ -306,7 +306,7 @@ def test_the_features_of_the_rows_that_a_stream_keeps_are_checked(archive, tmp_p
 def test_a_stream_that_lacks_its_state(archive, tmp_path):
     good = archive(AUCClassifier, SPAM)
     message = good.refusal(tmp_path / "bad.aucmax", "schema.json", good.without("steps"))
-    assert "what it goes on from is not whole" in message
+    assert "the state from which it continues is incomplete" in message
 
 
 def test_a_file_that_holds_something_else(tmp_path):
@@ -579,7 +579,7 @@ def test_random_numbers_do_not_go_on_outside_of_their_generator(archive, tmp_pat
 
     text = json.dumps(json.loads(good.parts["schema.json"], object_hook=moved))
     message = good.refusal(tmp_path / "bad.aucmax", "schema.json", text)
-    assert "random numbers go on from the place 100000000" in message
+    assert "random numbers continue from the position 100000000" in message
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_declared_classes_may_be_without_rows(scheme):
     clf.partial_fit(X[~early], y[~early])
     whole = MulticlassAUCClassifier(scheme=scheme).fit(X, y)
     np.testing.assert_allclose(clf.coef_, whole.coef_, rtol=1e-9, atol=1e-11)
-    with pytest.raises(ValueError, match="differ from those there are"):
+    with pytest.raises(ValueError, match="differ from the known ones"):
         clf.partial_fit(X, y, classes=["a", "b"])
     assert not hasattr(MulticlassAUCClassifier(AUCClassifier(loss="logistic")), "partial_fit")
 

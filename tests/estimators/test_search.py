@@ -270,7 +270,7 @@ def test_folds_without_a_class():
     y[:3] = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="training part of fold 0 holds one class only"):
+        with pytest.raises(ValueError, match="training part of fold 0 holds only one class"):
             AUCClassifierCV(cv=KFold(4)).fit(X, y)
         split = [(np.arange(2, 40), np.array([0, 1])), (np.arange(0, 38), np.array([38, 39]))]
         with pytest.raises(ValueError, match="no held-out part holds both classes"):

@@ -174,7 +174,7 @@ def test_rows_models_and_labels_of_other_kinds():
     assert effects(tuned, X, y).effect == pytest.approx(plain.effect)
     other = effects(LogisticRegression().fit(X, y), X, y)
     assert np.all(np.isnan(other.low))
-    assert "LogisticRegression does not say what it minimises" in other.note
+    assert "objective of a LogisticRegression is not known" in other.note
     kinked = effects(AUCClassifier(0.01, loss="hinge").fit(X, y), X, y)
     assert "kinks" in kinked.note
     few = np.r_[np.flatnonzero(y == 1)[:1], np.flatnonzero(y == 0)]

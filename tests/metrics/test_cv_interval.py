@@ -405,7 +405,7 @@ def test_the_search_keeps_groups_together_and_leaves_out_folds_of_one_class():
     rows = np.arange(90)
     negatives = np.flatnonzero(y == 0)[:10]
     parts = [(np.setdiff1d(rows, test), test) for test in (negatives, rows[:30], rows[30:60])]
-    with pytest.warns(UserWarning, match="1 of 3 held-out parts hold one class only"):
+    with pytest.warns(UserWarning, match="1 of 3 held-out parts hold only one class"):
         search = searched(parts)[0]
     assert np.isnan(search.auc_path_[0]).all()
     args = (y[:60], np.concatenate(search.held_out_[1:]), rows[:60] // 30)

@@ -191,8 +191,8 @@ def test_within_is_searched_where_the_top_counts_most(data, name):
         ({"scoring": ["auc", "f1"]}, r"^scoring must be one of .*; got \['auc', 'f1'\]"),
         ({"scoring": "partial_auc"}, "needs max_fpr, the largest .*, such as max_fpr=0.05"),
         ({"scoring": "recall_at_fpr"}, "needs max_fpr"),
-        ({"max_fpr": 0.1}, "^max_fpr=0.1 is for scoring='partial_auc' or 'recall_at_fpr'; leave"),
-        ({"scoring": "f1", "max_fpr": 0.1}, "leave it None with scoring='f1'"),
+        ({"max_fpr": 0.1}, "^max_fpr=0.1 is for scoring='partial_auc' or 'recall_at_fpr'; use"),
+        ({"scoring": "f1", "max_fpr": 0.1}, "use None with scoring='f1'"),
         ({"scoring": "partial_auc", "max_fpr": 0}, r"max_fpr must be a number in \(0, 1\]; got 0"),
         ({"scoring": "partial_auc", "max_fpr": 5}, r"max_fpr must be a number in \(0, 1\]; got 5"),
         ({"scoring": "neg_log_loss"}, "'neg_log_loss' cannot score this model .*predict_proba"),
@@ -222,7 +222,7 @@ def test_labels_that_the_model_does_not_know_are_not_scored(data, scoring):
 @pytest.mark.parametrize(
     ("positives", "message"),
     [
-        (3, "rows of label 1: 3, fewer than the 4 folds, .* at least; use cv=3"),
+        (3, "rows of label 1: 3, fewer than the 4 folds, .* at least one; use cv=3"),
         (1, "rows of label 1: 1, fewer than the 4 folds, .* cross-validation needs two"),
     ],
 )
@@ -237,7 +237,7 @@ def test_fewer_positives_than_folds(positives, message):
 def test_held_out_parts_without_positives():
     X, y = np.random.RandomState(0).randn(40, 2), (np.arange(40) % 20 < 2).astype(int)
     clf = AUCClassifierCV(losses=("square",), cv=KFold(4))
-    message = "^2 of 4 held-out parts hold one class only and are left out .*; use fewer folds or a"
+    message = "^2 of 4 held-out parts hold only one class and are left out .*; use fewer folds or a"
     with pytest.warns(UserWarning, match=message):
         clf.fit(X, y)
     assert np.isnan(clf.auc_path_[[1, 3]]).all()

@@ -425,7 +425,7 @@ BAD = {
     "no object": (dict(penalty="l1"), "penalty must be an object of aucmax.penalties"),
     "alpha, too": (
         dict(penalty=penalties.L1(0.1), alpha=0.2),
-        r"penalty=L1\(…\) takes the place of alpha and l1_ratio: set alpha=0.2 there",
+        r"penalty=L1\(…\) replaces alpha and l1_ratio: set alpha=0.2 there",
     ),
     "alpha": (dict(penalty=penalties.MCP(-1.0, 3.0)), "alpha must be"),
     "gamma": (dict(penalty=penalties.MCP(1.0, 0.0)), "gamma must be"),

@@ -294,7 +294,7 @@ def test_other_losses_have_none(data, loss, tau):
 
 @pytest.mark.parametrize("tau", [0.0, 1.0, 0, 1, 5e-324])
 def test_the_logistic_loss_needs_both_classes(data, tau):
-    message = f"within={tau!r} leaves out a class, which loss='logistic' cannot do without; name "
+    message = f"within={tau!r} leaves out a class, but loss='logistic' needs both; give "
     with pytest.raises(ValueError, match=re.escape(message)):
         AUCClassifier(loss="logistic", within=tau).fit(*data[:2])
 
@@ -303,7 +303,7 @@ def test_the_logistic_loss_needs_both_classes(data, tau):
 def test_the_logistic_loss_needs_weight_in_both_classes(data, rare):
     X, y = data[:2]
     weight = np.where(y == np.unique(y)[rare], 1e-310, 1.0)
-    message = "within='pooled' leaves out a class, which loss='logistic' cannot do without; name "
+    message = "within='pooled' leaves out a class, but loss='logistic' needs both; give "
     with pytest.raises(ValueError, match=message):
         AUCClassifier(loss="logistic", within="pooled").fit(X, y, weight)
     fit = AUCClassifier(loss="logistic", within=0.1).fit(X, y, weight)

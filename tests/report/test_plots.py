@@ -138,7 +138,7 @@ def test_the_shape_of_a_column(data):
     label, below = display.ax_.get_xlabel().split("\n")
     assert label == "feature 2"
     assert below == f"Where it is missing: {explained._signed(added)}."
-    with pytest.raises(ValueError, match="column='d' is none of the model's columns: 1, 2, 3"):
+    with pytest.raises(ValueError, match="column='d' is not one of the model's columns: 1, 2, 3"):
         plots.ShapeDisplay.from_estimator(model, X, y, "d")
     straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)
     for line in (straight, straight[-1]):

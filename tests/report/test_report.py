@@ -696,7 +696,7 @@ def test_the_page_of_a_model_with_probabilities(files, capsys):
     assert "<h3>Calibration</h3>" in text
     expected = model.predict_proba(rows[["a", "b", "c"]])[:, 1].sum()
     assert f"In all {expected:,.5g} positives were expected" in text
-    assert "a LogisticRegression does not say what it minimises" in text
+    assert "the objective of a LogisticRegression is not known" in text
 
 
 def test_demo_for_research_writes_a_page(tmp_path, capsys):

@@ -351,7 +351,7 @@ def test_settings(settings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(alpha=1.0), r"'oam' has C in place of a penalty and takes no alpha=1\.0"),
+        (dict(alpha=1.0), r"'oam' has C instead of a penalty and takes no alpha=1\.0"),
         (dict(l1_ratio=0.5), r"takes no l1_ratio=0\.5.*solver=solvers\.OAM\(C=…\)"),
         (dict(alpha=0.0, l1_ratio=1.0), r"takes no alpha=0\.0 or l1_ratio=1\.0: leave alpha at"),
         (dict(loss="squared_hinge"), "'oam' does not take loss='squared_hinge'.*'newton'"),

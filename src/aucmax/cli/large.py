@@ -27,7 +27,7 @@ class Large(contextlib.AbstractContextManager[Any]):
     footprint: ClassVar[Footprint] = Footprint(50, 650, 5)
     memory: str | None = reading_option(
         None,
-        "What the data may take beside the program, such as 4GB; a file that needs more "
+        "Memory for the data, in addition to the program, such as 4GB; a file that needs more "
         "is read in parts, again for each pass over it. By default half of what the program "
         "leaves free.",
         metavar="SIZE",

@@ -1,4 +1,4 @@
-"""Steps that make features of columns: those of this package, and what is known of others."""
+"""Steps that make features from columns: those of this package, and a registry of others."""
 
 from aucmax.columns import sklearn_steps
 from aucmax.columns.binning import Binning

@@ -1,4 +1,4 @@
-"""Binning: each column in a few bins, and for a bin the log odds of its rows."""
+"""Binning: each column in a few bins, and the log odds of each bin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from aucmax.metrics import population_stability
 __all__ = ["Binning", "Bins", "TakesTables"]
 
 _PRICE = 1.0  # of a bin: Akaike's criterion
-_CELLS = 256  # of a column of numbers, between which bins may end
+_CELLS = 256  # cells of a column of numbers, between which bins may end
 _TRENDS = {"auto": (1, -1), "increasing": (1,), "decreasing": (-1,), None: (0,)}
 _ROUNDING = 1e-9  # of a share of the weight
 _METHODS = ("best", "quantile")
@@ -51,21 +51,21 @@ _METHODS = ("best", "quantile")
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of one column: k of values, and after them the bin of gaps.
+    """The bins of one column: k bins of values, and after them the bin of gaps.
 
     Parameters
     ----------
     column : Column
-        What the column is.
+        The column.
     edges : ndarray, shape (k − 1,), or None
-        Where the next bin of a column of numbers begins; None for words.
+        The beginning of the next bin of a column of numbers; None for words.
     words : dict
         The bin of each word.
     other : int
-        The bin of words that are not known, −1 where there is none.
+        The bin of unknown words, −1 if there is none.
     counts : ndarray, shape (k + 1, 2)
-        The negatives and the positives in each bin: rows, or where rows have weights, these
-        scaled so that all add up to the effective number of rows, (Σ w)² / Σ w².
+        The negatives and the positives in each bin: rows, or weights of rows
+        scaled so that they add up to the effective number of rows, (Σ w)² / Σ w².
     """
 
     column: Column
@@ -76,14 +76,14 @@ class Bins:
 
     @property
     def name(self) -> str:
-        """That of the column."""
+        """The name of the column."""
         return self.column.name
 
     @property
     def woe(self) -> NDArray[np.float64]:
-        """The log odds of the positives in each bin over those in all, shape (k + 1,).
+        """The log odds of positives in each bin minus those in all rows, shape (k + 1,).
 
-        A bin without a row has 0; one without rows of a class is given half a row of each.
+        A bin without rows has 0; one without rows of a class gets half a row of each.
         """
         some = np.asarray(self.counts.any(axis=1))
         half = some & (self.counts == 0).any(axis=1)
@@ -101,7 +101,7 @@ class Bins:
 
     @property
     def labels(self) -> list[str]:
-        """What the bins are called, that of gaps the last."""
+        """The names of the bins, that of gaps last."""
         if self.edges is not None:
             return [*self.column.intervals(self.edges.tolist()), "missing"]
         named: list[list[str]] = [[] for _ in self.counts]
@@ -112,13 +112,13 @@ class Bins:
         return [*(", ".join(words) for words in named[:-1]), "missing"]
 
     def names_of(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the name of the bin of each value; a word in no bin as it is."""
+        """Return the name of the bin of each value; a word in no bin is unchanged."""
         codes = self.codes(values)
         return np.where(codes < 0, values, np.array([*self.labels, ""], dtype=object)[codes])
 
     @property
     def function(self) -> Pieces | Words:
-        """The weight of evidence of a value."""
+        """Return the weight of evidence of a value."""
         *woe, of_gaps = self.woe.tolist()
         if self.edges is not None:
             return Pieces.steps(self.edges, woe, of_gaps)
@@ -139,7 +139,7 @@ class Bins:
 
 
 class TakesTables:
-    """An estimator whose rows may have words, gaps, and be sparse."""
+    """An estimator whose rows may be words or sparse, with gaps."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -149,37 +149,37 @@ class TakesTables:
 
 
 class Binning(TakesTables, TransformerMixin, BaseEstimator):
-    """Put each column into a few bins, and replace a value by the weight of evidence of its bin.
+    """Divide each column into a few bins, and replace a value by the weight of evidence of its bin.
 
-    That is the log odds of the positives among the rows of the bin, over those among all rows: 0
-    where a bin says nothing, more where positives are frequent. Gaps are a bin of their own, and a
-    column of words, of which ``n/a`` and the like are gaps, is put into bins of words with like
-    rates. What training had no row of, gaps or a word, has 0.
+    That is the log odds of positives among the rows of the bin minus those among all rows: 0
+    if a bin is not informative, higher if positives are frequent. Gaps have a bin of their own, and
+    a column of words, where ``n/a`` and the like are gaps, is divided into bins of words with
+    similar rates. Gaps or words that did not occur in training have 0.
 
-    Weights of rows have no unit: all of them times a constant give the same bins. Where rows are
-    counted, for the price of a bin or half a row, these are effective rows, (Σ w)² / Σ w² in all;
-    rows of weight 0 are not looked at.
+    Weights of rows have no unit: all of them times a constant give the same bins. Counts, as for
+    the price of a bin or half a row, are of effective rows, (Σ w)² / Σ w² in all;
+    rows of weight 0 are ignored.
 
     Parameters
     ----------
     method : {"best", "quantile"}
-        "best" divides up to 256 cells of a column, about equally full, into the bins with the
-        highest log-likelihood less 1 for each (Akaike's criterion), found exactly where a decision
-        tree would look for them greedily. "quantile" makes ``max_bins`` of about equally many rows.
+        "best" divides up to 256 cells of a column, with about equal counts, into the bins with the
+        highest log-likelihood minus 1 for each (Akaike's criterion), exactly and not greedily as a
+        decision tree. "quantile" makes ``max_bins`` bins with about equal numbers of rows.
     max_bins : int
-        Most bins of a column, that of gaps aside.
+        Maximum number of bins of a column, apart from that of gaps.
     min_share : float
-        Least share of the rows in a bin of "best"; words with fewer are put together.
+        Minimum share of the rows in a bin of "best"; words with fewer are combined.
     monotone : {"auto", "increasing", "decreasing", None}, or mapping of column to one of them
-        Whether the rates of positives must rise or fall from bin to bin of numbers; "auto" takes
-        the direction that fits better, and is for columns that a mapping does not name, too.
+        Whether the rates of positives must increase or decrease from bin to bin of numbers; "auto"
+        is the direction that fits better, and also applies to columns that a mapping omits.
     positive : label, optional
         The positive label; by default the larger of the two.
 
     Attributes
     ----------
     bins_ : list of Bins
-        Of each column.
+        The bins of each column.
     classes_ : ndarray, shape (2,)
         The negative and the positive label.
     n_features_in_, feature_names_in_
@@ -226,7 +226,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         Returns
         -------
         Binning
-            Itself.
+            The transformer itself.
         """
         self._check_settings()
         declared = declared_in(X)
@@ -286,14 +286,14 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             yield one.codes(values)
 
     def stability(self, X: Any, sample_weight: Any = None) -> dict[str, float]:
-        """Return how far rows have moved from those of the fit, column by column.
+        """Return how far rows have shifted from those of the fit, column by column.
 
         Parameters
         ----------
         X : data frame, array or sparse matrix, shape (n, d)
             As in `fit`; labels are not needed.
         sample_weight : array-like, shape (n,), optional
-            Weights of the rows, in any unit; those of weight 0 are not looked at.
+            Weights of the rows, in any unit; rows of weight 0 are ignored.
 
         Returns
         -------
@@ -305,14 +305,14 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         for (_, values), one in zip(self._columns(X), bins, strict=True):
             weight = weights_in_rows(sample_weight, len(values))
             used = _used(weight)
-            # a word in no bin is one bin more, of which the fit had no row
+            # words in no bin are another bin, without rows in the fit
             k = len(one.counts) + 1
             now = np.bincount(one.codes(values[used]) % k, weight[used], k)
             moved[one.name] = population_stability([*one.counts.sum(axis=1), 0.0], now)
         return moved
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the features' names, those of the columns."""
+        """Return the names of the features, which are those of the columns."""
         return np.array([bins.name for bins in self._fitted_bins()], dtype=object)
 
     # ---- inside --------------------------------------------------------------------------
@@ -322,14 +322,14 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         return self.bins_
 
     def _given(self, X: Any, reset: bool) -> Any:
-        """Check rows: a frame, whose columns go by name, or an array."""
+        """Check rows: a frame, whose columns are matched by name, or an array."""
         refuse_collections(X)
         if hasattr(X, "columns"):
             if reset:
                 validate_data(self, X, reset=True, skip_check_array=True)
-            if hasattr(self, "feature_names_in_"):  # unless they are called by numbers
+            if hasattr(self, "feature_names_in_"):  # unless their names are numbers
                 return X
-        elif isinstance(X, (list, tuple)):  # numbers beside words stay numbers
+        elif isinstance(X, (list, tuple)):  # numbers beside words remain numbers
             X = np.array(X, dtype=object)
         return validate_data(
             self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite=False
@@ -345,7 +345,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             )
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); bins need rows of two classes."
+                f"y holds only one class ({classes.tolist()[0]!r}); bins need rows of two classes."
             )
         labels = classes.tolist()
         if self.positive is not None and self.positive not in labels:
@@ -393,7 +393,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
                 raise ValueError("its words are in no bins")
 
     def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-        """The columns, in the order of the fit, with their names."""
+        """Yield the columns in the order of the fit, with their names."""
         places = [f"x{j}" for j in range(self.n_features_in_)]
         names = list(map(str, getattr(self, "feature_names_in_", places)))
         yield from zip(names, values_in(X, names), strict=True)
@@ -419,7 +419,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         return Bins(column, edges[ends[:-1] - 1], {}, -1, coarse)
 
     def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
-        """After which cells the bins of a column of numbers end."""
+        """Return the cells after which the bins of a column of numbers end."""
         some = np.flatnonzero(counts.any(axis=1))
         if not len(some):
             return np.array([len(counts)])
@@ -439,7 +439,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         is_positive: NDArray[np.bool_],
         weight: NDArray[Any],
     ) -> Bins:
-        """The bins of a column of words: neighbours once they are sorted by their rates."""
+        """Return the bins of a column of words: neighbours after a sort by rate."""
         names = sorted({word for word in words if word is not None})
         place = {word: j for j, word in enumerate(names)} | {None: len(names)}
         codes = np.array([place[word] for word in words], dtype=np.intp)
@@ -472,14 +472,14 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
 def _counts(
     codes: NDArray[np.intp], k: int, is_positive: NDArray[np.bool_], weight: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """The weights of the negatives and the positives in each of k bins, shape (k, 2)."""
+    """Return the weights of the negatives and the positives in each of k bins, shape (k, 2)."""
     return np.column_stack(
         [np.bincount(codes[rows], weight[rows], k) for rows in (~is_positive, is_positive)]
     )
 
 
 def _pooled(counts: NDArray[np.float64], trends: Sequence[int]) -> NDArray[np.intp]:
-    """After which cells the bins end that follow the most likely of these trends."""
+    """Return the cells after which the bins end, for the most likely of these trends."""
     if 0 in trends:
         return np.arange(len(counts)) + 1
     ways = [blocks(counts, increasing=trend > 0) for trend in trends]
@@ -487,18 +487,18 @@ def _pooled(counts: NDArray[np.float64], trends: Sequence[int]) -> NDArray[np.in
 
 
 def _sums(counts: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The counts of bins that end after these cells."""
+    """Return the counts of bins that end after these cells."""
     return np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
 
 
 def _of_equal_rates(counts: NDArray[np.float64]) -> NDArray[np.intp]:
-    """After which cells, sorted by their rates, those with a higher one begin."""
+    """Return the cells, sorted by rate, after which a higher rate begins."""
     rates = counts[:, 1] / counts.sum(axis=1)
     return np.append(np.flatnonzero(np.diff(rates)) + 1, len(counts))
 
 
 def _fewer(counts: NDArray[np.float64], most: int) -> NDArray[np.intp]:
-    """After which cells those end that join them to no more than so many, about equally full."""
+    """Return the cells after which bins of about equal counts end, at most this many."""
     if len(counts) <= most:
         return np.arange(len(counts)) + 1
     passed = np.cumsum(counts.sum(axis=1))
@@ -507,12 +507,12 @@ def _fewer(counts: NDArray[np.float64], most: int) -> NDArray[np.intp]:
 
 
 def _used(weight: NDArray[Any]) -> Any:
-    """The rows that have weight."""
+    """Return the rows that have weight."""
     return slice(None) if weight.all() else np.flatnonzero(weight)
 
 
 def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> NDArray[np.float64]:
-    """Values that part a column into so many cells of about equal weight, or fewer."""
+    """Return values that divide a column into at most this many cells of about equal weight."""
     filled = ~np.isnan(numbers)
     different = np.unique(numbers[filled])
     if len(different) <= cells:
@@ -522,7 +522,7 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
 
 
 def _as_words(values: Any, name: str) -> list[str | None]:
-    """Words; None for a gap, also one in words such as ``n/a``."""
+    """Return words; None for a gap, also for words such as ``n/a``."""
     words = [value if isinstance(value, str) else None for value in values]
     different = set(words)
     if None in different:
@@ -541,7 +541,7 @@ def _described(value: Any) -> str:
 
 
 def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Numbers, dates as days since 1970-01-01; NaN for a gap."""
+    """Return numbers, dates as days since 1970-01-01; NaN for a gap."""
     values = in_days(values)
     if values.dtype.kind == "O":
         values = np.where([is_gap(value) for value in values], np.nan, values)
@@ -552,7 +552,7 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         odd = next(value for value in values if not isinstance(value, numbers.Real))
         if isinstance(odd, str):
-            what = "words, and training had numbers there."
+            what = "words, but training had numbers there."
         else:
             what = f"{_described(odd)}; give numbers, words or datetime64."
         raise ValueError(f"column {name!r} holds {what}") from None

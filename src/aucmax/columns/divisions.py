@@ -1,4 +1,4 @@
-"""The best division of counts in a row into neighbouring bins."""
+"""The best division of a sequence of counts into bins of neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 __all__ = ["blocks", "divide", "likelihood"]
 
 Ends = NDArray[np.intp]
-_ROUNDING = 1e-12  # of a likelihood, and of the weight of a bin, as a share
+_ROUNDING = 1e-12  # relative rounding of a likelihood, and of the weight of a bin
 
 
 def likelihood(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -34,10 +34,10 @@ def divide(
     price: float,
     trends: Sequence[int] = (0,),
 ) -> tuple[Ends, float]:
-    """Divide cells in a row into the bins whose likelihood, less a price for each, is highest.
+    """Divide a sequence of cells into the bins of highest likelihood, minus a price for each bin.
 
-    Exact, by dynamic programming over where the last bin starts and ends. With V(i, j) the value
-    of the best division of the cells before j whose last bin starts at i, a bin more gives
+    Exact, by dynamic programming over start and end of the last bin. With V(i, j) the value
+    of the best division of the cells before j whose last bin starts at i, another bin gives
 
         V'(j, l) = gain(j, l) + max { V(i, j) : the rates of (i, j) and (j, l) follow the trend },
 
@@ -49,21 +49,21 @@ def divide(
     counts : ndarray, shape (m, 2)
         Negatives and positives in each cell.
     most : int
-        Most bins.
+        Maximum number of bins.
     smallest : float
-        Least count of a bin; where all cells together have fewer, they are one.
+        Minimum count of a bin; if all cells together have fewer, they are one bin.
     price : float
-        Of a bin, in units of the log-likelihood.
+        Price of a bin, in units of the log-likelihood.
     trends : sequence of {1, -1, 0}
-        Whether rates must rise (1) or fall (−1) from bin to bin, or may do either (0). Of several
-        trends, the one that fits best is taken.
+        Whether rates must increase (1) or decrease (−1) from bin to bin, or may do either (0). Of
+        several trends, the one that fits best is used.
 
     Returns
     -------
     ends : ndarray
-        After which cell each bin ends; the last is m.
+        The cell after which each bin ends; the last is m.
     value : float
-        The log-likelihood, less the price of all bins.
+        The log-likelihood minus the price of all bins.
     """
     m = len(counts)
     sums = np.vstack([np.zeros(2), np.cumsum(counts, axis=0)])
@@ -82,7 +82,7 @@ def divide(
 def _following(
     gain: NDArray[np.float64], level: NDArray[np.float64], most: int
 ) -> tuple[Ends, float]:
-    """Return the best division of which no bin has a lower level than the one before it."""
+    """Return the best division in which no bin has a lower level than the one before it."""
     m = len(gain) - 1
     order = np.argsort(level, axis=0, kind="stable")  # of the bins (i, j) that end at j
     by_level = np.take_along_axis(level, order, axis=0)
@@ -95,7 +95,7 @@ def _following(
         value = gain + highest[below, np.arange(m + 1)[:, None]]
         values.append(value)
     whole = np.array([value[:, m].max() for value in values])
-    # the fewest bins of those that differ by rounding
+    # the fewest bins among those that differ only by rounding
     bins = int(np.argmax(whole >= whole.max() - _ROUNDING * np.abs(gain[0, m])))
     start, end = int(np.argmax(values[bins][:, m])), m
     ends = [end]
@@ -107,21 +107,21 @@ def _following(
 
 
 def blocks(counts: NDArray[np.float64], increasing: bool) -> Ends:
-    """Pool neighbouring cells until their rates rise, or fall, from one to the next.
+    """Pool neighbouring cells until their rates increase, or decrease, from one to the next.
 
     These are the bins with such rates whose likelihood is highest (Hardwick & Stout 2014).
 
     Parameters
     ----------
     counts : ndarray, shape (m, 2)
-        Negatives and positives in each cell, in sum not 0.
+        Negatives and positives in each cell, not all 0.
     increasing : bool
-        Whether the rates rise.
+        Whether the rates increase.
 
     Returns
     -------
     ndarray
-        After which cell each block ends.
+        The cell after which each block ends.
     """
     total = counts.sum(axis=1)
     rates = isotonic_regression(counts[:, 1] / total, sample_weight=total, increasing=increasing)

@@ -1,4 +1,4 @@
-"""TableEncoder: numbers from a table that holds text, gaps or dates."""
+"""TableEncoder: numbers from a table with text, gaps or dates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,19 +19,20 @@ __all__ = ["TableEncoder"]
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Medians for missing numbers, a 0/1 feature for each value of a text column.
 
-    Takes a data frame, whose columns it finds by name, or an array. A date counts as the days since
-    1970-01-01. A value of text that training did not have counts as none of those it had; a gap in
-    text is a value of its own, and so are the words that count as one in files, such as ``n/a``.
+    Takes a data frame, whose columns it finds by name, or an array. A date becomes the days since
+    1970-01-01. A text value that did not occur in training has 0 in all features; a gap in
+    text is a value of its own, which includes the words that are gaps in files, such as ``n/a``.
 
     Parameters
     ----------
     missing : bool
-        Whether numbers may be missing; each column with gaps then gets a 0/1 feature that says so.
+        Whether numbers may be missing; each column with gaps then gets a 0/1 feature that marks
+        them.
 
     Attributes
     ----------
     columns_ : tuple of Column
-        Those of text, of dates and of two words.
+        The columns of text, of dates and of two words.
     steps_ : ColumnTransformer
         Scikit-learn's imputer and encoder, fitted.
     n_features_in_, feature_names_in_
@@ -53,7 +54,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         TableEncoder
-            Itself.
+            The encoder itself.
         """
         self._fitted(X)
         return self
@@ -96,7 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return ColumnTransformer(parts, verbose_feature_names_out=False)
 
     def _places(self) -> tuple[list[int], list[int]]:
-        """Where the columns of text are, and those of numbers."""
+        """Return the positions of the columns of text, and of those of numbers."""
         columns = [*named(self.feature_names_in_.tolist(), self.columns_)]
         places: tuple[list[int], list[int]] = [], []
         for j, column in enumerate(columns):
@@ -104,7 +105,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return places
 
     def _table(self, X: Any) -> np.ndarray:
-        """Return the columns in the order of the fit: floats, or objects where some are text."""
+        """Return the columns in the order of the fit: floats, or objects if some are text."""
         names = self.feature_names_in_.tolist()
         if not hasattr(X, "columns"):
             X = np.asarray(X, dtype=object)
@@ -119,7 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 table[:, j] = in_days(values)
         return table
 
-    # ---- files: a step of scikit-learn may be of no use to another version of it ---------
+    # ---- files: another version of scikit-learn may not be able to use its steps ---------
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -137,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.steps_.sparse_output_ = sparse
 
     def _smallest_table(self, steps: Any) -> np.ndarray:
-        """Return a table with these medians, gaps and words: a fit to it learns the same."""
+        """Return a table with these medians, gaps and words, from which a fit learns the same."""
         text, numbers = self._places()
         words = steps.named_transformers_["text"].categories_ if text else []
         table = np.empty((max([2, *map(len, words)]), len(text) + len(numbers)), dtype=object)

@@ -1,8 +1,8 @@
-"""Functions of one column, as which every feature of a table is written down.
+"""Functions of one column, which represent every feature of a table.
 
 A column of numbers has `Pieces`: a polynomial in each interval, and a value for a gap. A column of
 words has `Words`: a value for each. They add up, so a linear model of such features is again one
-function of each column. `Word` is a column of words as it is, for a step to look up.
+function of each column. `Word` is an unchanged column of words, for a step to look up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "tot
 
 
 class Function:
-    """A function of a column; what a kind of function cannot do raises ValueError.
+    """A function of a column; operations that a kind of function lacks raise ValueError.
 
     Each has the verbs of the steps: a scaler or bins behind it (`then`), an imputer (`filled`), an
     indicator of gaps (`is_gap`), an encoder (`looked_up`); and those of the model, a coefficient
@@ -56,11 +56,11 @@ class Function:
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
         """Return a value for each of some words, and one for others."""
-        raise ValueError("categories of what is not a column as it is cannot be exported.")
+        raise ValueError("categories of a transformed column cannot be exported.")
 
     @staticmethod
     def _as_it_is() -> ValueError:
-        return ValueError("the model takes a column of words as it is, which cannot be exported.")
+        return ValueError("the model uses a column of words directly, which cannot be exported.")
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class Pieces(Function):
     knots : ndarray, shape (k,)
         Increasing; piece i holds knots[i−1] ≤ x < knots[i].
     origins : ndarray, shape (k + 1,)
-        Of the powers.
+        Origins of the powers.
     coefs : ndarray, shape (k + 1, degree + 1)
-        Of the powers.
+        Coefficients of the powers.
     gap : float
-        The value where there is no number; NaN where that gives no score.
+        The value for a missing number; NaN if that gives no score.
     """
 
     knots: NDArray[np.float64]
@@ -117,7 +117,7 @@ class Pieces(Function):
 
     @property
     def is_line(self) -> bool:
-        """Whether it is linear, but for gaps."""
+        """Whether it is linear, except for gaps."""
         return not len(self.knots) and self.coefs.shape[1] == 2
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
@@ -146,7 +146,7 @@ class Pieces(Function):
         return Pieces(self.knots, self.origins, self.coefs, gap)
 
     def is_gap(self) -> Pieces:
-        """Return 1 at a gap and 0 elsewhere; NaN becomes what it is for."""
+        """Return 1 at a gap and 0 elsewhere."""
         return Pieces.steps([], [0.0], gap=1.0 if np.isnan(self.gap) else 0.0)
 
     def squared(self) -> Pieces:
@@ -155,7 +155,7 @@ class Pieces(Function):
         return Pieces(self.knots, self.origins, coefs, self.gap**2)
 
     def then(self, outer: Pieces) -> Pieces:
-        """Return outer(f), where f is an increasing line, or else outer is a line."""
+        """Return outer(f), if f is an increasing line or outer is a line."""
         if self.is_line and self.coefs[0, 1] > 0.0:
             (start, slope), at = self.coefs[0], self.origins[0]
             gap = outer.gap if np.isnan(self.gap) else float(outer(np.array([self.gap]))[0])
@@ -170,7 +170,7 @@ class Pieces(Function):
         return self.times(slope, start - slope * at)
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
-        """Return a value for each of some numbers, of a column as it is, and one for others."""
+        """Return a value for each of some numbers of an unchanged column, and one for others."""
         if not self.is_line or (self.coefs[0] != [0.0, 1.0]).any():
             return super().looked_up(values, other)
         return Words.filled_with(None if np.isnan(self.gap) else self.gap, values, other)
@@ -192,7 +192,7 @@ class Pieces(Function):
 
 
 def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
-    """Return the coefficients of a polynomial in x − by, of one in x."""
+    """Return the coefficients in x − by of a polynomial given in x."""
     if by == 0.0:
         return coefs
     out = np.zeros_like(coefs)
@@ -204,16 +204,16 @@ def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Words(Function):
-    """A value for each of some words, or numbers taken as words.
+    """A value for each of some words, or of numbers treated as words.
 
     Parameters
     ----------
     values : mapping
         The words, None for a gap, with their values.
     other : float
-        The value of any other; NaN where that gives no score.
+        The value of any other word; NaN if that gives no score.
     gap_words : bool
-        Whether words such as ``n/a`` are gaps, as where files are read.
+        Whether words such as ``n/a`` are gaps, as in files.
     """
 
     values: Mapping[Any, float]
@@ -269,14 +269,14 @@ class Words(Function):
 
 @dataclass(frozen=True)
 class Word(Function):
-    """A column of words as it is.
+    """An unchanged column of words.
 
     Parameters
     ----------
     gap : str, optional
-        What a gap counts as.
+        The word for a gap.
     gap_words : bool
-        As of `Words`.
+        As for `Words`.
     """
 
     gap: str | None = None
@@ -296,12 +296,12 @@ class Word(Function):
 
 
 def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
-    """Return a regular expression of what `is_no_word` takes for a gap.
+    """Return a regular expression for the words that `is_no_word` treats as gaps.
 
     Parameters
     ----------
     blanks : str
-        One of all that `str.strip` takes away; by default as RE2 writes it.
+        A pattern of the characters that `str.strip` removes; by default in RE2's syntax.
     """
     words = "|".join(re.escape(word) for word in NO_WORD if word)
     return f"(?i)^{blanks}({words})?{blanks}$"
@@ -310,7 +310,7 @@ def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
 def total(functions: Sequence[Function]) -> Function:
     """Return the sum of functions of one kind.
 
-    Where a word is other to all of the `Words` of which one has no value for such, it has none.
+    A word unknown to all `Words` has no value if one of them has none for unknown words.
     """
     pieces = [function for function in functions if isinstance(function, Pieces)]
     if pieces:

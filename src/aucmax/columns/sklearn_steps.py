@@ -1,4 +1,4 @@
-"""What is known of the steps of scikit-learn: their entries in the registry."""
+"""The entries of scikit-learn's steps in the registry."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Pipeline(Step, of=[Pipeline]):
 
 class _SideBySide(Step):
     def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
-        """The steps, each with those of the columns or features that it is given."""
+        """Yield the steps, each with the columns or features that it gets."""
         raise NotImplementedError
 
     def columns(self, columns: Places) -> Places:
@@ -110,7 +110,7 @@ class _FunctionTransformer(Step, of=[FunctionTransformer]):
     def columns(self, columns: Places) -> Places:
         if self.fitted.func is None or self.fitted.feature_names_out == "one-to-one":
             return columns
-        raise LookupError("the function of a FunctionTransformer may take several columns.")
+        raise LookupError("the function of a FunctionTransformer may use several columns.")
 
     def features(self, features: list[Feature]) -> list[Feature]:
         if self.fitted.func is not None:
@@ -126,7 +126,7 @@ class _Scaler(OneToOne):
         return [feature.then(Pieces.line(slope, at)) for slope, at, feature in lines]
 
     def lines(self, zero: Floats) -> tuple[Floats, Floats]:
-        """The slope of each column's line, and where it is 0; ``zero`` has a 0 for each column."""
+        """Return the slope and the zero of each column's line; ``zero`` has a 0 for each column."""
         scale = self.fitted.scale_
         return zero + 1.0 if scale is None else 1.0 / scale, self.centre(zero)
 
@@ -210,7 +210,7 @@ class _Imputer(Step, of=[SimpleImputer]):
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Which columns are kept: not those of gaps only."""
+        """Return which columns are kept: those that do not only have gaps."""
         values = self.fitted.statistics_.tolist()
         return np.array([self.fitted.keep_empty_features or v == v for v in values], dtype=bool)
 
@@ -320,7 +320,7 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
                 "'constant', 'linear' and 'continue' can."
             )
         if step.extrapolation == "linear" and step.degree < 2:
-            # scikit-learn 1.9 goes on differently from the second column on
+            # scikit-learn 1.9 extrapolates differently from the second column on
             raise ValueError(
                 "SplineTransformer(extrapolation='linear') needs degree 2 to be exported."
             )
@@ -331,7 +331,7 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
         ]
 
     def _function(self, spline: BSpline, basis: int) -> Pieces:
-        """A function of a basis of splines, which goes on beyond its ends as it is told."""
+        """Return a function of a basis of splines, with the step's extrapolation."""
         gap = 0.0 if getattr(self.fitted, "handle_missing", "error") == "zeros" else np.nan
         one = BSpline(spline.t, spline.c[:, basis], spline.k)
         if self.fitted.extrapolation == "continue":
@@ -341,10 +341,10 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
 
 
 def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan) -> Pieces:
-    """Return polynomials between knots that go on as lines, or constant."""
+    """Return polynomials between knots that continue as lines, or constant."""
     ends, coefs = _inside(spline)
     lines = np.zeros((2, coefs.shape[1]))
-    # not by the polynomials: rows of unit norm would stretch what they leave of 0 at the last knot
+    # not by the polynomials: unit-norm scaling would magnify their rounding at the last knot
     lines[:, 0] = spline(ends[[0, -1]])
     if linear:
         lines[:, 1] = spline(ends[[0, -1]], nu=1)
@@ -353,7 +353,7 @@ def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan)
 
 
 def _inside(spline: BSpline) -> tuple[Any, Any]:
-    """The knots and the polynomials of a spline, without those beyond its ends."""
+    """Return the knots and the polynomials of a spline, without those beyond its ends."""
     whole = PPoly.from_spline(spline)
     last = len(spline.t) - spline.k - 1
     return whole.x[spline.k : last + 1], whole.c[::-1, spline.k : last].T

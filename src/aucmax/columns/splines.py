@@ -1,4 +1,4 @@
-"""SplineFeatures: columns of numbers, and beside them cubic splines, so that a line can bend."""
+"""SplineFeatures: columns of numbers together with cubic splines, for nonlinear functions."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ __all__ = ["SplineFeatures", "basis"]
 
 _HIGHEST_DEGREE = 1000  # of splines that are read from a file
 _LEAST_GAP = 1e-150  # of knots, by which splines divide
-_FEW = 4  # different values that a line and a 0/1 feature or two could tell apart as well
+_FEW = 4  # different values, for which a line and a 0/1 feature or two would do as well
 
 
 class SplineFeatures(TransformerMixin, BaseEstimator):
-    """Put B-splines of each column of numbers beside it: a linear model of them is additive.
+    """Add B-splines of each column of numbers to it: a linear model of them is additive.
 
     The score is then a sum of one smooth function of each column. Columns with up to four
-    different values stay as they are, 0/1 features for instance. Beyond the smallest and the
-    largest value of the training rows the splines are constant, and the functions go on as lines
+    different values, for instance 0/1 features, are left unchanged. Beyond the smallest and the
+    largest value of the training rows the splines are constant, and the functions continue as lines
     whose slope is the weight of the column itself.
 
-    `SplineTransformer` of scikit-learn leaves the columns themselves out, so that a strong penalty
-    makes each function constant, not a line; it has as many knots in every column, and where values
-    repeat, several at one place; and a model file cannot carry it.
+    `SplineTransformer` of scikit-learn omits the columns themselves, so that a strong penalty
+    makes each function constant, not linear; it has the same number of knots in every column, and
+    several at the same place if values repeat; and a model file cannot contain it.
 
     Parameters
     ----------
     n_knots : int
-        Most knots of a column, at quantiles of its values; those that coincide are one.
+        Maximum number of knots of a column, at quantiles of its values; equal ones are merged.
     degree : int
-        Of the polynomials between knots.
+        Degree of the polynomials between knots.
 
     Attributes
     ----------
     knots_ : list of ndarray
-        Of each column; none where it stays as it is.
+        Knots of each column; none if it is left unchanged.
     columns_ : tuple of Column
-        Those that files, or data frames, have as other than numbers.
+        The columns that are not plain numbers in files or data frames.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -85,7 +85,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         Returns
         -------
         SplineFeatures
-            Itself.
+            The transformer itself.
         """
         for name, low in (("n_knots", 3), ("degree", 1)):
             value = getattr(self, name)
@@ -111,7 +111,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         return np.hstack([X, *(part.toarray() for part in bent)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the features' names: the columns', then those with the number of a spline."""
+        """Return the names of the features: those of the columns, then with a spline's number."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         bent = [
@@ -122,7 +122,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         return np.array([*names, *bent], dtype=object)
 
     def n_splines(self, knots: NDArray[np.float64]) -> int:
-        """Return how many splines a column with these knots has."""
+        """Return the number of splines of a column with these knots."""
         return len(knots) + self.degree - 2 if len(knots) else 0
 
     # ---- inside --------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
 
 
 def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
-    """Return the B-splines at x but the last, which the others tell; constant beyond the knots.
+    """Return the B-splines at x except the last, which is redundant; constant beyond the knots.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The registry of steps: what is known of each type of step in front of a linear model.
+"""The registry of steps: the properties of each type of step in front of a linear model.
 
-An entry is a subclass of `Step`, and says which column each feature looks at, what it computes as a
-function of that column, what the columns hold, and which types a model file then has. SQL and ONNX
-write the functions down, so that a new type of step needs no more than its entry: beside its class,
+An entry is a subclass of `Step`, which defines the column of each feature, the feature as a
+function of that column, the kinds of the columns, and the types in a model file. SQL and ONNX
+write these functions, so that a new type of step needs only its entry: beside its class,
 or, for a step of scikit-learn, in `aucmax.columns.sklearn_steps`.
 """
 
@@ -33,27 +33,27 @@ _ENTRIES: dict[type, type[Step]] = {}
 
 
 class Step:
-    """A fitted transformer, seen as a maker of features; of an unknown type, unless overridden.
+    """A fitted transformer, as a source of features; of an unknown type, unless overridden.
 
     Parameters
     ----------
     fitted : transformer
-        Or "passthrough".
+        A transformer, or "passthrough".
 
     Attributes
     ----------
     file_types : tuple of type
-        Those of this package that a model file has for it.
+        The types of this package in a model file with this step.
     results : tuple of str
-        What every fit leaves in it; a model file in which a part of it is missing is refused.
+        Attributes that every fit sets; a model file without one of them is refused.
     encodes : bool
-        Whether a model to be compared with needs these features in place of the columns.
+        Whether a rival model needs these features instead of the columns.
     of_whole_rows : bool
         Whether a feature depends on other columns than its own.
     takes_tables : bool
-        Whether it takes columns as `datasets.read` gives them; others want their data frame back.
+        Whether it takes columns as `datasets.read` returns them; others need a data frame.
     renames : bool
-        Whether readers know the values of a column by other names, see `told`.
+        Whether the values of a column have other names for readers, see `told`.
     """
 
     file_types: ClassVar[tuple[type, ...]] = ()
@@ -71,57 +71,57 @@ class Step:
 
     @property
     def name(self) -> str:
-        """What its type is called."""
+        """The name of its type."""
         return type(self.fitted).__name__
 
     def columns(self, columns: Places) -> Places:
-        """Return the column that each feature looks at, given those of what the step takes.
+        """Return the column of each feature, given those of the step's input.
 
         Raises
         ------
         LookupError
-            Where it is not known that each feature looks at one column.
+            If features may look at several columns.
         """
-        raise LookupError(f"a {self.name} may make features of several columns.")
+        raise LookupError(f"a {self.name} may make features from several columns.")
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        """Return the features that the step makes of others, as functions of their columns.
+        """Return the output features of the step as functions of their columns.
 
         Raises
         ------
         ValueError
-            Where they cannot be written so.
+            If they cannot be written as such.
         """
         raise ValueError(
-            f"the step {self.name} cannot be exported: only such as look at one column at a "
-            "time, and are known, can."
+            f"the step {self.name} cannot be exported: only known steps that look at one column "
+            "at a time can."
         )
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
-        """Yield the columns that the step uses, with what it knows of them."""
+        """Yield the columns that the step uses, with their properties."""
         yield from columns
 
     def parts(self) -> Iterator[Step]:
-        """Yield the steps that it is made of, or itself."""
+        """Yield the steps of which it consists, or itself."""
         yield self
 
     def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of column j as a reader knows them: the names of bins, for instance."""
+        """Return the values of column j in a form for readers, such as the names of bins."""
         return values
 
     @property
     def learns_from_labels(self) -> bool:
-        """Whether the features are made of labels, too."""
+        """Whether the features are also learnt from labels."""
         return bool(get_tags(self.fitted).target_tags.required)
 
     @property
     def row_norm(self) -> str | None:
-        """The norm that it makes 1 in each row, if it does."""
+        """The norm to which each row is scaled, if any."""
         return None
 
 
 class OneToOne(Step, of=[OneToOneFeatureMixin]):
-    """A step that makes a feature of each column."""
+    """A step that makes one feature from each column."""
 
     def columns(self, columns: Places) -> Places:
         """Return the same columns."""
@@ -129,7 +129,7 @@ class OneToOne(Step, of=[OneToOneFeatureMixin]):
 
 
 def step_of(fitted: Any) -> Step:
-    """Return what is known of a fitted transformer."""
+    """Return the entry of a fitted transformer."""
     kinds = type(fitted).__mro__
     return next((_ENTRIES[kind] for kind in kinds if kind in _ENTRIES), Step)(fitted)
 
@@ -170,17 +170,17 @@ def flat(pipeline: Pipeline) -> list[Step]:
 
 
 def transformed(steps: Sequence[Step], rows: Any) -> Any:
-    """Return what fitted steps make of rows."""
+    """Return the output of fitted steps for rows."""
     for step in steps:
         rows = step.fitted.transform(rows)
     return rows
 
 
 def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column]:
-    """Return the columns that steps use, by their names, with what the first step knows of them.
+    """Return the columns that steps use, by name, as the first step knows them.
 
-    Where several transformers take a column, the one that takes words decides: the others can be
-    given it only as words, too.
+    If several transformers use a column, the one that takes words decides: the others can only get
+    it as words, too.
     """
     by_name: dict[str, Column] = {}
     for column in steps[0].taken(columns) if steps else columns:
@@ -190,14 +190,14 @@ def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column
 
 
 def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
-    """Return what a fitted model knows of its columns, None where no step looks at one.
+    """Return the columns as a fitted model knows them, None for a column that no step uses.
 
     Parameters
     ----------
     model : estimator
         As for `parts_of`.
     names : sequence of str, shape (d,)
-        What the columns are called; "" where only their positions are known.
+        The names of the columns; "" if only their positions are known.
     """
     steps, _ = parts_of(model)
     noted = getattr(steps[0].fitted if steps else model, "columns_", ())
@@ -210,6 +210,6 @@ def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
 
 
 def that_learn_from_labels(steps: Sequence[Step]) -> list[str]:
-    """Return the names of those that make features of labels, too; choosing some is not making."""
+    """Return the names of steps that learn features from labels; selecting some does not count."""
     parts = [part for step in steps for part in step.parts()]
     return [part.name for part in parts if part.learns_from_labels]

@@ -1,4 +1,4 @@
-"""Dask collections as a source: a part is what a partition, or a block of rows, computes to."""
+"""Dask collections as a source: each partition, or block of rows, computes to a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Blocks", "blocks", "of_bag", "of_rows"]
 
 
 class Blocks:
-    """How a part is loaded: computed blocks of collections, and what makes a part of these.
+    """How a part is loaded: computed blocks of collections, and a function that joins them.
 
     Called, it computes them in this process; a cluster takes ``graph`` and ``keys``.
     """
@@ -34,7 +34,7 @@ class Blocks:
 
 
 def blocks(make: Callable[..., Any], *collections: Any) -> list[Blocks]:
-    """Return how the parts of collections are loaded; part k is made of their k-th blocks."""
+    """Return the loaders of the parts of collections; part k consists of their k-th blocks."""
     graph: dict[Any, Any] = {}
     keys = []
     for collection in collections:
@@ -65,7 +65,7 @@ def of_rows(X: Any, y: Any = None, weight: Any = None) -> Source:
 
 
 def _in_blocks_of(X: Any, values: Any) -> Any:
-    """Return an array in the blocks of rows X (n, d), where these and their sizes are known."""
+    """Return an array in the blocks of rows X (n, d), if these and their sizes are known."""
     if not hasattr(X, "chunks") or not hasattr(values, "chunks"):
         return values
     sizes_known = not np.isnan(np.concatenate([X.chunks[0], values.chunks[0]])).any()

@@ -1,6 +1,6 @@
-"""What `read` and `load` give: rows, labels and names under scikit-learn's words.
+"""The results of `read` and `load`: rows, labels and names, under scikit-learn's keys.
 
-`Labels` and `frame` give labels and rows their names, for a ``fit`` that keeps them.
+`Labels` and `frame` attach names to labels and rows, for a ``fit`` that keeps them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Labels", "frame", "rows_and_labels"]
 
 
 class Labels(np.ndarray):
-    """Labels with the name of their column, as a series of pandas has it.
+    """Labels with the name of their column, like a pandas series.
 
     Parameters
     ----------
@@ -41,17 +41,17 @@ class Labels(np.ndarray):
 
 
 def frame(rows: Bunch) -> Any:
-    """Return rows as a data frame with their columns; as they are where these have no names.
+    """Return rows as a data frame with their columns; unchanged if these have no names.
 
     Parameters
     ----------
     rows : Bunch
-        What `rows_and_labels` gives.
+        The result of `rows_and_labels`.
 
     Returns
     -------
     DataFrame, ndarray or csr_matrix
-        Numbers as they are in ``rows.data``, not copied where no column has words.
+        Numbers as in ``rows.data``, not copied if no column has words.
     """
     if rows.columns is None:
         return rows.data
@@ -69,7 +69,7 @@ def frame(rows: Bunch) -> Any:
 def rows_and_labels(
     name: str, data: Any, target: NDArray[Any] | None, files: Sequence[str], **more: Any
 ) -> Bunch:
-    """Rows and labels with what is known of them.
+    """Return rows and labels, with further facts about them, as a bunch.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def rows_and_labels(
         The paths read.
     **more
         ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``
-        and ``time`` of the rows, shape (n,); and what else is known.
+        and ``time`` of the rows, shape (n,); and further facts.
 
     Returns
     -------
     Bunch
-        All of these, None where they are not given, ``n_features`` and ``feature_names``.
+        All of these, None if not given, and ``n_features`` and ``feature_names``.
     """
     more = {**dict.fromkeys(("columns", "target_name", "weight", "groups", "time")), **more}
     names = None if more["columns"] is None else [column.name for column in more["columns"]]

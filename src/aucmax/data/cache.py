@@ -27,13 +27,13 @@ Rows = tuple[sparse.csr_matrix, NDArray[Any]]
 
 
 def cache_folder() -> Path:
-    """``$AUCMAX_CACHE``, or else the platform's cache folder for aucmax."""
+    """Return ``$AUCMAX_CACHE``, or else the platform's cache folder for aucmax."""
     folder = os.environ.get("AUCMAX_CACHE")
     return Path(folder or needs("pooch", "a known data set").os_cache("aucmax")).expanduser()
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -45,12 +45,12 @@ def digest(path: Path) -> str:
 
 
 def recorded(file: str) -> str | None:
-    """The checksum noted when a file was first downloaded."""
+    """Return the checksum recorded when a file was first downloaded."""
     return _records().get(file)
 
 
 def record(file: str, checksum: str) -> None:
-    """Note the checksum of a downloaded file."""
+    """Record the checksum of a downloaded file."""
     text = json.dumps({**_records(), file: checksum}, indent=2, sort_keys=True)
     with replacing(cache_folder() / _RECORDS, text=True) as stream:
         stream.write(text)
@@ -85,7 +85,7 @@ def _records() -> dict[str, str]:
 
 
 def parsed(path: Path, checksum: str, parse: Callable[[], Rows]) -> Rows:
-    """What `parse` returns, from the copy kept of a file with this checksum if there is one."""
+    """Return the result of `parse`, from a parsed copy of a file with this checksum if any."""
     copy = cache_folder() / "parsed" / f"{path.name}-{checksum[:16]}-v{PARSER_VERSION}.npz"
     rows = _load_copy(copy)
     if rows is None:
@@ -95,7 +95,7 @@ def parsed(path: Path, checksum: str, parse: Callable[[], Rows]) -> Rows:
 
 
 def _load_copy(copy: Path) -> Rows | None:
-    """The rows of a parsed copy; None if it is absent or in any way unusable."""
+    """Return the rows of a parsed copy; None if it is absent or unusable."""
     try:
         with open(copy, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             parts = (arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"])
@@ -119,7 +119,7 @@ def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray[Any]) -> None:
 
 
 def _compact(data: NDArray[Any]) -> NDArray[Any]:
-    """Bytes where they hold the same numbers: pixels, flags and most counts."""
+    """Return the numbers as bytes if these are equal: pixels, flags and most counts."""
     if data.size and data.min() >= 0 and data.max() <= 255:
         small = data.astype(np.uint8)
         return small if np.array_equal(small, data) else data

@@ -1,4 +1,4 @@
-"""Two classes out of the labels of rows: which is positive, and what the other is called."""
+"""Two classes from the labels of rows: which one is positive, and the name of the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aucmax.data.transforms import binarize
 __all__ = ["Classes", "classes_of", "halves", "positive_of"]
 
 _MANY_LABELS = 20  # of which one may be meant to be positive
-_HALVES = {  # what the two are called, the negative one first
+_HALVES = {  # the names of the two halves, the negative one first
     "even-odd": ("odd", "even"),
     "first-half": ("second half", "first half"),
     "random-halves": ("other half", "random half"),
@@ -30,11 +30,11 @@ class Classes(NamedTuple):
     Parameters
     ----------
     is_positive : ndarray of bool, shape (n,)
-        Which rows are.
+        The positive rows.
     labels : (label, label)
-        The negative and the positive one that a model is to see.
+        The negative and the positive label for a model.
     negative, positive : label
-        What the classes are called in the file.
+        The names of the classes in the file.
     column : str or None
         The name of the labels.
     rarer : bool
@@ -53,24 +53,24 @@ class Classes(NamedTuple):
 
     @property
     def positive_label(self) -> Any:
-        """The positive label as ``y`` has it."""
+        """The positive label in ``y``."""
         return self.labels[1]
 
     @property
     def y(self) -> Labels:
-        """Two labels, named by their column, shape (n,)."""
+        """The two labels, with the name of their column, shape (n,)."""
         return Labels(np.array(self.labels)[self.is_positive.astype(np.intp)], self.column)
 
 
 def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray) -> Any:
-    """Return which of two labels is positive where nobody says: the larger number, the rarer word.
+    """Return which of two labels is positive by default: the larger number, the rarer word.
 
     Parameters
     ----------
     labels : sequence
         In ascending order.
     counts : sequence
-        The rows of each, or their weight. Of words that are equally frequent it is the larger.
+        The rows of each, or their weight. Of two equally frequent words the larger is positive.
     """
     words = any(isinstance(label, str) for label in labels)
     return labels[int(counts[1] <= counts[0])] if words else labels[1]
@@ -79,7 +79,7 @@ def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray) -> 
 def classes_of(rows: Bunch, reading: Reading) -> Classes:
     """Divide rows into two classes as the arguments ``positive`` and ``binarize`` say.
 
-    Of more than two labels one is against the rest, which is called "not" that one.
+    With more than two labels, one is ranked against the rest, which is called "not" that label.
     """
     if reading.binarize is not None:
         return halves(rows, reading.binarize)

@@ -1,4 +1,4 @@
-"""Columns of whole numbers that name things: ids, which cannot generalise, and codes."""
+"""Columns of whole numbers that are names, not amounts: ids, which cannot generalise, and codes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from aucmax.data.obstacles import Obstacle
 
 __all__ = ["doubt"]
 
-_ENOUGH = 50  # rows below which nothing is said of numbers that all differ
-_PAIRS = 10  # equal pairs to be expected of measured numbers, where counted ones have none
+_ENOUGH = 50  # rows from which numbers that all differ are suspect
+_PAIRS = 10  # expected equal pairs of measured numbers from which their absence is suspect
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
 _JOINED_ID = re.compile(
     r"(row|record|customer|client|user|member|patient|person|account|order|transaction|session|"
@@ -25,16 +25,16 @@ _CODES = {("zip", "code"), ("postal", "code"), ("post", "code")}
 
 
 def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obstacle | None:
-    """Return what seems wrong with taking a column as measurements.
+    """Return the obstacle to treating a column as measurements, or None.
 
     Parameters
     ----------
     name : str
-        Of the column.
+        The name of the column.
     values : ndarray, shape (n,)
-        Its numbers, NaN where there are none.
+        Its numbers, NaN for missing values.
     written : iterable of str
-        The first of them, as they are written.
+        The first values, as they are written.
     """
     finite = values[np.isfinite(values)]
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
@@ -62,15 +62,15 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name such as ``customer_id``, ``customerId`` or ``ZIP code``."""
+    """Return the words of a name such as ``customer_id``, ``customerId`` or ``ZIP code``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word]
 
 
 def _counted(known: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
-    """Whether the numbers all differ where chance alone would make some equal: they count rows.
+    """Return whether all numbers differ although chance would make some equal: they count rows.
 
-    Of n numbers spread evenly over a range of r about n²/2r pairs are equal, of others more.
+    Of n numbers spread evenly over a range of r, about n²/2r pairs are equal; otherwise more.
     """
     n = len(known)
     if n < _ENOUGH or len(different) < n or _are_dates(different):
@@ -79,7 +79,7 @@ def _counted(known: NDArray[np.float64], different: NDArray[np.float64]) -> bool
 
 
 def _are_dates(values: NDArray[np.float64]) -> bool:
-    """Whether whole numbers may be years, or dates such as 20240131."""
+    """Return whether whole numbers may be years, or dates such as 20240131."""
     if values[0] >= 1800 and values[-1] <= 2100:
         return True
     year, rest = np.divmod(values, 10_000)

@@ -1,7 +1,7 @@
-"""What the columns of a table are: decided once, when data are read, and kept with a model.
+"""The kinds of columns of a table: decided once, when data are read, and kept with a model.
 
-A `Column` of numbers is the plain case. Each other kind is a subclass: it says how a value is read
-from text and how it is shown. All that reads, explains or exports asks it.
+A `Column` of numbers is the plain case. Every other kind is a subclass, which defines how a value
+is read from text and how it is shown, for everything that reads, explains or exports columns.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Column:
     Parameters
     ----------
     name : str
-        As the file or the data frame had it; "" where only its position is known.
+        Its name in the file or the data frame; "" if only its position is known.
     gaps : bool
-        Whether a model takes missing values there.
+        Whether a model accepts missing values in it.
     gap_is_none : bool
-        Whether a data frame has None for one, not NaN.
+        Whether a missing value is None in a data frame, not NaN.
     objects : bool
-        Whether a data frame has its values as Python objects.
+        Whether its values are Python objects in a data frame.
     """
 
     name: str
@@ -86,15 +86,15 @@ class Column:
 
     @property
     def example(self) -> str:
-        """How a file writes a value that is days; "" for others."""
+        """An example of a value in a file, for columns of days; "" for others."""
         return ""
 
     def number(self, word: str) -> float | None:
-        """Return the number that a word stands for, None for another; plain numbers are none."""
+        """Return the number that a word stands for, or None; plain numbers have no words."""
         return None
 
     def shown(self, value: Any) -> float | str:
-        """Return a value as a reader knows it: a number, NaN for a gap, or words."""
+        """Return a value in a form for readers: a number, NaN for a gap, or words."""
         if isinstance(value, float):
             return value
         if is_gap(value):
@@ -107,19 +107,19 @@ class Column:
             return str(value)
 
     def intervals(self, edges: list[float]) -> list[str]:
-        """Return what the intervals between some edges are called."""
+        """Return the names of the intervals between some edges."""
         if not edges:
             return ["any"]
         ends = self._told_apart(edges)
         return [f"< {ends[0]}", *(f"{a} to < {b}" for a, b in pairwise(ends)), f"≥ {ends[-1]}"]
 
     def _told_apart(self, edges: list[float]) -> list[str]:
-        """Edges in no more digits than it takes to tell them apart, but six."""
+        """Return edges in the fewest digits, at least six, that distinguish them."""
         texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
         return next(text for text in texts if len(set(text)) == len(text))
 
     def _check_state(self) -> None:
-        """Raise ValueError for what no reader makes; a model file may hold it."""
+        """Raise ValueError for properties that no reader produces but a model file may have."""
         if not isinstance(self.name, str):
             raise ValueError("the name of a column is not text")
 
@@ -131,7 +131,7 @@ class YesNo(Column):
     Parameters
     ----------
     words : (str, str)
-        As the file has them, that for 0 first.
+        Their spelling in the file, that of 0 first.
     """
 
     words: tuple[str, str] = ("False", "True")
@@ -172,7 +172,7 @@ class Date(Column):
     Parameters
     ----------
     form : str
-        In which files hold the date, one of `aucmax.data.dates.EXAMPLES`.
+        The form of the date in files, one of `aucmax.data.dates.EXAMPLES`.
     """
 
     form: str = ISO
@@ -183,7 +183,7 @@ class Date(Column):
 
     @property
     def example(self) -> str:
-        """Return how 31 January 2024 is written in files."""
+        """Return 31 January 2024 as it is written in files."""
         return EXAMPLES[self.form]
 
     def number(self, word: str) -> float | None:
@@ -191,7 +191,7 @@ class Date(Column):
         return day_number(word, self.form)
 
     def shown(self, value: Any) -> float | str:
-        """Return the date in ISO's form, with the time of day where there is one."""
+        """Return the date in ISO form, with the time of day if there is one."""
         return np.nan if is_gap(value) else date_of(value)
 
     def _told_apart(self, edges: list[float]) -> list[str]:
@@ -242,12 +242,12 @@ KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())
 
 
 def date_of(days: float) -> str:
-    """Return days since 1970-01-01 as a date in ISO's form, with the time unless it is midnight."""
+    """Return days since 1970-01-01 as a date in ISO form, with the time unless it is midnight."""
     return str(np.datetime64(round(_DAY_SECONDS * days), "s")).removesuffix("T00:00:00")
 
 
 def column_of(name: str, values: NDArray[Any]) -> Column:
-    """Return what a column of an array or of a data frame is, by its values (n,)."""
+    """Return the kind of a column of an array or of a data frame, judged by its values (n,)."""
     if values.dtype.kind == "b":
         return YesNo(name)
     if values.dtype.kind in "mM":
@@ -262,7 +262,7 @@ def column_of(name: str, values: NDArray[Any]) -> Column:
 
 
 def columns_in(X: Any) -> tuple[Column, ...]:
-    """Return the columns of a data frame that are other than numbers; none of an array.
+    """Return the columns of a data frame that are not numbers; none for an array.
 
     What `declared_in` does not tell, their values do.
     """
@@ -302,12 +302,12 @@ def values_at(X: Any, j: int) -> NDArray[Any]:
 
 
 def declared_in(X: Any) -> dict[str, Column]:
-    """Return what goes with a data frame, by name: `aucmax.data.bunch.frame` says it."""
+    """Return the columns recorded with a data frame by `aucmax.data.bunch.frame`, by name."""
     return {column.name: column for column in getattr(X, "attrs", {}).get("columns", ())}
 
 
 def other_than_numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return those of some columns that a model keeps, since they are not plain numbers."""
+    """Return the columns that a model keeps because they are not plain numbers."""
     return tuple(column for column in columns if not column.is_number)
 
 

@@ -1,8 +1,8 @@
-"""Dates and date-times as days since 1970-01-01, as numbers a linear model can take.
+"""Dates and date-times as days since 1970-01-01, numbers for a linear model.
 
-A form is the date's part of a `strptime` format. A time of day may follow in every form, a zone
-after the time; what has no zone is taken for UTC. Forms that order day and month differently are
-told apart by the whole column, or not at all.
+A form is the date part of a `strptime` format. In every form a time of day may follow, and a zone
+after the time; without a zone it is UTC. Forms with different orders of day and month are
+distinguished by the whole column, or not at all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TIME = re.compile(
     r"(?::(?P<second>[0-9]{2}(?:[.,][0-9]+)?))?(?:\s?(?P<half>[AaPp])[Mm])?"
     r"\s?(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<east>[0-9]{2}):?(?P<more>[0-9]{2})?)?"
 )
-# The date's form and how one looks; 31 shows where the day stands.
+# The form of a date and an example; 31 is the day.
 EXAMPLES = {
     ISO: "2024-01-31",
     "%Y/%m/%d": "2024/01/31",
@@ -60,7 +60,7 @@ _PATTERNS = {form: _pattern(form) for form in EXAMPLES}
 
 
 def day_number(word: str, form: str) -> float | None:
-    """Days from 1970-01-01 to a date, with the time of day as a fraction.
+    """Return the days from 1970-01-01 to a date, with the time of day as a fraction.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def day_number(word: str, form: str) -> float | None:
 
 
 def _month(name: str) -> int:
-    """The month of an English name, whole or of three letters; 0 for another word."""
+    """Return the month of an English name, full or of three letters; 0 for any other word."""
     numbers = (i for i, full in enumerate(_MONTHS, 1) if name.lower() in (full, full[:3]))
     return next(numbers, 0)
 
@@ -114,14 +114,14 @@ def day_fraction(text: str) -> float | None:
 
 
 def forms_of(words: Iterable[str]) -> dict[str, int]:
-    """How many of the words are dates, by form; forms of none are left out."""
+    """Return the number of words that are dates, by form; forms without any are left out."""
     words = list(words)
     counts = {form: sum(day_number(word, form) is not None for word in words) for form in EXAMPLES}
     return {form: count for form, count in counts.items() if count}
 
 
 def days_of_arrow(column: object) -> NDArray[np.float64]:
-    """Days since 1970-01-01 of an Arrow column of dates, times or durations; gaps are NaN.
+    """Return the days since 1970-01-01 of an Arrow column of dates, times or durations.
 
     A time of day is a fraction of a day, a duration its length in days.
     """

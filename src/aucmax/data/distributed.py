@@ -171,7 +171,7 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
         ):  # fmt: skip
             yield client
         return
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the error says it
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the error reports it
     try:
         client = Client(address, timeout=patience, set_as_default=False)
     except Exception:  # another program at that address may answer anything

@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 MAX_BYTES = 32 * 10**9
 CONNECT_SECONDS, READ_SECONDS = 10.0, 30.0  # until an answer, and until more of it
-# a download may take so long, and a second more for so many bytes
+# a download may take this long, and a second more for each of this many bytes
 PATIENCE_SECONDS, LEAST_BYTES_PER_SECOND = 60.0, 10_000.0
 MAX_SECONDS = 24 * 3600.0
 
@@ -55,14 +55,14 @@ def fetch(
 ) -> list[Path]:
     """Download a data set from its publisher into the cache folder.
 
-    Some cannot be downloaded without a form or an archive: the error then says where they are to
-    be had, and under which names they are found.
+    Some data sets cannot be downloaded without a form or an archive: the error then says where to
+    get the files, and under which names they are found.
 
-    The SHA-256 of each file is recorded at its first download and must be the same ever after.
-    A file is kept only once it has arrived whole and has the published rows, features and counts
-    of labels, and the published SHA-256, as far as these are known (`about` tells:
-    ``n_samples``, ``class_counts``, ``content_sha256``); one that is already there is checked, not
-    downloaded again. What is larger than such rows can be, or comes too slowly, is given up.
+    The SHA-256 of each file is recorded at its first download and must be the same from then on.
+    A file is kept only if it has arrived completely and has the published rows, features and counts
+    of labels, and the published SHA-256, as far as these are known (``n_samples``,
+    ``class_counts`` and ``content_sha256`` of `about`); a file that already exists is checked, not
+    downloaded again. A download that is larger than such rows can be, or too slow, is abandoned.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def fetch(
     base_url : str, optional
         Folder on a mirror that has the files under the publisher's names.
     force : bool, default=False
-        Download again, and record the checksum anew.
+        Download again, and replace the recorded checksum.
     progress : callable, optional
         Called with (bytes done, bytes in all) while a file arrives; the total is 0 if unknown.
 
@@ -83,16 +83,16 @@ def fetch(
     Raises
     ------
     ValueError
-        No such data set.
+        If there is no such data set.
     DataFileError
-        A file cannot be downloaded, has another checksum than before, or is not the data set; or
-        the data set has to be fetched by hand, and is not there yet.
+        If a file cannot be downloaded, has another checksum than before, or is not the data set; or
+        if the data set must be fetched by hand and is not there yet.
 
     Notes
     -----
-    Where the publisher's file is not the reference file (`about` tells), `load` says so by
+    If the publisher's file is not the reference file (see `about`), `load` returns
     ``verified=False``: usps (more decimals), connect-4 (perhaps another column order), and every
-    file packed another way.
+    file packed in another way.
     """
     entry = registry.about(name)
     if base_url is None and not all(part.urls for part in entry.parts):
@@ -106,7 +106,7 @@ def fetch(
 
 
 def _by_hand(entry: DataSet) -> list[Path]:
-    """Where the files of a data set are that cannot be downloaded; else how to get them."""
+    """Return the files of a data set that cannot be downloaded; if missing, say how to get them."""
     try:
         return locate(entry.name)
     except DataFileError:
@@ -123,7 +123,7 @@ def _by_hand(entry: DataSet) -> list[Path]:
 def _fetch_part(
     entry: DataSet, part: Part, base_url: str | None, force: bool, progress: Progress | None
 ) -> Path:
-    """Fetch one file, by the first of its addresses that answers."""
+    """Fetch one file from the first of its addresses that answers."""
     files = part.downloads or [part.file]
     paths = [cache.cache_folder() / file for file in files]
     for path in paths:
@@ -173,7 +173,7 @@ def _fetch_file(
 
 @contextlib.contextmanager
 def _arriving(path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream that becomes the file once the block has ended well; one process at a time."""
+    """Yield a stream that becomes the file if the block succeeds; one process at a time."""
     _clear_parts(path.parent)
     part = path.with_name(_PART + path.name)
     with _one_process(part), errors_name(path):
@@ -186,7 +186,7 @@ def _arriving(path: Path) -> Iterator[BinaryIO]:
 
 
 def _clear_parts(folder: Path) -> None:
-    """Remove what killed downloads have left; the lock of a running one is taken."""
+    """Remove the remains of killed downloads; the lock of a running one is held."""
     for part in folder.glob(f"{_PART}*"):
         with contextlib.suppress(ValueError), _one_process(part):
             part.unlink(missing_ok=True)
@@ -202,12 +202,12 @@ def _one_process(part: Path) -> AbstractContextManager[None]:
 
 
 def most_bytes(part: Part) -> int:
-    """Return more bytes than a file has, packed or not, of so many rows and columns as text.
+    """Return an upper bound on the bytes of a file, packed or not, with its rows as text.
 
     Parameters
     ----------
     part : Part
-        One file of a data set; where its rows are not known, the answer is that for any.
+        One file of a data set; if its rows are unknown, the bound is that for any file.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def _content_digest(path: Path, most: int) -> str:
 
 
 def _check_counts(path: Path, part: Part, y: Any) -> None:
-    """Raise DataFileError where the labels are not those of the published file."""
+    """Raise DataFileError if the labels are not those of the published file."""
     counts = tuple(sorted(Counter(y.tolist()).items()))
     if part.class_counts and counts != part.class_counts:
         listed = ", ".join(f"{count:,} rows of label {label}" for label, count in counts[:5])
@@ -240,7 +240,7 @@ def _check_counts(path: Path, part: Part, y: Any) -> None:
 
 
 def _check_present(entry: DataSet, part: Part, path: Path) -> None:
-    """Check a file that is there already; record it if it came by other ways."""
+    """Check a file that already exists; record it if it was not downloaded."""
     checksum = cache.digest(path)
     cache.verify(path, checksum, entry.name)
     if cache.recorded(path.name) is None:
@@ -249,7 +249,7 @@ def _check_present(entry: DataSet, part: Part, path: Path) -> None:
 
 
 def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) -> None:
-    """Write what arrives from an address, as it arrives, and give up on a slow or endless one."""
+    """Write a download as it arrives, and give up on a slow or endless one."""
     arrivals: Queue[int | bytes | Exception] = Queue(maxsize=4)
     stopped = threading.Event()
     # in a thread, since a server can keep a request busy without a byte of the file
@@ -278,7 +278,7 @@ def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) 
 
 
 def _next(arrivals: Queue[Any], end: float, late: str) -> int | bytes:
-    """Return what a request brings next; raise OSError at the end of patience, or of its own."""
+    """Return the next item of a request; raise OSError after a timeout, or its own error."""
     try:
         arrival = arrivals.get(timeout=max(end - time.monotonic(), 0.0))
     except Empty:

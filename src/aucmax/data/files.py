@@ -1,6 +1,6 @@
-"""Data files as streams of bytes, whatever their compression.
+"""Data files as streams of bytes, for any compression.
 
-Every way in which opening or unpacking can fail becomes one `DataFileError`.
+Any failure to open or unpack a file raises a `DataFileError`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ COMPRESSIONS: dict[str, Callable[..., Any]] = {
 
 
 class Piped:
-    """A stream, such as standard input, where a path may stand: its bytes can be read again.
+    """A stream, such as standard input, in place of a path: its bytes can be read again.
 
     Parameters
     ----------
     stream : binary file
-        Read to its end when it is needed first.
+        Read to its end when it is first needed.
     name : str
         For messages.
     """
@@ -58,17 +58,17 @@ class Piped:
 
 
 class Block(Piped):
-    """A piece of a text file, whole lines of it, with the file's header before them if it has one.
+    """A piece of whole lines of a text file, after the file's header if it has one.
 
     Parameters
     ----------
     path : Path
     start, end : int
-        The bytes between which it lies, after unpacking.
+        Its first and last byte in the unpacked file.
     header : bytes
-        The file's first line; none where rows begin with it.
+        The file's first line; empty if that is a row.
     text : bytes, optional
-        Its bytes where they were read already.
+        Its bytes if they were already read.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Block(Piped):
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Return its name in messages."""
         return f"{self.path}, bytes {self.start:,} to {self.end:,}"
 
     @property
     def lines_before(self) -> int:
-        """How many lines of the file come before its own, the header not counted."""
+        """The number of lines of the file before the piece, without the header."""
         with opened(self.path) as stream:
             left, lines = self.start, 0
             while left and (chunk := stream.read(min(left, 1 << 24))):
@@ -102,18 +102,18 @@ class Block(Piped):
         return lines - bool(self.header)
 
     def check_quotes(self) -> None:
-        """Raise DataFileError where a quoted value may go on behind its last line."""
+        """Raise DataFileError if a quoted value may continue after its last line."""
         if self.content.count(b'"') % 2:
             raise fault(
                 self.path,
-                f"a quoted value goes over a line break near byte {self.end:,}, where the file is "
+                f"a quoted value contains a line break near byte {self.end:,}, where the file is "
                 "divided; read larger parts (part_bytes=…), or write it as Parquet",
             )
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What the system says of a file, by which one that was written since is known.
+    """The system's data on a file, which show whether it was written since.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ class Mark:
     size : int
         Bytes.
     written : int
-        When, in nanoseconds.
+        Time of the last change, in nanoseconds.
     place : (str, int, int)
-        The machine, its device and the file's number there: another machine has others.
+        The machine, its device and the file's number there; these differ between machines.
     """
 
     path: Path
@@ -133,7 +133,7 @@ class Mark:
 
     @classmethod
     def of(cls, path: Path) -> Mark | None:
-        """Return that of a file; None for what is none, such as a pipe."""
+        """Return the mark of a file; None for a pipe and the like."""
         try:
             facts = path.stat()
         except OSError:
@@ -144,7 +144,7 @@ class Mark:
         return cls(path, facts.st_size, facts.st_mtime_ns, place)
 
     def check(self) -> None:
-        """Raise DataFileError where the file is not as it was."""
+        """Raise DataFileError if the file has changed."""
         now = Mark.of(self.path)
         if now is None:
             what = "the file is gone"
@@ -153,7 +153,7 @@ class Mark:
         elif now.written != self.written:
             what = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
         elif now.place[0] == self.place[0] and now.place != self.place:
-            what = "another file was put in its place"
+            what = "it was replaced by another file"
         else:
             return
         raise fault(
@@ -164,7 +164,7 @@ class Mark:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Check the file before and after a block, and after an error, whose cause it may be."""
+        """Check the file before and after a block, and after an error, which it may explain."""
         self.check()
         try:
             yield
@@ -175,7 +175,7 @@ class Mark:
 
 
 def unchanged(path: Any) -> AbstractContextManager[None]:
-    """Return a context in which a file is read, and must stay as it is; for others it is none."""
+    """Return a context in which a file must not change; for other data it does nothing."""
     mark = Mark.of(path) if isinstance(path, Path) else None
     return nullcontext() if mark is None else mark.checked()
 
@@ -186,7 +186,7 @@ def _clock(nanoseconds: int) -> str:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Some row groups of a Parquet file, of which ``first`` rows come before."""
+    """Some row groups of a Parquet file, after its first ``first`` rows."""
 
     path: Path
     groups: tuple[int, ...]
@@ -202,7 +202,7 @@ class RowGroups:
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Return its name in messages."""
         return f"{self.path}, rows from {self.first + 1:,} on"
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ class RowGroups:
 
 
 def fault(path: Path | Piped | RowGroups | str, what: str, where: int | str = "") -> DataFileError:
-    """The error for a file: `where` is a line number or words such as "row 3"."""
+    """Return the error for a file: `where` is a line number or words such as "row 3"."""
     if isinstance(path, Block) and isinstance(where, int) and where > bool(path.header):
         where += path.lines_before
     place = f"line {where}" if isinstance(where, int) else where
@@ -219,7 +219,7 @@ def fault(path: Path | Piped | RowGroups | str, what: str, where: int | str = ""
 
 @contextmanager
 def opened(path: Path | Piped | RowGroups) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked by its suffix, or of a stream."""
+    """Open the bytes of a file, unpacked according to its suffix, or of a stream."""
     if isinstance(path, RowGroups):
         path = path.path
     if isinstance(path, Piped):

@@ -1,4 +1,4 @@
-"""How the files of known data sets are written: svmlight text and the publishers' own forms."""
+"""The formats of the files of known data sets: svmlight text and the publishers' own formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PHY_MISSING = (20, 21, 22, 29, 44, 45, 46, 55)
 
 
 def parse(path: Path, part: Part) -> Rows:
-    """Rows and labels of one file of a data set, checked against its shape size.
+    """Return rows and labels of one file of a data set, checked against its shape.
 
     Several labels in a row stay together, as bytes such as ``b"33,59"``.
     """
@@ -44,7 +44,7 @@ def parse(path: Path, part: Part) -> Rows:
 
 
 def with_most_rows(parts: Iterable[NDArray[Any]]) -> list[NDArray[np.int64]]:
-    """For each part of a data set, +1 where a row has the label that most rows have, else −1.
+    """Return, for each part of a data set, +1 for rows with the most frequent label, else −1.
 
     Ties go to the smaller label.
     """
@@ -70,7 +70,7 @@ def _multilabel(path: Path, part: Part) -> Rows:
 
 
 def _occurring(path: Path, part: Part) -> Rows:
-    """Several labels a row; features that no row has are left out."""
+    """Read several labels per row; features that no row has are left out."""
     X, labels = _labelled(path, None)
     return X[:, np.unique(X.indices)].tocsr(), labels
 
@@ -83,7 +83,7 @@ def _labelled(path: Path, n_features: int | None) -> Rows:
 
 
 def _magic(path: Path, part: Part) -> Rows:
-    """UCI's own form of magic04: ten numbers and g or h, comma separated, without a header."""
+    """Read UCI's format of magic04: ten numbers and g or h, comma-separated, without a header."""
     with opened(path) as stream:
         try:
             lines = [line.split(",") for line in stream.read().decode().split()]
@@ -94,7 +94,7 @@ def _magic(path: Path, part: Part) -> Rows:
 
 
 def _phy(path: Path, part: Part) -> Rows:
-    """KDD Cup 2004's own form: a row's number, its label, 78 numbers, separated by white space."""
+    """Read KDD Cup 2004's format: row number, label, 78 numbers, separated by white space."""
     with opened(path) as stream:
         try:
             table = np.loadtxt(stream, ndmin=2)

@@ -23,14 +23,14 @@ def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
     Only the columns that are needed are read.
     """
     if (reading.format, reading.sep, reading.decimal) != (None, None, "."):
-        raise ValueError("format, sep and decimal are for files, and data are no files.")
+        raise ValueError("format, sep and decimal are for files, but data are not files.")
     roles_of = partial(_roles, reading=reading)
     home = type(data).__module__.partition(".")[0]
     if home.startswith("dask") and hasattr(data, "columns"):
         roles = roles_of([str(name) for name in data.columns])
         return Source(blocks(roles.part, data[roles.used]), **roles.names)
     if part_bytes is None:
-        raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
+        raise ValueError("part_bytes=None makes a part of each file, but data are not files.")
     frames: Callable[[Any, list[str], int], Iterator[Any]]
     if home == "polars" and hasattr(data, "lazy"):
         roles, frames = roles_of(data.lazy().collect_schema().names()), _of_polars
@@ -39,7 +39,7 @@ def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
     else:
         raise ValueError(
             "data must be a path, a list of paths, a Polars frame, an Arrow dataset or table, or "
-            f"a Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
+            f"a Dask data frame; got {type(data).__name__}. For arrays, make a Source of functions."
         )
     used = roles.used
     rows = max(part_bytes // (8 * len(used)), 1)
@@ -58,7 +58,7 @@ def scan_fragments(data: Any, reading: Reading) -> Source:
     Parameters
     ----------
     data : pyarrow.dataset.Dataset
-        Of files.
+        A dataset of files.
     reading : Reading
         As for `scan`.
     """
@@ -86,7 +86,7 @@ def _of_fragment(piece: Any, schema: Any, roles: _Roles) -> Part:
 
 
 def _marks(data: Any) -> list[Mark]:
-    """Return those of the local files of an Arrow dataset; nothing else names its files."""
+    """Return marks of the local files of an Arrow dataset; other data have no files."""
     if getattr(getattr(data, "filesystem", None), "type_name", "") != "local":
         return []
     return [mark for file in data.files if (mark := Mark.of(Path(file))) is not None]
@@ -99,7 +99,7 @@ def _check_all(marks: list[Mark]) -> None:
 
 @dataclass(frozen=True)
 class _Roles:
-    """What the columns of a frame are; no target where labels are left out."""
+    """The roles of the columns of a frame; no target if labels are left out."""
 
     features: list[str]
     target: str | None = None
@@ -126,9 +126,9 @@ class _Roles:
 
 
 def _roles(names: list[str], reading: Reading) -> _Roles:
-    """Return what the columns of these names are; raise ValueError for one that is not there."""
+    """Return the roles of the columns; raise ValueError for a name that does not exist."""
     if reading.labels == "optional":
-        raise ValueError("labels='optional' is for files; a frame has labels or it has none.")
+        raise ValueError("labels='optional' is for files; a frame either has labels or has none.")
     target, features = choose("the frame", names, reading)
     if reading.n_features not in (None, len(features)):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Plan how files are read: in parts, where they would not fit into memory or a cluster reads them.
+"""How files are read: in parts, if they do not fit into memory or a cluster reads them.
 
 The rows stay in the file. Their labels and weights are read once, before anything else.
 """
@@ -29,44 +29,44 @@ from aucmax.data.tables.parquet_files import parquet_metadata
 __all__ = ["Footprint", "Plan", "Room", "take"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
-_UNPACKED = 6  # times its size, a compressed text
-_FOR_THEM = 0.55  # of the memory; the rest is for parts
-_PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
-_WORKERS_PARTS = 16  # what a worker takes, in parts
+_COPIES = 3  # copies of the numbers while a file is read whole: the reader's, ours, and a fit's
+_UNPACKED = 6  # ratio of unpacked to compressed text
+_FOR_THEM = 0.55  # share of the memory for rows; the rest is for parts
+_PARTS = 80  # memory over a part: two are in memory, and reading one takes several times its size
+_WORKERS_PARTS = 16  # memory of a worker, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
-_PROGRAM = 128 * 10**6  # what the packages and the compiled kernels take once a file is opened
-_LINES = 1 << 16  # bytes of text that tell how long a row is
+_PROGRAM = 128 * 10**6  # bytes of the packages and the compiled kernels once a file is opened
+_LINES = 1 << 16  # bytes of text from which the length of a row is estimated
 
 
 class Room(NamedTuple):
-    """What there is room for: so many whole rows, or so many bytes of each of all rows."""
+    """The available memory, as a number of whole rows, and as bytes for each of all rows."""
 
     rows: int
     of_each: float
 
 
 class Footprint(NamedTuple):
-    """About how many bytes it takes beside the program's own, as measured."""
+    """The measured memory of a fit in addition to the program's, approximately, in bytes."""
 
-    of_row: int  # where the rows stay in the file
-    of_row_in_memory: int  # beside its numbers
-    parts: int  # that are in memory at once, or as much as these
+    of_row: int  # if the rows stay in the file
+    of_row_in_memory: int  # in addition to its numbers
+    parts: int  # parts in memory at once, or equivalent memory
 
 
 @dataclass(frozen=True)
 class Plan(contextlib.AbstractContextManager[Any]):
-    """How files are read: whole, in parts where they would not fit, or in parts by a cluster.
+    """How files are read: whole, in parts if they would not fit, or in parts by a cluster.
 
     A context that holds the connection to the cluster.
 
     Parameters
     ----------
     footprint : Footprint
-        What is done with the rows.
+        The memory that the command needs for the rows.
     memory : str, optional
-        What the data may take beside the program, such as 4GB; by default half of what the program
-        leaves free.
+        The memory for the data, in addition to the program's, such as 4GB; by default half of what
+        the program leaves free.
     dask : str, optional
         The address of a scheduler, or "local".
     """
@@ -76,19 +76,19 @@ class Plan(contextlib.AbstractContextManager[Any]):
     dask: str | None = None
 
     def takes(self, path: Any, reading: Reading) -> bool:
-        """Tell whether a file is to be read in parts.
+        """Return whether a file is read in parts.
 
         Raises
         ------
         ValueError
-            For what is no file where a cluster is to read it.
+            If a cluster is to read data that are not a file.
         MemoryError
-            Where the program, or the file, would take more memory than the system allows.
+            If the program, or the file, would take more memory than the system allows.
         """
         require(_PROGRAM)
         is_file = isinstance(path, Path) and path.is_file()
         if self.dask is not None and not is_file:
-            raise ValueError(f"dask= is for files, and there is no file {path}.")
+            raise ValueError(f"dask= is for files, but there is no file {path}.")
         if not is_file or self.dask is not None:
             return is_file
         if self._is_large(path, reading):
@@ -97,10 +97,10 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return False
 
     def read(self, path: Path, reading: Reading) -> Bunch:
-        """Return what `datasets.read` does, but that ``data`` is a source.
+        """Return the result of `datasets.read`, with a source as ``data``.
 
-        It has the ``room`` that there is, too. Without labels (``labels="none"``) nothing is read
-        yet.
+        It also has the available memory as ``room``. Without labels (``labels="none"``) nothing is
+        read yet.
         """
         source = self.source(path, reading)
         rows = {} if reading.labels == "none" else self._labels_of(source, path, reading)
@@ -112,21 +112,21 @@ class Plan(contextlib.AbstractContextManager[Any]):
         )  # fmt: skip
 
     def source(self, path: Path, reading: Reading, one_pass: bool = False) -> Source:
-        """Return a file as a source, of which nothing is read yet.
+        """Return a file as a source, without reading it yet.
 
         Parameters
         ----------
         path : Path
         reading : Reading
         one_pass : bool
-            Whether it will be read once, whatever memory there is.
+            Whether it will be read only once, however much memory there is.
 
         Raises
         ------
         ValueError
-            For an argument that needs all rows in memory, and where there is no cluster.
+            For an argument that needs all rows in memory, or if there is no cluster.
         MemoryError
-            Where even parts of the file would take more memory than the system allows.
+            If even parts of the file would take more memory than the system allows.
         """
         for name in reading.given():
             if not FIELDS[name]["in_parts"]:
@@ -145,7 +145,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         )
 
     def _labels_of(self, source: Source, path: Path, reading: Reading) -> dict[str, Any]:
-        """Read the labels and weights of all rows; of Parquet hardly any other column."""
+        """Read the labels and weights of all rows; for Parquet hardly any other column is read."""
         names, labels = source.feature_names, source
         if names is not None and reader_of(path, reading.format).name == "parquet":
             one = replace(reading, columns=names[:1], n_features=None, target=source.target_name)
@@ -165,7 +165,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
     @cached_property
     def _allowed(self) -> int | None:
-        """The bytes that ``--memory`` allows; None where nothing is known."""
+        """The bytes that ``--memory`` allows; None if unknown."""
         if self.memory is None:
             free = free_memory()
             return None if free is None else max(free - _PROGRAM, 0) // 2
@@ -186,16 +186,16 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
 
     def _is_large(self, path: Path, reading: Reading) -> bool:
-        """Tell whether a file would take more memory than is allowed."""
+        """Return whether a file would take more memory than is allowed."""
         return self._allowed is not None and self._whole(path, reading) > self._allowed
 
     def _whole(self, path: Path, reading: Reading) -> int:
-        """Return about how many bytes it takes to read a file whole, and what is made of it."""
+        """Return approximately how many bytes it takes to read a file whole and to process it."""
         shape = _shape(path, reading)
         return _COPIES * shape.numbers + self.footprint.of_row_in_memory * shape.rows
 
     def _check_parts(self, path: Path, reading: Reading, one_pass: bool) -> None:
-        """Raise MemoryError where a file would not be read in parts for lack of memory."""
+        """Raise MemoryError if there is too little memory to read a file in parts."""
         shape = _shape(path, reading)
         part = max(shape.group, min(self._part_bytes, shape.numbers))
         parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
@@ -203,7 +203,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         require(_PROGRAM, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
     def _room(self, n: int, path: Path, reading: Reading) -> Room:
-        """Return what there is room for of the n rows of a file."""
+        """Return the available memory for the n rows of a file."""
         if self._allowed is None:
             return Room(n, np.inf)
         share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
@@ -216,8 +216,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         scanned: Source = scan(path.absolute(), **how)
         if scanned.loads is None:
             raise ValueError(
-                f"{path}: compressed text can be read from its beginning on only, so that workers "
-                "cannot share it; unpack it, or leave out dask=."
+                f"{path}: compressed text can only be read from its beginning, so workers cannot "
+                "share it; unpack it, or leave out dask=."
             )
         client = self._client  # without Dask there is none
         from aucmax.data import distributed
@@ -241,7 +241,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
 
 class _Shape(NamedTuple):
-    """About how many rows a file has, bytes of numbers, and bytes of the largest row group."""
+    """Return approximate numbers of rows, bytes of numbers, and bytes of the largest row group."""
 
     rows: int
     numbers: int
@@ -287,7 +287,7 @@ def take(rows: Bunch, places: np.ndarray) -> Any:
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:
-    """Return the same labels, in fewer bytes where they are small numbers."""
+    """Return the same labels, in fewer bytes if they are small numbers."""
     kind = labels.dtype.kind
     if kind in "iu" and len(labels):
         return labels.astype(np.result_type(*map(np.min_scalar_type, (labels.min(), labels.max()))))

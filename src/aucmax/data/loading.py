@@ -33,7 +33,7 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         One of `names`, or an alias. ``"german"`` and ``"fourclass"`` are the files scaled to
         [−1, 1]; the unscaled ones are ``"german.numer"`` and ``"fourclass.raw"``.
     split : {"all", "train", "test"}
-        Which rows; "all" gives the training rows, then the test rows.
+        Which rows; "all" is the training rows, then the test rows.
     binarize : optional
         Two classes instead of the file's labels: see `binarize`.
     scale : {None, "unit-norm", "minmax", "maxabs"}
@@ -43,24 +43,24 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
     Returns
     -------
     Bunch
-        ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix where `about` says
-        ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files name none) and all
-        else that `read` gives; and ``split``; ``DESCR``: sources and quirks; ``sha256``: digests
-        of the ``files``; ``verified``: whether they are byte for byte the reference files, plain or
-        as we have packed them, None where there are none.
+        ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix if the entry of `about` is
+        ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files have no names) and
+        everything else that `read` returns; and ``split``; ``DESCR``: sources and quirks;
+        ``sha256``: digests of the ``files``; ``verified``: whether they are byte for byte the
+        reference files, plain or as we have packed them, None if there are none.
 
     Raises
     ------
     ValueError
-        No such data set, split, scaling or label.
+        If there is no such data set, split, scaling or label.
     DataFileError
-        A file is not there, not readable, not the data set it should be, or not what was
+        If a file is missing, not readable, not the data set it should be, or not the one that was
         downloaded first.
     """
     entry = registry.about(name)
     parts = entry.select(split)
     how = transforms.check_scale(scale)
-    # Feature ranges, and the label that most rows have, need every row.
+    # Feature ranges, and the most frequent label, need every row.
     needed = entry.parts if how in ("minmax", "maxabs") or entry.largest else parts
     read = {part: _read_part(entry, part) for part in needed}
     rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), how)
@@ -84,7 +84,7 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
 
 
 def locate(name: str, split: str = "all") -> list[Path]:
-    """Where the files of a data set are.
+    """Return the paths of the files of a data set.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def locate(name: str, split: str = "all") -> list[Path]:
     Returns
     -------
     list of Path
-        The files `load` would read.
+        The files that `load` would read.
 
     Raises
     ------
@@ -141,14 +141,14 @@ def _stack(entry: DataSet, blocks: list[sparse.csr_matrix]) -> Any:
 
 
 def _positions(needed: tuple[Part, ...], parts: tuple[Part, ...], counts: list[int]) -> slice:
-    """Rows of `parts`, which stand one after the other in `needed`."""
+    """Return the rows of `parts`, which follow one another in `needed`."""
     first = needed.index(parts[0])
     start = sum(counts[:first])
     return slice(start, start + sum(counts[first : first + len(parts)]))
 
 
 def _verified(digests: list[str], parts: tuple[Part, ...]) -> bool | None:
-    """Whether the files are the reference files; None where one has no reference."""
+    """Return whether the files are the reference files; None if one has no reference."""
     if not all(part.sha256 for part in parts):
         return None
     return all(

@@ -1,4 +1,4 @@
-"""What stands in the way of reading a table, all of it at once, and what solves it."""
+"""Everything that prevents a table from being read, in one error, and the remedies."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Obstacle", "TableError", "joined", "tried"]
 
 
 class Obstacle(Exception):
-    """One thing that stands in the way, mostly a column.
+    """One problem that prevents a table from being read, mostly in a column.
 
     Parameters
     ----------
     column : str
-        Its name; an obstacle found later for the same column takes the place of this one.
+        Its name; an obstacle found later for the same column replaces this one.
     what : str
         What is wrong, as a sentence without its end.
     hint : str
-        What would be right.
+        How to fix it.
     where : int or str
         A line number, or words such as "row 3".
     remedy : dict or None
-        Arguments of `read` that solve it; None where only another file does.
+        Arguments of `read` that solve it; None if only another file does.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class Obstacle(Exception):
         return f"line {self.where}" if isinstance(self.where, int) else self.where
 
     def sentence(self) -> str:
-        """What is wrong and what would be right."""
+        """Return what is wrong and how to fix it."""
         return f"{self.what}; {self.hint}" if self.hint else self.what
 
 
 class TableError(DataFileError):
-    """A table that cannot be taken as it is.
+    """A table that cannot be read as it is.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TableError(DataFileError):
     remedy : dict or None
         Arguments of `read` with which the file was read without an error; None if there are none.
     found : Bunch or None
-        What was read with these.
+        The result of reading with them.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TableError(DataFileError):
         return self.report() + (f"\nread(…, {advice}) takes the rest" if advice else "")
 
     def report(self) -> str:
-        """What stands in the way: one line, or one for each thing, without the remedy."""
+        """Return the obstacles, in one line or one line each, without the remedy."""
         if len(self.obstacles) == 1:
             one = self.obstacles[0]
             return in_line(f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}")
@@ -95,7 +95,7 @@ class TableError(DataFileError):
 
 
 def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
-    """Several remedies as one; a column that is dropped needs no other."""
+    """Return several remedies as one; a column that is dropped needs no other."""
     out: dict[str, Any] = {}
     for remedy in remedies:
         for name, value in (remedy or {}).items():
@@ -113,15 +113,15 @@ def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
 def tried(
     first: TableError, read: Callable[[dict[str, Any]], tuple[Any, Sequence[Obstacle]]]
 ) -> TableError:
-    """The same error with all further obstacles, and a remedy that was tried.
+    """Return the same error with all further obstacles, and a remedy that was tried.
 
     Parameters
     ----------
     first : TableError
-        What the first reading met.
+        The error of the first reading.
     read : callable
         Reads the file again, with further arguments; without labels if these are an obstacle that
-        no argument removes. Gives what it read, and what is doubtful still.
+        no argument removes. Returns the result, and the doubts that remain.
 
     Returns
     -------

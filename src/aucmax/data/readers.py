@@ -1,4 +1,4 @@
-"""Rows and labels from files: one `Reader` for each format."""
+"""Rows and labels from files, with one `Reader` for each format."""
 
 from __future__ import annotations
 
@@ -41,42 +41,42 @@ _FOREIGN = (
 def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading: Reading) -> Bunch:
     """Read rows and labels from a file.
 
-    What looks like an ID or a code among columns of whole numbers gets a warning, unless a model
-    asks for it (`columns`).
+    Columns of whole numbers that look like IDs or codes cause a warning, unless a model needs them
+    (`columns`).
 
     Parameters
     ----------
     path : str, path-like or binary file
         ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``); any other name is svmlight text. Text may
-        be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` says else.
+        be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` is given.
     {fields}
 
     Returns
     -------
     Bunch
-        ``data`` (n, d): float64, finite but for what is missing; CSR with int32 indices from
-        svmlight, C-contiguous from CSV and Parquet, an array of objects where columns are text.
+        ``data`` (n, d): float64, finite except for missing values; CSR with int32 indices from
+        svmlight, C-contiguous from CSV and Parquet, an array of objects if columns are text.
         ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
-        what each of them is, None for svmlight. ``target_name``: the label column, or None.
+        a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
         ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
         without them. ``name``, ``n_features``, ``files``.
 
     Raises
     ------
     DataFileError
-        The file cannot be read, is empty, is written to meanwhile, or does not hold what is
-        expected; the message names the file and the line (or column) and says what would be
-        right. Where columns of a table stand in the way, it is a `TableError`, which names them
-        all, and in its ``remedy`` the arguments that were found to solve it.
+        If the file cannot be read, is empty, is written to meanwhile, or has unexpected contents;
+        the message names the file and the line (or column) and says how to fix it. If columns of a
+        table cannot be read, it is a `TableError`, which lists them all and has in its ``remedy``
+        the arguments that solve the problem.
     ValueError
-        An argument is not one of those above.
+        If an argument is not one of those above.
     """
     return rows_of(path, reading)
 
 
 def rows_of(path: Any, reading: Reading) -> Bunch:
-    """Return what `read` does."""
+    """Return the result of `read`."""
     source = _source(path)
     reader = reader_of(source, reading.format)
     if (reading.sep is not None or reading.decimal != ".") and not reader.separated:
@@ -99,7 +99,7 @@ def _source(path: Any) -> Any:
 
 
 def find_label(y: Any, label: Any) -> Any:
-    """The label of `y` that is meant, for instance by a word on a command line.
+    """Return the label of `y` that is meant by a label or a word, as from a command line.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def find_label(y: Any, label: Any) -> Any:
     Raises
     ------
     ValueError
-        It is none of the labels, which the message lists.
+        If it is none of the labels, which the message lists.
     """
     labels = np.unique(np.asarray(y)).tolist()
     text = str(label).strip()
@@ -126,7 +126,7 @@ def find_label(y: Any, label: Any) -> Any:
         for candidate in labels:
             if candidate == meaning:
                 return candidate
-    for candidate in labels:  # with space around it, as after the commas of some files
+    for candidate in labels:  # with surrounding space, as after the commas of some files
         if isinstance(candidate, str) and candidate.strip() == text:
             return candidate
     raise ValueError(f"no label {label!r}; the labels are {listing(labels)}")
@@ -148,7 +148,7 @@ def _one_positive(path: Path, y: NDArray[Any], positive: Any) -> NDArray[np.int6
 
 
 def reader_of(path: Path | Piped, format: str | None) -> Reader:
-    """The reader that is asked for, else that of the file's suffix."""
+    """Return the requested reader, or else that of the file's suffix."""
     if format is not None:
         if format not in READERS:
             raise ValueError(f"format={format!r} is not one of {', '.join(READERS)}")
@@ -161,14 +161,14 @@ def reader_of(path: Path | Piped, format: str | None) -> Reader:
     suffix = suffixes[-1] if suffixes else ""
     if suffix in _FOREIGN and not path.is_dir():
         raise fault(
-            path, f"{suffix} files are not read; convert to .csv, .tsv, .parquet or svmlight text"
+            path, f"{suffix} files are not supported; convert to .csv, .tsv, .parquet or svmlight"
         )
     named = (reader for reader in READERS.values() if suffix in reader.suffixes)
     return next(named, READERS["svmlight"])
 
 
 def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
-    """What a reader finds; an error says all that stands in the way, and what would solve it."""
+    """Return a reader's result; an error lists all obstacles and their remedy."""
 
     def opened(remedy: dict[str, Any]) -> tuple[Bunch, list[Obstacle]]:
         wanted = replace(
@@ -190,7 +190,7 @@ def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
 
 
 def _added(reading: Reading, name: str, value: Any) -> Any:
-    """The value of a remedy; lists of columns come on top of those that were asked for."""
+    """Return the value of a remedy; lists of columns are added to those already given."""
     return (*getattr(reading, name), *value) if isinstance(value, list) else value
 
 
@@ -204,15 +204,15 @@ class Reader:
     Parameters
     ----------
     name : str
-        As the argument ``format`` of `read` has it.
+        Its name as the argument ``format`` of `read`.
     suffixes : tuple of str
-        How the names of its files end.
+        The suffixes of its files.
     open : callable
-        (path, reading) to the rows that are wanted, and what is doubtful about their columns.
+        (path, reading) to the requested rows, and the doubts about their columns.
     separated : bool
         Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
     columns : callable, optional
-        (path, sep) to the names of all columns; None where they have none.
+        (path, sep) to the names of all columns; None if they have no names.
     """
 
     name: str
@@ -223,7 +223,7 @@ class Reader:
 
 
 def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
-    """svmlight text; it has no column names, so arguments that give some are mistakes."""
+    """Read svmlight text; it has no column names, so arguments that name columns are mistakes."""
     if reading.columns is not None:
         names = listing(reading.names)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")

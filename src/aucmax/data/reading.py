@@ -1,6 +1,6 @@
 """How a table is read: the arguments of `read` and `scan`, and the options of the commands.
 
-Each is one field of `Reading`, whose metadata say what a command line has to know of it.
+Each is one field of `Reading`, whose metadata describe the option.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def _field(
     Parameters
     ----------
     default : object
-        Of the argument.
+        The default of the argument.
     help : str, optional
-        Of the option; without it commands have none.
+        The help of the option; without it commands do not have the option.
     flag : str, optional
-        The option, without dashes, where it is not named as the argument.
+        The name of the option, without dashes, if it is not that of the argument.
     kind : type
-        Of the option's value.
+        The type of the option's value.
     metavar : str, optional
-        What stands for the option's value.
+        The placeholder for the option's value.
     in_parts : bool
-        Whether it can be honoured for a file that is read in parts.
+        Whether it works for a file that is read in parts.
     columns : bool
         Whether its value has names of columns.
     """
@@ -74,13 +74,13 @@ class Reading:
         The label column of a CSV or Parquet file. By default the one column called target,
         label, y or class, in any case.
     labels : {"required", "optional", "none"}
-        What to do about labels: fail without them, take them if they are there, or ignore them,
-        and weights, groups and times with them. The label column is no feature in any case.
+        What to do about labels: require them, read them if there are any, or ignore them
+        together with weights, groups and times. The label column is never a feature.
     drop : sequence of str
         Columns to leave out.
     columns : sequence of str or Column, optional
-        The features wanted, in this order, by name or as they were read from another file; further
-        columns are ignored.
+        The requested features, in this order, by name or as they were read from another file;
+        further columns are ignored.
     n_features : int, optional
         Number of features expected; svmlight rows are padded to it.
     format : {"svmlight", "csv", "tsv", "parquet"}, optional
@@ -89,34 +89,34 @@ class Reading:
         The character that separates the values of a CSV file, or "tab"; by default a comma (a tab
         in TSV).
     decimal : {".", ","}
-        What stands before the decimals in a CSV file.
+        The decimal point of a CSV file.
     weight : str, optional
         The column of the rows' weights: numbers, 0 or more, in every row. Not a feature.
     positive : label, optional
-        Give labels as +1 for this label and −1 for all others (int64). Text such as ``"1"``
-        stands for the number, so it can come from a command line.
+        Return labels as +1 for this label and −1 for all others (int64). Text such as ``"1"``
+        also means the number, so it can come from a command line.
     binarize : {"even-odd", "first-half", "random-halves:SEED"}, optional
-        Give many labels as +1 and −1, as `binarize` does.
+        Return many labels as +1 and −1, as `binarize` does.
     dates : bool or mapping
-        Whether columns of dates are taken, as days since 1970-01-01, the time of day as a
-        fraction; without a zone it is taken for UTC. Times of day become fractions of a day. By
-        default dates are an error. Text is a date in ISO's form (2024-01-31, 2024-01-31T18:00) or
-        in another whose order of day and month is clear from its punctuation, its words or the
+        Whether columns of dates are accepted, as days since 1970-01-01, with the time of day as a
+        fraction, in UTC if there is no zone. Times of day become fractions of a day. By
+        default dates are an error. Text is a date in ISO form (2024-01-31, 2024-01-31T18:00) or
+        in another form whose order of day and month is clear from its punctuation, its words or the
         whole column: 31.01.2024, 31/01/2024, 2024/01/31, 31 Jan 2024, Jan 31, 2024. A mapping
         gives the form of each date column, such as ``{"day": "%d/%m/%Y"}``.
     missing : bool or sequence of str
-        Whether missing values are taken, as NaN; a sequence names the columns that may have some.
-        By default they are an error.
+        Whether missing values are accepted, as NaN; a sequence names the columns that may have
+        some. By default they are an error.
     text : bool or sequence of str
-        Whether text columns are taken as they are; a sequence names those to be read as text,
-        and all others must be numbers. By default text is an error. With True, a text column is
-        an error still if it holds dates, if more than half its values (and more than 20) differ,
-        as ids do, or if it is one of numbers in which some are written otherwise ("1O.5",
-        "0,125"): numbers in 9 of 10 values, or in half of them where more than 20 differ.
+        Whether text columns are accepted, unchanged; a sequence names those to be read as text,
+        and all others must be numbers. By default text is an error. Even with True, a text column
+        is an error if it holds dates, if more than half of its values (and more than 20) differ,
+        as ids do, or if it has numbers of which some are miswritten ("1O.5", "0,125"): that is,
+        if 9 of 10 values are numbers, or half of them if more than 20 values differ.
     categories : sequence of str
-        Columns to be read as text whatever they hold, numbers among them; ``"01"`` stays so.
+        Columns to be read as text whatever they hold, even numbers; ``"01"`` remains ``"01"``.
     groups : str, optional
-        The column that tells which rows belong together: anything, in every row. Not a feature.
+        The column of groups, rows that belong together: any values, in every row. Not a feature.
     time : str, optional
         The column of the rows' times: numbers or dates, in every row. Not a feature.
     """
@@ -225,11 +225,11 @@ class Reading:
             object.__setattr__(self, name, value)
 
     def in_parts(self) -> dict[str, Any]:
-        """The arguments of `scan` that say the same."""
+        """The corresponding arguments of `scan`."""
         return {name: getattr(self, name) for name, one in FIELDS.items() if one["in_parts"]}
 
     def given(self) -> list[str]:
-        """The arguments that are not left out."""
+        """The arguments that are given."""
         return [name for name in FIELDS if getattr(self, name) not in (_DEFAULTS[name], (), {})]
 
     @property
@@ -250,12 +250,12 @@ class Reading:
 
     @functools.cached_property
     def names(self) -> list[str] | None:
-        """The names of the features wanted."""
+        """The names of the requested features."""
         return None if self.columns is None else list(map(str, self.columns))
 
     @functools.cached_property
     def declared(self) -> Mapping[str, Column]:
-        """What the caller says of columns, by their names; of others the values decide."""
+        """The columns declared by the caller, by name; for others the values decide."""
         text = self.text if isinstance(self.text, tuple) else ()
         columns = [one for one in self.columns or () if isinstance(one, Column)]
         columns += [Date(name, form=form) for name, form in self.date_forms.items()]
@@ -269,7 +269,7 @@ class Reading:
         return self.missing if isinstance(self.missing, bool) else name in self.missing
 
     def without(self, name: str) -> dict[str, Any] | None:
-        """The remedy of dropping a column; None where a model needs it."""
+        """Return the remedy of dropping a column; None if a model needs it."""
         return None if self.columns is not None else {"drop": [name]}
 
     def number(self, word: str) -> float | None:
@@ -281,7 +281,7 @@ class Reading:
         return float(word) if NUMBER.fullmatch(word) else None
 
     def trimmed(self) -> Reading:
-        """The same with all names of columns stripped of surrounding space."""
+        """Return the same with surrounding space stripped from all names of columns."""
 
         def trim(value: Any) -> Any:
             if isinstance(value, Mapping):
@@ -302,18 +302,18 @@ _DEFAULTS = {one.name: one.default for one in fields(Reading)}
 
 
 def flag_of(name: str) -> str:
-    """The option that stands for a field."""
+    """Return the option of a field."""
     return f"--{FIELDS[name]['flag'] or name}"
 
 
 def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:
-    """Give a function that takes a `Reading` its fields as keyword arguments in place of it.
+    """Replace the argument `Reading` of a function by keyword arguments for its fields.
 
     Parameters
     ----------
     chosen : callable
-        Tells from a field's metadata whether the function takes it. Its docstring has their
-        descriptions where it says ``{fields}``.
+        Returns from a field's metadata whether the function has it. ``{fields}`` in its docstring
+        is replaced by their descriptions.
     """
     names = [name for name, metadata in FIELDS.items() if chosen(metadata)]
     arguments = [one for one in inspect.signature(Reading).parameters.values() if one.name in names]
@@ -341,7 +341,7 @@ def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Ca
 
 
 def _descriptions() -> dict[str, str]:
-    """What the docstring of `Reading` says of each field; nothing where there are no docstrings."""
+    """Return the description of each field in the docstring of `Reading`, if there is one."""
     listed = inspect.cleandoc(Reading.__doc__ or "").partition("----------\n")[2]
     entries = re.findall(r"^\w+ :.*(?:\n .*)*", listed, flags=re.MULTILINE)
     return {entry.partition(" ")[0]: entry for entry in entries}

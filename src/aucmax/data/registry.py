@@ -13,7 +13,7 @@ from aucmax.data.files import COMPRESSIONS
 
 __all__ = ["DataSet", "Part", "about", "names"]
 
-# What LIBSVM and the papers call them; `german` and `fourclass` are the scaled files.
+# Names in LIBSVM and in the papers; `german` and `fourclass` are the scaled files.
 ALIASES = {
     "CCAT": "ccat",
     "acoustic_scale": "acoustic",
@@ -45,22 +45,22 @@ class Part:
     file : str
         Name of the reference file, or the publisher's.
     n_samples : int or None
-        Rows; None where they are not known.
+        Number of rows; None if unknown.
     n_features : int
         Columns after padding to the data set's own width.
     class_counts : tuple of (int, int)
-        The file's labels, rising, and the rows of each; empty where they are not known.
+        The file's labels in ascending order, and the rows of each; empty if unknown.
     format : str
-        How it is written: one of the names in `aucmax.data.formats`.
+        Its format: one of the names in `aucmax.data.formats`.
     sha256 : str
-        Digest of the reference file; empty where there is none.
+        Digest of the reference file; empty if there is none.
     content_sha256 : str
-        Digest of what the publisher's file holds, unpacked; empty where it is not known.
+        Digest of the unpacked content of the publisher's file; empty if unknown.
     urls : tuple of str
-        Where `fetch` downloads it, the first that answers; may be another compression of the same
-        rows. Empty where it cannot be downloaded without a form, a log-in or an archive.
+        Addresses from which `fetch` downloads it, in turn; may be another compression of the same
+        rows. Empty if it cannot be downloaded without a form, a log-in or an archive.
     page : str
-        The publisher's page on it, where known.
+        The publisher's page on it, if known.
     notes : str
         Scaling, source and known quirks.
     """
@@ -85,7 +85,7 @@ class Part:
 
     @property
     def downloads(self) -> list[str]:
-        """File names as the publisher has them."""
+        """The publisher's names of the files."""
         return [url.rpartition("/")[2] for url in self.urls]
 
     @property
@@ -104,18 +104,18 @@ class DataSet:
     name : str
         Its canonical name.
     aliases : tuple of str
-        Other names it answers to.
+        Its other names.
     n_features : int
         Number of columns, the same in every split.
     sparse : bool
         Whether it loads as a CSR matrix.
     n_classes : int
-        How many classes `load` gives.
+        Number of classes that `load` returns.
     labels : str
-        Which labels the file has and which of them are positive, in words; empty if the labels
-        are those of `class_counts`, as they are.
+        The labels of the file and which of them are positive, in words; empty if the labels
+        are those of `class_counts`, unchanged.
     largest : bool
-        Whether the label that most rows have is +1 and all others are −1.
+        Whether the most frequent label is +1 and all others are −1.
     parts : tuple of Part
         Its files: training rows before test rows.
     """
@@ -131,11 +131,11 @@ class DataSet:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """What `load` takes as ``split``; "all" stacks the parts."""
+        """The values of ``split`` for `load`; "all" stacks the parts."""
         return tuple(dict.fromkeys(["all", *(part.split for part in self.parts)]))
 
     def select(self, split: str) -> tuple[Part, ...]:
-        """Give the files that make up a split.
+        """Return the files that make up a split.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ def names() -> list[str]:
 
 
 def about(name: str) -> DataSet:
-    """What is known of a data set: files, sizes, sources, quirks.
+    """Return the facts about a data set: files, sizes, sources, quirks.
 
     Parameters
     ----------
@@ -289,6 +289,6 @@ def _sentences(row: dict[str, str]) -> str:
 
 
 def _counts(text: str) -> tuple[tuple[int, int], ...]:
-    """Labels and their rows, written ``-1:268 1:500``."""
+    """Return labels and their rows, written as ``-1:268 1:500``."""
     pairs = (pair.split(":") for pair in text.split())
     return tuple((int(label), int(count)) for label, count in pairs)

@@ -1,4 +1,4 @@
-"""Files as a source: read part by part, for data larger than memory."""
+"""Files as a source, read part by part, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from aucmax.data.transforms import listing
 __all__ = ["PART_BYTES", "read_parts", "scan"]
 
 PART_BYTES = 1 << 26  # of text, or of numbers in a table
-_WIDE = 2**31 - 1  # features: those of svmlight text are known when all of it was read
+_WIDE = 2**31 - 1  # features; the number in svmlight text is known only when all of it was read
 
 
 @with_fields(lambda field: field["in_parts"])
@@ -47,19 +47,19 @@ def scan(
     Parameters
     ----------
     data : str, path-like, a list of them, or a frame
-        Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
+        Files as for `read`, with numeric features: Parquet is read by row groups, text in
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
         sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
         or a Dask data frame.
     {fields}
     part_bytes : int, optional
-        About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
-        Parquet file is never divided. Two parts are in memory, and what is made of one. None makes
-        a part of each file, so that a cluster can read compressed ones, too.
+        The approximate size of a part: bytes of text, or of a table's numbers. A row group of a
+        Parquet file is never divided. Two parts are in memory, and the results for one. None makes
+        each file one part, so that a cluster can also read compressed files.
     spool : bool, str or path-like, optional
-        Whether to read once, and from temporary files from then on, which take as much as all rows
-        would in memory and go with the source; in a folder of your choice, else where the system
-        keeps such files. By default text is, whose parsing takes longer than all else.
+        Whether to read the data once and then from temporary files, which take as much space as all
+        rows would in memory and are removed with the source; a folder for them, else the system's
+        temporary folder. By default this is done for text, which takes longest to parse.
 
     Returns
     -------
@@ -68,11 +68,11 @@ def scan(
     Raises
     ------
     DataFileError
-        No such file, or one whose columns are not those of the first; the message names it. What
-        is wrong with the rows is told when they are read, and so is a file that is no longer what
-        it was when it was scanned.
+        If there is no such file, or its columns are not those of the first; the message names it.
+        Errors in the rows are raised when they are read, as is a change of a file since it was
+        scanned.
     ValueError
-        For an argument that is none of these.
+        For any other argument.
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
@@ -92,7 +92,7 @@ def scan(
 
 
 def _named(data: Any) -> list[Path]:
-    """The files that a path, a pattern or a list of them names."""
+    """Return the files that a path, a pattern or a list of them names."""
     patterns = data if isinstance(data, (list, tuple)) else [data]
     paths = []
     for one in patterns:
@@ -107,7 +107,7 @@ def _named(data: Any) -> list[Path]:
 
 
 def _check_names(data: Any, paths: list[Path]) -> None:
-    """Raise DataFileError where a path, a pattern or a list names other files than before."""
+    """Raise DataFileError if a path, a pattern or a list names other files than before."""
     now = _named(data)
     for path in now:
         if path not in paths:
@@ -127,14 +127,14 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
     for path, reader in zip(paths, readers, strict=True):
         if reader is not readers[0]:
             raise fault(
-                path, f"is read as {reader.name}, and {paths[0]} as {readers[0].name}: give files "
+                path, f"is read as {reader.name}, but {paths[0]} as {readers[0].name}: give files "
                 "of one format, or name it"
             )  # fmt: skip
     reader = readers[0]
     if reader.columns is not None:
         columns = [reader.columns(path, reading.sep) for path in paths]
         for path, names in zip(paths, columns, strict=True):
-            if reading.columns is None:  # else each file may have what is not wanted
+            if reading.columns is None:  # else each file may have further columns
                 _check_columns(path, names, paths[0], columns[0])
     pieces = [
         partial(_marked_pieces, path, mark, reader.name, part_bytes)
@@ -191,12 +191,12 @@ def _check_columns(path: Path, names: list[str], first: Path, others: list[str])
 
 
 def _random(path: Path, kind: str) -> bool:
-    """Whether a part can be read without those before it."""
+    """Return whether a part can be read without those before it."""
     return kind == "parquet" or path.suffix.lower() not in COMPRESSIONS
 
 
 def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
-    """Yield the parts of a file, to be read; none of a file without rows."""
+    """Yield the parts of a file, not yet read; none for a file without rows."""
     if part_bytes is None:
         if next(_pieces(path, kind, 1), None) is not None:
             yield path
@@ -223,7 +223,7 @@ def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
 def _unpacked(
     path: Path, stream: io.BufferedReader, header: bytes, part_bytes: int
 ) -> Iterator[Block]:
-    """Yield the parts of a compressed file, already read."""
+    """Yield the parts of a compressed file, already read into memory."""
     start = stream.tell()
     while text := stream.read(part_bytes):
         text += stream.readline()
@@ -252,12 +252,12 @@ def _read(piece: Any, reading: Reading) -> Any:
 
 
 def _as_first(reading: Reading, rows: Any) -> Reading:
-    """How the parts of a table are read after the first, whose columns they have."""
+    """Return how the parts of a table after the first are read, with the columns of the first."""
     return replace(reading, columns=rows.columns, target=rows.target_name, drop=())
 
 
 def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
-    """Yield what `read` returns of a file, part by part; unlike `scan` with text, gaps and dates.
+    """Yield the results of `read` for the parts of a file; unlike `scan`, with text, gaps, dates.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
     part_bytes : int
         As for `scan`.
     reading : Reading
-        Without ``n_features``, parts of svmlight text have as many features as each of them shows.
+        Without ``n_features``, each part of svmlight text has as many features as its rows show.
     """
     reader = reader_of(path, reading.format)
     reading = replace(reading, format=reader.name)
@@ -288,7 +288,7 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
 
 
 def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
-    """Load a part whose columns the first part has determined, and no model."""
+    """Load a part whose columns were determined by the first part, not by a model."""
     try:
         return _load(piece, reading, mark)
     except TableError as error:

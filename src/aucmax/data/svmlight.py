@@ -1,8 +1,8 @@
 """svmlight text: ``label index:value index:value … # comment``, indices from 1, ascending.
 
-`svmlight_text` reads regular text, scikit-learn's parser all other. That neither says where it
-failed nor minds nan, inf or query groups, so a failed or suspect file is read again, line by line,
-for the message.
+`svmlight_text` reads regular text, scikit-learn's parser any other. The latter neither reports the
+line of an error nor refuses nan, inf or query groups, so a failed or suspect file is read again,
+line by line, for the message.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 _INDEX = re.compile(rb"[+-]?[0-9]+")
 _LARGEST = np.iinfo(np.int32).max
 _SHOWN = 40
-_VECTORS = 16  # of one number per feature, that a fit holds at a time
+_VECTORS = 16  # vectors of one number per feature that a fit holds at a time
 
 
 def read_svmlight(
     path: Path, n_features: int | None, labels: str
 ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
-    """Rows and labels of an svmlight file.
+    """Return rows and labels of an svmlight file.
 
     `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
     come as bytes such as ``b"33,59"``.
@@ -72,14 +72,14 @@ def _parse(path: Path, labels: str) -> tuple[Any, Any]:
 
 
 class _Lines:
-    """What scikit-learn's parser iterates over; it also keeps out what that parser overlooks."""
+    """The lines for scikit-learn's parser, without errors that the parser overlooks."""
 
     def __init__(self, stream: io.BufferedReader, labels: str):
         self.stream = stream
         self.labels = labels
 
     def read(self) -> bytes:
-        """Never called: scikit-learn knows files by this name."""
+        """Never called: scikit-learn recognises files by this method."""
         raise io.UnsupportedOperation("read")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -91,7 +91,7 @@ class _Lines:
 
 
 def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers from 1, without a byte-order mark; several labels as one word."""
+    """Yield lines and their numbers from 1, without byte-order mark; several labels as one word."""
     for number, line in enumerate(stream, 1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -99,7 +99,7 @@ def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int
 
 
 def _check_memory(path: Path, d: int) -> None:
-    """Refuse an index so large that no model of so many features fits into memory."""
+    """Refuse an index so large that a model of that many features does not fit into memory."""
     needed, free = _VECTORS * 8 * d, free_memory()
     if free is None or needed <= free:
         return
@@ -110,15 +110,15 @@ def _check_memory(path: Path, d: int) -> None:
         line = next(n for n, last in pairs if last and int(last[0].partition(b":")[0]) == d)
     raise fault(
         path,
-        f"the feature index {d} asks for a model of as many features, which needs about "
-        f"{needed / 1e9:.0f} GB of memory where {free / 1e9:.1f} GB are free; number the features "
+        f"the feature index {d} asks for a model of that many features, which needs about "
+        f"{needed / 1e9:.0f} GB of memory, but {free / 1e9:.1f} GB are free; number the features "
         "without gaps",
         line,
     )
 
 
 def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
-    """CSR without stored zeros, with int32 indices unless there are 2³¹ entries."""
+    """Return a CSR matrix without stored zeros, with int32 indices unless there are 2³¹ entries."""
     dtype = np.int32 if X.nnz <= _LARGEST else np.int64
     indices, indptr = (part.astype(dtype, copy=False) for part in (X.indices, X.indptr))
     X = sparse.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
@@ -163,14 +163,14 @@ def _several_labels(path: Path, y: Any) -> NDArray[Any]:
 
 
 def whole_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels as int64 where all are whole numbers, unchanged otherwise."""
+    """Return labels as int64 if all are whole numbers, unchanged otherwise."""
     return y.astype(np.int64) if np.all(y == np.floor(y)) else y.astype(np.float64)
 
 
 def label_too_large(y: NDArray[Any]) -> str:
-    """What is wrong with the largest of the labels; empty if nothing is.
+    """Return what is wrong with the largest of the labels; empty if nothing is.
 
-    From 2⁵³ on, whole numbers next to each other are read as the same.
+    From 2⁵³ on, neighbouring whole numbers are read as the same number.
     """
     largest = y[np.abs(y).argmax()]
     if abs(largest) < 2.0**53:
@@ -179,7 +179,7 @@ def label_too_large(y: NDArray[Any]) -> str:
 
 
 def _line_of(path: Path, row: int) -> int:
-    """Line number of a row, blank lines and comments counted."""
+    """Return the line number of a row, counting blank lines and comments."""
     with opened(path) as stream:
         filled = (number for number, line in _numbered(stream) if line.partition(b"#")[0].split())
         return next(number for i, number in enumerate(filled) if i == row)
@@ -200,7 +200,7 @@ def _first_fault(
 
 
 def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
-    """What is wrong with a line; empty if nothing is."""
+    """Return what is wrong with a line; empty if nothing is."""
     tokens = line.partition(b"#")[0].split()
     if not tokens:
         return ""

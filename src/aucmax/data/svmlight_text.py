@@ -1,7 +1,7 @@
 """Regular svmlight text, many lines at a time: NumPy finds the separators, Arrow reads the numbers.
 
-Regular is ``label index:value index:value …`` in plain decimal numbers, each line with one label,
-the indices ascending, and nothing else. It is read four times as fast as line by line.
+Regular text has only lines ``label index:value index:value …`` of plain decimal numbers, with one
+label and ascending indices. It is read four times as fast as line by line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aucmax.basics.needs import needs
 
 __all__ = ["regular_rows"]
 
-PIECE_BYTES = 1 << 21  # so that what is made of them fits the cache
+PIECE_BYTES = 1 << 21  # so that all arrays made from a piece fit in the cache
 _SPACE, _COLON, _END = b" :\n"
 _DIGIT, _BETWEEN, _OTHER = 0, 1, 2
 _KINDS = bytes(_DIGIT if c in b"0123456789" else _BETWEEN if c in b" :\n" else _OTHER
@@ -28,12 +28,12 @@ _LINES = bytes.maketrans(b" :", b"\n\n")
 def regular_rows(
     stream: io.BufferedReader,
 ) -> tuple[sparse.csr_matrix, NDArray[np.float64]] | None:
-    """Return rows and labels of regular text; None where it is not, for another to read.
+    """Return rows and labels of regular text; None if it is not regular.
 
     Parameters
     ----------
     stream : binary file
-        Of whole lines.
+        It has whole lines.
     """
     pieces = []
     while text := stream.read(PIECE_BYTES):
@@ -78,12 +78,12 @@ def _rows(text: bytes) -> tuple[NDArray[Any], ...] | None:
 
 
 def _plain(text: bytes) -> bytes:
-    """Return lines without what says nothing: the sign of +1, space at the end."""
+    """Return lines without the sign of +1 and trailing space."""
     return (b"\n" + text).replace(b"\n+", b"\n").replace(b" \n", b"\n").replace(b"e+", b"e")[1:]
 
 
 def _numbers(text: bytes) -> NDArray[np.float64] | None:
-    """Return all numbers of a text in order; None where one is malformed."""
+    """Return all numbers of a text in order; None if one is malformed."""
     pa = needs("pyarrow", "a file of rows")
     from pyarrow import csv
 

@@ -1,4 +1,4 @@
-"""Two classes out of many labels, and the scalings the papers use."""
+"""Two classes from many labels, and the scalings that the papers use."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def scale(X: Any, how: str | None) -> Any:
     Parameters
     ----------
     X : array-like or sparse of shape (n, d)
-        Finite numbers. Left as it is.
+        Finite numbers. Not changed.
     how : {None, "unit-norm", "minmax", "maxabs"}
         - ``"unit-norm"`` (or ``"unit"``): each row divided by its L2 norm; zero rows stay zero;
-        - ``"minmax"``: each feature mapped linearly onto [−1, 1], a constant one to 0; dense only;
+        - ``"minmax"``: each feature mapped linearly onto [−1, 1], a constant one to 0; only dense;
         - ``"maxabs"``: each feature divided by its largest absolute value; zeros stay zeros;
         - None: nothing.
 
@@ -124,7 +124,7 @@ def scale(X: Any, how: str | None) -> Any:
 
 
 def check_scale(how: str | None) -> str | None:
-    """The canonical name of a scaling, or ValueError."""
+    """Return the canonical name of a scaling; raise ValueError for any other word."""
     names = (*SCALES, *_ALIASES)
     if how is not None and (not isinstance(how, str) or how not in names):
         raise ValueError(f"scale={how!r} is not one of {', '.join(names)} or None")
@@ -132,7 +132,7 @@ def check_scale(how: str | None) -> str | None:
 
 
 def _float_rows(X: Any) -> Any:
-    """A fresh float copy, dense or CSR."""
+    """Return a new copy as floats, dense or CSR."""
     X = sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     return X.astype(dtype, copy=True)
@@ -153,7 +153,7 @@ def _minmax(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def listing(values: Any, limit: int = 10) -> str:
-    """A few values, comma separated, and how many more there are."""
+    """Return a few values, separated by commas, and how many more there are."""
     items = [str(value) for value in list(values)[:limit]]
     more = len(values) - len(items)
     return ", ".join(items) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""How a notebook shows a fitted model."""
+"""The display of a fitted model in a notebook."""
 
 from sklearn.base import BaseEstimator
 

@@ -1,4 +1,4 @@
-"""Where a search has been on all rows: near enough to the training parts' optima for one step."""
+"""Expansions at optima of all rows, from which one step leads to the optimum of a training part."""
 
 import numpy as np
 
@@ -13,16 +13,16 @@ __all__ = ["Centres", "Place"]
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 
-_NEAR = 0.1  # times tol is what a centre may lack where a fold's step begins at it
-_FAR = 0.01  # and so much of J: from beyond, a plain Newton step may miss
+_NEAR = 0.1  # largest optimality of a centre, over tol, from which a fold's step begins
+_FAR = 0.01  # largest optimality itself: from farther away, a plain Newton step may fail
 
 
 class Centres:
-    """Of each cell that Newton's method solves, an expansion of the data term near its optimum.
+    """For each cell that Newton's method solves, an expansion of the data term near its optimum.
 
-    All rows' optimum is near that of each training part, which has most of the rows: from there a
-    Newton step to the part's own optimum leaves about the square of what the rest of the rows
-    moved. So the folds share the steps that lead there.
+    The optimum of all rows is near that of each training part, which has most of the rows: from
+    there a Newton step to the part's own optimum has an error of about the square of how far the
+    other rows move it. So the folds share the steps that lead there.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Centres:
         All rows.
     grid : Grid
     tol, max_iter : float, int
-        Of the model that is chosen.
+        Those of the final model.
 
     References
     ----------
@@ -43,20 +43,20 @@ class Centres:
         self._lines: dict[Place, dict[int, Expansion]] = {}
 
     def at(self, place: Place) -> Expansion | None:
-        """Return the expansion to begin at for a cell, if there is one."""
+        """Return the expansion from which to start a cell, if there is one."""
         *line, k = place
         return self._lines.get(tuple(line), {}).get(k)
 
     def find(self, cells: np.ndarray, start: np.ndarray | None, tol: float) -> None:
-        """Find them for some cells, a mask.
+        """Compute the expansions of some cells, given as a mask.
 
         Parameters
         ----------
         cells : ndarray of bool, shape ``grid.shape``
         start : ndarray, shape (d,), optional
-            Coefficients to begin at.
+            Coefficients to start from.
         tol : float
-            The optimality that the first of a line needs.
+            The optimality that the first cell of a line needs.
         """
         for *line, k in np.argwhere(cells).tolist():
             found = self._lines.setdefault(tuple(line), {})

@@ -204,7 +204,7 @@ class AUCClassifier(SolvedScorer):
 
     @property
     def standardize_(self) -> float:
-        """The γ that ``standardize`` stands for."""
+        """The value γ of ``standardize``."""
         if not _is_auto(self.standardize):
             return float(self.standardize)
         batch = _is_auto(self.solver) or not isinstance(get_solver(self.solver), StochasticSolver)
@@ -218,8 +218,8 @@ class AUCClassifier(SolvedScorer):
         Parameters
         ----------
         moments : ClassMoments, DiagonalMoments or FrequentDirections
-            Of exactly two classes, both with weight. The last two are for ``solver="exact"``,
-            which "auto" takes.
+            Moments of exactly two classes, both with weight. The last two are for
+            ``solver="exact"``, which "auto" selects.
         """
         if not isinstance(moments, ClassStatistics):
             raise ValueError(
@@ -229,7 +229,7 @@ class AUCClassifier(SolvedScorer):
         data = ANY_MOMENTS if moments.has_covariances else ANY_SKETCH
         name = type(moments).__name__
         if moments.has_covariances:
-            name = "class moments alone, which hold no rows,"
+            name = "class moments alone, without rows,"
         settings = self.settings(data, name)
         if len(moments.classes) != 2 or moments.counts.min() <= 0:
             counts = dict(zip(moments.classes.tolist(), moments.counts.tolist(), strict=True))
@@ -262,19 +262,19 @@ class AUCClassifier(SolvedScorer):
 
     @available_if(_takes_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more rows.
+        """Continue with more rows.
 
-        A batch solver adds the rows to the class moments (those of `fit` where it kept them) and
-        solves again: after any number of calls the model is that of one fit on all rows. With
-        ``Exact(covariance=…)`` a sketch takes the place of the moments. A
-        stochastic solver takes one pass of steps over the rows, its step counter and random
-        state continued. Until rows of both classes have been seen the rows are counted and the
+        A batch solver adds the rows to the class moments (those of `fit` if it kept them) and
+        solves again: after any number of calls the model is that of one fit to all rows. With
+        ``Exact(covariance=…)`` a sketch replaces the moments. A
+        stochastic solver takes one pass of steps over the rows, continuing its step counter and
+        random state. Until rows of both classes have been seen, the rows are only counted and the
         coefficients stay 0; rows of weight zero change nothing.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`. A stochastic solver takes the weights as they are, not normalised.
+            As for `fit`. A stochastic solver does not normalise the weights.
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call when y does not hold both.
         """
@@ -294,14 +294,14 @@ class AUCClassifier(SolvedScorer):
         Raises
         ------
         ValueError
-            If the rows cannot all have been there: more weight of a class than it has, or a
-            feature, or a combination of features, that would be left with a negative variance.
+            If the rows cannot all have been in the fit: they have more weight than their class, or
+            would leave a feature, or a combination of features, with a negative variance.
             The model stays as it was.
 
         Notes
         -----
-        Not all rows that were never there can be told: those about as near to the class's mean as
-        its own rows are forgotten without an error, and the model is then that of no rows at all.
+        Not all rows that were never in the fit can be detected: rows about as near to the class
+        mean as its own rows cause no error, and the model is then that of no possible rows.
         """
         check_is_fitted(self)
         if not hasattr(self, "moments_"):
@@ -321,16 +321,16 @@ class AUCClassifier(SolvedScorer):
     def leave_pair_out_auc(self, X: Any, y: Any, alphas: Any = None) -> Any:
         """Return the leave-pair-out AUC of these settings, for small data and in closed form.
 
-        For each pair of a positive and a negative row, the model of all other rows is asked which
-        of the two it scores higher; ties count half. Each fit uses all rows but two, and only
-        scores of one model are compared. The estimator itself is not fitted, nor changed.
+        For each pair of a positive and a negative row, the model of all other rows scores the two;
+        ties count half. Each fit uses all rows but two, and only scores of one model are compared.
+        The estimator itself is neither fitted nor changed.
 
         Parameters
         ----------
         X, y
-            As for `fit`, with two rows of each class at least. Rows cannot be weighted.
+            As for `fit`, with at least two rows of each class. Rows cannot be weighted.
         alphas : array-like, shape (k,), optional
-            Values to take in turn in place of ``alpha``.
+            Values to use one after another instead of ``alpha``.
 
         Returns
         -------
@@ -347,8 +347,8 @@ class AUCClassifier(SolvedScorer):
         Notes
         -----
         The pairs are those of exact refits, in O(n d² + n₊ n₋ d), or O(n² d + n³) with more
-        features than rows. The features' scale is held: ``standardize`` takes it from all rows,
-        without their labels. The largest of many values of α is optimistic, as in every search.
+        features than rows. The scale of the features is fixed: ``standardize`` takes it from all
+        rows, without their labels. The best AUC over many α is optimistic, as in every search.
 
         References
         ----------
@@ -371,7 +371,7 @@ class AUCClassifier(SolvedScorer):
             raise ValueError(f"leave-pair-out has no closed form here: it {reason}.")
         if isinstance(solver, StochasticSolver) or sketch:
             raise ValueError(
-                f"leave-pair-out is that of the optimum, which solver={self.solver!r} does not "
+                f"leave-pair-out needs the optimum, which solver={self.solver!r} does not "
                 "reach; use solver='auto'."
             )
         tried = np.array([penalty.l2]) if alphas is None else np.asarray(alphas)
@@ -388,7 +388,7 @@ class AUCClassifier(SolvedScorer):
         sign = np.where(y == classes[1], 1.0, -1.0)
         problem = RowsProblem.of(as_rows(X), sign).scaled(settings.standardize)
         tau: Any = self.within
-        if tau == "pooled":  # of the rows that are left
+        if tau == "pooled":  # of the remaining rows
             tau = (problem.n_pos - 1) / (problem.n_samples - 2)
         found = leave_pair_out(problem.weighing(tau), tried)
         return float(found[0]) if alphas is None else found
@@ -401,24 +401,24 @@ class AUCClassifier(SolvedScorer):
             self.moments_ = self._with_names(fitted.statistics.relabelled(classes))
 
     def settings(self, data: Problem = ANY_ROWS, data_name: str = "") -> Settings:
-        """Return what is asked of a fit.
+        """Return the checked settings of a fit.
 
         Parameters
         ----------
         data : Problem
-            What the data will offer.
+            The data, or a stand-in with their properties.
         data_name : str
-            What messages call data without rows.
+            The name of data without rows in messages.
 
         Returns
         -------
         Settings
-            The loss, the penalty, the solver and where it stops.
+            The loss, the penalty, the solver and its stopping rule.
 
         Raises
         ------
         ValueError
-            If loss, penalty, solver and data do not go together.
+            If loss, penalty, solver and data are incompatible.
         """
         penalty = self._penalty()
         if not _is_auto(self.standardize):
@@ -439,7 +439,7 @@ class AUCClassifier(SolvedScorer):
         )  # fmt: skip
 
     def _penalty(self) -> Penalty:
-        """Return the penalty that the settings ask for, checked."""
+        """Return the penalty of the settings, checked."""
         penalty = self.penalty
         if penalty is None:
             penalty = ElasticNet(self.alpha, self.l1_ratio)
@@ -450,7 +450,7 @@ class AUCClassifier(SolvedScorer):
             )
         elif given := self._set("alpha", "l1_ratio"):
             raise ValueError(
-                f"penalty={type(penalty).__name__}(…) takes the place of alpha and l1_ratio: set "
+                f"penalty={type(penalty).__name__}(…) replaces alpha and l1_ratio: set "
                 f"{' and '.join(given)} there."
             )
         if self.coef_bounds is not None:
@@ -459,7 +459,7 @@ class AUCClassifier(SolvedScorer):
         return penalty
 
     def _set(self, *names: str) -> list[str]:
-        """Return those of these settings that are not at their defaults, as ``name=value``."""
+        """Return the settings among these that are not at their defaults, as ``name=value``."""
         defaults = AUCClassifier().get_params(deep=False)
         given = {name: getattr(self, name) for name in names}
         return [
@@ -471,7 +471,7 @@ class AUCClassifier(SolvedScorer):
     def _check_fit(
         self, solver: Solver | None, penalty: Penalty, problem: Problem, given: str
     ) -> None:
-        """Raise ValueError, naming solvers that fit, unless the solver takes what is asked."""
+        """Raise ValueError, listing suitable solvers, unless the solver supports the settings."""
         loss = NamedLoss(self.loss, self.within)
         goal = loss.objective(problem, penalty)
         if solver is None:
@@ -502,7 +502,7 @@ class AUCClassifier(SolvedScorer):
     def _accumulated(
         self, rows: Any, labels: np.ndarray, weight: np.ndarray | None, classes: np.ndarray
     ) -> tuple[Fit, dict[str, Any]]:
-        """Return the fit of a batch `partial_fit`, and the moments it is made from."""
+        """Return the fit of a batch `partial_fit`, and the moments from which it is made."""
         settings, d = self.settings(), self.n_features_in_
         solver, goal = settings.solver, settings.goal.objective(ANY_MOMENTS, settings.penalty)
         if solver is not None and (reason := solver.unfit(goal)):
@@ -520,15 +520,15 @@ class AUCClassifier(SolvedScorer):
 
     @property
     def _by_moments(self) -> bool:
-        """Whether class moments are all that the loss needs; False where there is no such loss."""
+        """Whether the loss needs only class moments; False for an unknown loss."""
         loss = LOSSES.get(self.loss) if isinstance(self.loss, str) else None
         return loss is not None and loss.by_moments
 
     def _learns(self) -> bool:
-        """Whether the solver goes on with more rows by steps, and takes the loss that is named."""
+        """Whether the solver continues with more rows by steps, and supports the loss."""
         try:
             solver = get_solver(self.solver)
-        except ValueError:  # "auto", or no solver at all, which is told when it is used
+        except ValueError:  # "auto", or no solver at all, which raises when it is used
             return False
         if not isinstance(solver, StochasticSolver) or self.loss not in LOSSES:
             return False
@@ -536,19 +536,19 @@ class AUCClassifier(SolvedScorer):
         return solver.unfit(goal) is None
 
     def _no_penalty(self, solver: Solver) -> None:
-        """Raise if a penalty is set beside a solver that brings its own."""
+        """Raise ValueError if a penalty is set for a solver that has its own."""
         defaults = AUCClassifier()
         if given := self._set("alpha", "l1_ratio", "penalty", "coef_bounds"):
             setting = solver.own["alpha"]
             raise ValueError(
-                f"the solver {solver.name!r} has {setting} in place of a penalty "
+                f"the solver {solver.name!r} has {setting} instead of a penalty "
                 f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g}, "
                 f"l1_ratio at {defaults.l1_ratio:g}, penalty and coef_bounds at None, and set "
                 f"solver=solvers.{type(solver).__name__}({setting}=…)."
             )
 
     def _check_size(self, empty: ClassStatistics, d: int) -> None:
-        """Raise where the moments of d features would not fit in memory."""
+        """Raise ValueError if the moments of d features would not fit in memory."""
         size = empty.nbytes(d)
         if size > self.max_moment_bytes:
             raise ValueError(
@@ -560,7 +560,7 @@ class AUCClassifier(SolvedScorer):
             )
 
     def _with_names(self, moments: ClassStatistics) -> ClassStatistics:
-        """Give moments this model's names of the features and of the labels."""
+        """Give moments the model's names of the features and of the labels."""
         names = getattr(self, "feature_names_in_", None)
         moments.target_name = getattr(self, "target_name_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
@@ -572,7 +572,7 @@ def _is_auto(setting: Any) -> bool:
 
 
 def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:
-    """Return the problem of which only these moments are known; the last class is positive."""
+    """Return a problem with only these moments; the last class is positive."""
     if classes[1] != moments.classes[1]:
         moments = moments.relabelled([1.0, -1.0])
     return MomentsProblem(moments)

@@ -1,8 +1,8 @@
 """Save and load models without running code.
 
 The file is a header with a digest (`aucmax.basics.container`) around a skops archive. Loading
-accepts what skops trusts of NumPy, SciPy and scikit-learn, and a fixed list of this package's
-classes: never a type because the file names it.
+accepts the types of NumPy, SciPy and scikit-learn that skops trusts, and a fixed list of this
+package's classes, but never a type because the file names it.
 """
 
 import copy
@@ -47,7 +47,7 @@ __all__ = ["load", "save"]
 _KIND = "model"
 
 
-# what steps of scikit-learn hold by feature, or along whose last axis the features are
+# attributes of scikit-learn's steps that have a value per feature, or features on the last axis
 _BY_FEATURE = (
     *("mean_", "var_", "scale_", "center_", "min_", "data_min_", "data_max_", "data_range_"),
     *("max_abs_", "statistics_", "categories_", "lambdas_", "quantiles_", "n_bins_"),
@@ -73,7 +73,7 @@ _OURS = (
     *_SOLVERS,
     *PENALTIES.values(),
 )
-# what every fit of a model leaves, without which it cannot be used; steps have it in their entries
+# attributes that every fitted model must have; those of steps are in their entries
 _RESULTS: dict[type, tuple[str, ...]] = {
     AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
     AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
@@ -100,9 +100,9 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        One of this package's, or a scikit-learn pipeline around one. Callbacks are dropped.
+        An estimator of this package, or a scikit-learn pipeline around one. Callbacks are dropped.
     path : path
-        Replaced only once the new file is complete.
+        An existing file is replaced only when the new one is complete.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 
 
 def _skops() -> Any:
-    """Import it only here: that takes a third of a second."""
+    """Import and return skops.io, which takes a third of a second."""
     return needs("skops.io", "a model file")
 
 
@@ -154,7 +154,7 @@ def _unknown_types(body: bytes) -> list[str]:
 
 
 def check_model(part: Any, checked: set[int] | None = None) -> None:
-    """Raise ValueError unless every part of a model holds what a fit could have left."""
+    """Raise ValueError unless every part of a model is as a fit could have left it."""
     checked = set() if checked is None else checked
     if id(part) in checked:
         return
@@ -185,7 +185,7 @@ def check_model(part: Any, checked: set[int] | None = None) -> None:
 
 
 def _check_complete(fitted: BaseEstimator) -> None:
-    """Raise ValueError where scikit-learn takes an estimator for fitted that lacks a part."""
+    """Raise ValueError if an estimator lacks a part although scikit-learn considers it fitted."""
     results = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("__")}
     for name in _RESULTS.get(type(fitted), step_of(fitted).results):
         if results and name not in results:
@@ -193,7 +193,7 @@ def _check_complete(fitted: BaseEstimator) -> None:
 
 
 def _check_step(step: BaseEstimator) -> None:
-    """Raise ValueError where what a step of scikit-learn holds does not fit its features."""
+    """Raise ValueError if the attributes of a step of scikit-learn do not match its features."""
     if hasattr(step, "_parameter_constraints"):
         step._validate_params()
     if isinstance(step, Pipeline):
@@ -218,11 +218,11 @@ def _check_step(step: BaseEstimator) -> None:
 
 
 def _check_random(random: RandomState | Generator) -> None:
-    """Raise ValueError where numbers would be drawn from outside of the generator's memory."""
+    """Raise ValueError if numbers would be drawn from outside the generator's memory."""
     generator = random._bit_generator if isinstance(random, RandomState) else random.bit_generator
     state = generator.state["state"]
     if "pos" in state and not 0 <= state["pos"] <= len(state["key"]):
-        raise ValueError(f"its random numbers go on from the place {state['pos']}")
+        raise ValueError(f"its random numbers continue from the position {state['pos']}")
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -265,7 +265,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def _check_references(body: bytes) -> None:
-    """Raise ValueError where parts refer to other parts, so that few would stand for very many.
+    """Raise ValueError if parts refer to other parts, so that a few would expand to very many.
 
     skops writes each part in full wherever it is used, but reads short references as well.
     """
@@ -274,7 +274,7 @@ def _check_references(body: bytes) -> None:
 
 
 def _size(part: Any, sizes: dict[Any, int]) -> int:
-    """Return of how many values a part is made; ``sizes`` are those of the parts met, by id."""
+    """Return the number of values in a part; ``sizes`` has those of the parts so far, by id."""
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     size = 1 + sum(_size(one, sizes) for one in inner)
     named = isinstance(part, dict) and "__id__" in part

@@ -1,4 +1,4 @@
-"""One road from labelled rows to a fit: what is asked, what comes out, and going on with rows."""
+"""The way from labelled rows to a fit: its settings, its result, and continuing with more rows."""
 
 import copy
 import warnings
@@ -31,7 +31,7 @@ _MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, what
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What is asked of a fit, checked.
+    """The settings of a fit, checked.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Settings:
         The loss.
     penalty : Penalty
     solver : Solver, optional
-        None: one is chosen for the problem.
+        If None, one is chosen for the problem.
     standardize : float
         γ.
     tol, max_iter : float, int
-        Where a solver stops.
+        The stopping rule of the solver.
     random_state : int, RandomState or None
         Orders the rows for stochastic solvers.
     verbose, callback
@@ -67,12 +67,12 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came out of a fit.
+    """The result of a fit.
 
     Parameters
     ----------
     coef : ndarray, shape (d,)
-        For the features as given.
+        Coefficients for the unscaled features.
     intercept : float
     solver : str
         The name of the solver that ran.
@@ -85,9 +85,9 @@ class Fit:
     spread : ndarray, shape (d,), optional
         Mean squared difference of each feature over any two rows.
     statistics : ClassStatistics, optional
-        Those of the classes −1 and +1, where the fit needed them: a batch solver goes on from them.
+        Those of the classes −1 and +1, if the fit needed them: a batch solver continues from them.
     stream : dict, optional
-        What a stochastic solver goes on from.
+        The state from which a stochastic solver continues.
     message : str, optional
         Why the solution may not be good enough.
     """
@@ -106,7 +106,7 @@ class Fit:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What an estimator shows of it."""
+        """The attributes of an estimator with this fit."""
         attributes = {"coef_": self.coef[None, :], "intercept_": np.array([self.intercept])}
         names = ("n_iter", "solver", "objective", "optimality", "history")
         attributes |= {f"{name}_": getattr(self, name) for name in names}
@@ -114,11 +114,11 @@ class Fit:
 
     @classmethod
     def of_no_rows(cls, d: int, solver: str) -> Self:
-        """Return a fit that has no solution yet: it scores every row 0."""
+        """Return a fit without a solution so far: it scores every row 0."""
         return cls(np.zeros(d), 0.0, solver)
 
     def warn(self, stacklevel: int) -> None:
-        """Give a ConvergenceWarning where the solution may not be good enough."""
+        """Issue a ConvergenceWarning if the solution may not be good enough."""
         if self.message is not None:
             warnings.warn(self.message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
@@ -131,7 +131,7 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     labelled : Labelled
     settings : Settings
     start : ndarray, shape (d,), optional
-        Coefficients to start from, for the features as given.
+        Coefficients to start from, for the unscaled features.
     """
     empty, most = one_pass(settings)
     settings = settings.named(labelled.store.n_features, labelled.feature_names)
@@ -143,9 +143,9 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
 
 
 def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:
-    """Return what a fit needs to know of the rows, and up to how many features that will do.
+    """Return the statistics that a fit needs, and the number of features up to which they suffice.
 
-    Nothing where it needs the rows themselves; a source is then read again and again.
+    There are none if it needs the rows themselves; a source is then read in every pass.
     """
     solver = settings.solver
     if not settings.goal.by_moments:
@@ -163,7 +163,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     Parameters
     ----------
     problem : Problem
-        It goes on knowing what the fit needed to know of the classes.
+        It keeps the statistics of the classes that the fit needed.
     settings : Settings
         With the penalty's settings by feature as arrays.
     start : ndarray, shape (d,), optional
@@ -215,12 +215,12 @@ def step(
     weight: np.ndarray | None,
     settings: Settings,
 ) -> Fit | None:
-    """Take a pass of steps over more rows; None, with a warning, where the steps diverge.
+    """Take a pass of steps over more rows; return None, with a warning, if the steps diverge.
 
     Parameters
     ----------
     stream : dict, optional
-        Of the fit that goes on; another solver begins again.
+        The state of the fit to continue; another solver starts again.
     rows : ndarray or CSR, shape (m, d)
     sign, weight : ndarray, shape (m,)
         ±1, and weights above 0, or None.
@@ -231,7 +231,7 @@ def step(
     assert isinstance(solver, StochasticSolver)
     if settings.standardize > 0:
         raise ValueError(
-            "standardize > 0 needs all rows at once, and a stochastic partial_fit sees them "
+            "standardize > 0 needs all rows at once, but a stochastic partial_fit sees them "
             "one by one; use standardize=0, or a batch solver."
         )
     if stream is None or stream["solver"] != solver.name:
@@ -264,14 +264,14 @@ def step(
 def _stream(
     solver: StochasticSolver, passes: int, rng: np.random.RandomState, steps: Any
 ) -> dict[str, Any]:
-    """Return what a stochastic solver goes on from."""
+    """Return the state from which a stochastic solver continues."""
     average, own = getattr(solver, "average", None), copy.deepcopy(rng)
     facts: dict[str, Any] = {"solver": solver.name, "average": average, "passes": passes}
     return facts | {"rng": own, "steps": steps}
 
 
 def _check_average(solver: StochasticSolver, stream: dict[str, Any]) -> None:
-    """Raise where a stream was begun with iterates averaged and goes on without, or the reverse."""
+    """Raise ValueError if ``average`` has changed since a stream began."""
     if bool(getattr(solver, "average", None)) != bool(stream["average"]):
         raise ValueError(
             f"average cannot change between calls of partial_fit (it was {stream['average']!r}); "

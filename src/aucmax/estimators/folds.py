@@ -18,7 +18,7 @@ _ROUNDS = 4
 
 
 def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
-    """Folds that are trained on the past and tested on what comes next.
+    """Return folds that are trained on the past and tested on what comes next.
 
     The rows are cut by time into ``n_folds`` + 1 blocks of about the same size; fold k trains on
     the first k blocks and tests on the next. Rows of the same time stay together.
@@ -26,19 +26,19 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
     Parameters
     ----------
     time : array-like, shape (n,)
-        When each row was: anything that sorts, such as numbers or ``datetime64``.
+        The time of each row: anything that sorts, such as numbers or ``datetime64``.
     n_folds : int
-        How many.
+        Number of folds.
 
     Returns
     -------
     list of (train, test)
-        Row numbers, as `AUCClassifierCV` and scikit-learn's searches take them for ``cv``.
+        Row numbers, for the argument ``cv`` of `AUCClassifierCV` and scikit-learn's searches.
 
     Raises
     ------
     ValueError
-        There are fewer different times than blocks.
+        If there are fewer different times than blocks.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
 
 @dataclass(frozen=True)
 class Folding:
-    """How rows are parted into those to train on and those to test on.
+    """How rows are divided into training and test rows.
 
     Parameters
     ----------
     groups : ndarray, shape (n,), optional
-        Rows of one group are never parted.
+        Rows of one group stay together.
     time : ndarray, shape (n,), optional
-        Training rows come before test rows. Not beside groups.
+        Training rows come before test rows. Not together with groups.
     """
 
     groups: np.ndarray | None = None
@@ -87,23 +87,23 @@ class Folding:
 
     @property
     def words(self) -> str:
-        """How the parts are made, in a few words."""
+        """How the parts are made, in a few words for messages."""
         if self.time is not None:
             return "in the order of time"
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
     def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
-        """Return how many rows each label has, or how many groups that hold such rows."""
+        """Return the number of rows of each label, or of groups that have such rows."""
         of_row = np.arange(len(y)) if self.groups is None else self.groups
         return {label: len(np.unique(of_row[y == label])) for label in np.unique(y).tolist()}
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
-        """Return how many folds there can be, at most these, each with labels of its own."""
+        """Return the number of folds, up to a maximum, that can each have rows of every label."""
         most = min(n_folds, *self.to_hold_out(y).values())
         return most if self.time is None else min(most, len(np.unique(self.time)) - 1)
 
     def rounds(self, rarer: int) -> int:
-        """Return how many times folds are usually drawn, given the rows of the rarer class."""
+        """Return how often folds are drawn by default, given the rows of the rarer class."""
         return 1 if self.time is not None or rarer >= FEW_ROWS else _ROUNDS
 
     def folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int = 1) -> Pairs:
@@ -116,14 +116,14 @@ class Folding:
         n_folds : int
             How many.
         seed : int
-            Shuffles rows or groups; time has its order.
+            Shuffles rows or groups; time has only one order.
         rounds : int
-            How many times they are drawn; with times, which have one order, once.
+            How often they are drawn; only once in the order of time.
 
         Raises
         ------
         ValueError
-            There are too few groups or times.
+            If there are too few groups or times.
         """
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -158,7 +158,7 @@ class Folding:
         Raises
         ------
         ValueError
-            There are too few rows, groups or times.
+            If there are too few rows, groups or times.
         """
         from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 

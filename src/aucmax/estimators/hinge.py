@@ -15,7 +15,7 @@ from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
 
 __all__ = ["HingeClassifier"]
 
-_TOL = 1e-4  # of what measures itself, where none is asked for
+_TOL = 1e-4  # default for solvers that measure their own optimality
 
 
 class HingeClassifier(SolvedScorer):
@@ -116,14 +116,14 @@ class HingeClassifier(SolvedScorer):
         self.callback = callback
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Take one pass of steps over more rows, step counter and random state continued.
+        """Take one pass of steps over more rows, continuing step counter and random state.
 
         Rows of one class take their steps too; rows of weight zero change nothing.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`; the weights are taken as they are, not normalised.
+            As for `fit`; the weights are not normalised.
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call when y does not hold both.
         """

@@ -1,7 +1,7 @@
-"""What a saved model takes in: which columns of a file, and what each of them holds.
+"""The input of a saved model: the columns of a file that it needs, and their kinds.
 
-A `TableEncoder` in front of a model knows it. A scikit-learn pipeline that was fitted to a data
-frame in Python tells by its fitted transformers, and gets a data frame again.
+A `TableEncoder` in front of a model knows them. For a scikit-learn pipeline that was fitted to a
+data frame in Python they follow from its fitted transformers, and it gets a data frame again.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ __all__ = ["Inputs", "inputs_of", "names_after"]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is to be read for a model, as arguments of `datasets.read`, and in which form.
+    """The input to read for a model, as arguments of `datasets.read`, and its form.
 
     Parameters
     ----------
     arguments : dict
         For `datasets.read`.
     frame : tuple of Column
-        The columns of the data frame that the model wants; empty where it takes an array.
+        The columns of the data frame that the model needs; empty if it takes an array.
     """
 
     arguments: dict[str, Any]
     frame: tuple[Column, ...] = ()
 
     def given(self, rows: Bunch) -> Any:
-        """The rows in the form that the model takes."""
+        """Return the rows in the form that the model takes."""
         if not self.frame:
             return frame(rows) if self.arguments["columns"] else rows.data
         pd = needs("pandas", "a model that was fitted to a data frame")
         columns = {}
         for column, values in zip(self.frame, rows.data.T, strict=True):
             seen = _values(column, values)
-            # said, since pandas would turn None among strings into NaN
+            # explicit, since pandas would turn None among strings into NaN
             columns[column.name] = pd.Series(seen, dtype=seen.dtype)
         return pd.DataFrame(columns)
 
 
 def inputs_of(model: Any) -> Inputs:
-    """What a fitted model takes in.
+    """Return the input of a fitted model.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def names_after(model: Any) -> list[str] | None:
-    """What the features are called behind the steps of a pipeline; None where they have no names.
+    """Return the names of the features after the steps of a pipeline; None if they have no names.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def names_after(model: Any) -> list[str] | None:
 
 
 def _values(column: Column, values: np.ndarray) -> np.ndarray:
-    """A column as the transformer saw it in training."""
+    """Return a column as the transformer saw it in training."""
     if column.is_number and not column.objects:
         return values.astype(np.float64)
     out = values.astype(object)

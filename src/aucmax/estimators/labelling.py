@@ -1,4 +1,4 @@
-"""The checks of rows, labels and weights that every fit makes, and what it notes of them."""
+"""The checks of rows, labels and weights in every fit, and the names that it records."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,17 +34,17 @@ __all__ = [
     "unchanged_on_error",
 ]
 
-# what a fit notes of its input
+# the attributes that a fit records of its input
 _NAMES = ("n_features_in_", "feature_names_in_", "columns_", "target_name_")
 
 
 def input_names(model: Any) -> dict[str, Any]:
-    """Return what a fit noted of its input, by attribute."""
+    """Return the attributes that a fit has recorded of its input."""
     return {name: model.__dict__[name] for name in _NAMES if name in model.__dict__}
 
 
 def restore_names(model: Any, names: dict[str, Any]) -> None:
-    """Give a model the attributes that `input_names` returned, and no others of them."""
+    """Set the attributes that `input_names` returned on a model, and remove the others."""
     for name in _NAMES:
         model.__dict__.pop(name, None)
     model.__dict__.update(names)
@@ -52,7 +52,7 @@ def restore_names(model: Any, names: dict[str, Any]) -> None:
 
 @contextmanager
 def unchanged_on_error(model: Any) -> Iterator[None]:
-    """Restore what a model noted of its input where a block fails."""
+    """Restore the recorded attributes of a model if a block fails."""
     names = input_names(model)
     try:
         yield
@@ -69,7 +69,7 @@ def labelled_rows(
     empty: ClassStatistics | None = None,
     most: float = np.inf,
 ) -> Labelled:
-    """Check all rows there are, or those of a source, in a pass; the model notes their names.
+    """Check all rows, or those of a source, in one pass; the model records their names.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def labelled_rows(
     X, y, sample_weight
         As given to a fit.
     empty : ClassStatistics, optional
-        What the pass keeps of a source's classes, as for `survey`; by default variances.
+        The statistics of a source's classes to keep, as for `survey`; by default variances.
     most : float
-        Up to how many features.
+        The number of features up to which they are kept.
     """
     X, y, sample_weight = opened(X, y, sample_weight)
     if isinstance(X, Source):
@@ -103,9 +103,9 @@ def labelled_rows(
 
 
 def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tuple[Any, np.ndarray]:
-    """Return checked rows and labels in memory; ``whole`` says that these are all rows there are.
+    """Return checked rows and labels in memory; ``whole`` means that these are all rows.
 
-    With ``reset`` the model notes their names, else they must have the names it noted.
+    With ``reset`` the model records their names, else they must have the recorded names.
     """
     refuse_collections(X)
     refuse_odd_labels(y)
@@ -127,12 +127,12 @@ def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tup
 
 
 def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
-    """Return the negative and the positive label, given all labels there are, ascending."""
+    """Return the negative and the positive label, given all labels in ascending order."""
     if len(labels) > 2:
         raise ValueError(too_many_labels(labels))
     if len(labels) < 2:
         raise ValueError(
-            f"y holds one class only ({labels.tolist()[0]!r}); ranking needs rows of two classes."
+            f"y holds only one class ({labels.tolist()[0]!r}); ranking needs rows of two classes."
         )
     return ordered_classes(labels, positive)
 
@@ -148,13 +148,13 @@ def ordered_classes(classes: np.ndarray, positive: Any) -> np.ndarray:
 
 
 def check_some_weight(weight: np.ndarray | None) -> None:
-    """Raise ValueError where every row weighs nothing."""
+    """Raise ValueError if every row has weight 0."""
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every row; give some rows a weight.")
 
 
 def _check_both_weigh(rows: Labelled) -> None:
-    """Raise ValueError where every row of a class weighs nothing."""
+    """Raise ValueError if every row of a class has weight 0."""
     if rows.weight is None:
         return
     sides = (~rows.positive, rows.positive)

@@ -1,4 +1,4 @@
-"""What the linear classifiers share: scoring."""
+"""The base of the linear classifiers: scoring."""
 
 import copy
 from itertools import repeat, zip_longest
@@ -35,7 +35,7 @@ def _gives_probabilities(self: "LinearScorer") -> bool:
     if getattr(self, "probability", False) or hasattr(self, "calibration_"):
         return True
     raise AttributeError(
-        f"this {type(self).__name__} has scores only; AUCClassifierCV(probability=True) and its "
+        f"this {type(self).__name__} has only scores; AUCClassifierCV(probability=True) and its "
         "best_estimator_ have probabilities."
     )
 
@@ -58,7 +58,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``.
 
-        X may be a `Source`: its parts are scored one after the other.
+        X may be a `Source`: its parts are scored one after another.
         """
         check_is_fitted(self)
         X, _, _ = opened(X)
@@ -71,12 +71,12 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         return np.concatenate(list(source.each(_scores, repeat(self._to_score(source)))))
 
     def _to_score(self, source: Source) -> tuple["LinearScorer", bool]:
-        """Return what goes with each part to score it, and whether its names were checked."""
+        """Return the model to send with each part, and whether its names were checked."""
         mine, names = getattr(self, "feature_names_in_", None), source.feature_names
         if mine is not None and names is not None and mine.tolist() != names:
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
             raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
-        bare = type(self)()  # goes with each part
+        bare = type(self)()  # is sent with each part
         bare.coef_, bare.intercept_ = self.coef_, self.intercept_
         restore_names(bare, input_names(self))
         return bare, names is not None
@@ -90,9 +90,9 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
 
-        There are some after `AUCClassifierCV` was fitted with ``probability=True``, until its
-        ``best_estimator_`` goes on with other rows. They rise with the score; `predict` goes by the
-        score, which is above 0 long before a rare class has the probability ½.
+        They are available after `AUCClassifierCV` was fitted with ``probability=True``, until its
+        ``best_estimator_`` is fitted to other rows. They increase with the score; `predict` uses
+        the score, which is above 0 long before a rare class has the probability ½.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         Parameters
         ----------
         X : array-like, shape (n, d), or Source
-            A `Source` brings its labels and weights, if no others are given, and is read twice.
+            A `Source` has its own labels and weights, if no others are given, and is read twice.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
         """
@@ -147,12 +147,12 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         if hasattr(self, "spread_"):
             check_array_of(self.spread_, (d,), "spreads of the features")
         if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
-            raise ValueError("what makes its probabilities is none of the maps there are")
+            raise ValueError("its calibration is not one of the known kinds")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")
         classes: Any = getattr(self, "classes_", None)
-        # the positive label stands last, wherever it sorts
+        # the positive label is the last, wherever it sorts
         named = np.shape(classes) == (2,) and classes.tolist()[1] == self.positive
         check_labels(
             np.sort(classes) if named else classes, None if names is None else names.tolist(), d
@@ -164,7 +164,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
 
 
 def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
-    """Return the scores of a part; ``named`` where the names of the features were checked."""
+    """Return the scores of a part; ``named`` if the names of the features were checked."""
     X = part.X
     if getattr(X, "shape", (1,))[0] == 0:
         return np.zeros(0)

@@ -34,7 +34,7 @@ _SCHEMES = ("ovr", "ovo")
 def _goes_on(self: "MulticlassAUCClassifier") -> bool:
     if self._by_moments():
         return True
-    raise AttributeError("only models that come from class moments go on with other rows.")
+    raise AttributeError("only models made from class moments can continue with other rows.")
 
 
 def _gives_probabilities(self: "MulticlassAUCClassifier") -> bool:
@@ -63,7 +63,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
-        The labels, ascending.
+        The labels in ascending order.
     coef_, intercept_ : ndarray, shape (K, d) and (K,)
         For the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
     estimators_ : list
@@ -124,7 +124,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
-            Finite numbers. A source brings its labels and weights, and is read once; that needs
+            Finite numbers. A source has its own labels and weights, and is read once; this needs
             the square loss and up to 1500 features.
         y : array-like, shape (n,)
             Labels, of two classes or more.
@@ -134,7 +134,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         Raises
         ------
         ValueError
-            For one class only, and for what the estimator does not take. The model stays as it
+            For only one class, or input that the estimator does not support. The model stays as it
             was.
         """
         self._check()
@@ -164,12 +164,12 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         Parameters
         ----------
         moments : ClassMoments
-            Of two classes or more, each with weight.
+            Moments of two classes or more, each with weight.
         """
         self._check()
         if not self._by_moments():
             raise ValueError(
-                f"{self._model()!r} is not fitted to moments; take AUCClassifier with the square "
+                f"{self._model()!r} is not fitted to moments; use AUCClassifier with the square "
                 "loss and solver='auto'."
             )
         models = self._from_moments(moments.copy())
@@ -182,34 +182,34 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
 
     @available_if(_goes_on)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more rows: the model is then that of one fit to all rows.
+        """Continue with more rows: the model is then that of one fit to all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array-like, optional
-            All labels there may be, at the first call. One of which there are no rows yet scores
-            −1 for every row. By default the first rows hold two classes at least, and later ones
-            may bring more.
+            All possible labels, at the first call. A label without rows so far scores −1 for every
+            row. By default the first rows must have at least two classes, and later rows may have
+            more.
         """
         if classes is not None:
             classes = np.unique(classes)
             if hasattr(self, "classes_") and not np.array_equal(classes, self.classes_):
                 raise ValueError(
-                    f"classes={classes.tolist()} differ from those there are, "
+                    f"classes={classes.tolist()} differ from the known ones, "
                     f"{self.classes_.tolist()}."
                 )
         return self._moved(X, y, sample_weight, 1, classes)
 
     @available_if(_goes_on)
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out of the model exactly, as if they had never been seen.
+        """Remove rows from the model exactly, as if they had never been seen.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows the model was fitted to, with the weights they had.
+            Rows of the fit, with the weights that they had.
         """
         check_is_fitted(self)
         return self._moved(X, y, sample_weight, -1)
@@ -217,17 +217,17 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     # ---- use -----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of each class, shape (n, K); of two classes the last one's, (n,).
+        """Return the score of each class, shape (n, K); for two classes that of the last, (n,).
 
         Parameters
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
-            Rows; the parts of a source are scored one after the other.
+            Rows; the parts of a source are scored one after another.
         """
         check_is_fitted(self)
         X, _, _ = opened(X)
         if isinstance(X, Source):
-            bare = MulticlassAUCClassifier()  # goes with each part
+            bare = MulticlassAUCClassifier()  # is sent with each part
             restore_names(bare, input_names(self))
             bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
             return np.concatenate(list(X.each(_scores_of_part, repeat((bare,)))))
@@ -299,7 +299,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         return True
 
     def _sides(self, K: int) -> Iterator[np.ndarray]:
-        """Yield for each model on which side each of K classes is: −1, 0 or 1."""
+        """Yield for each model the side of each of K classes: −1, 0 or 1."""
         places = np.arange(K)
         if self.scheme == "ovo":
             for a, b in combinations(places, 2):
@@ -363,11 +363,11 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         return self
 
     def _moved(self, X: Any, y: Any, sample_weight: Any, way: int, declared: Any = None) -> Self:
-        """Add rows to the moments, or take them out, and fit again."""
+        """Add rows to the moments, or remove them, and fit again."""
         self._check()
         first = not hasattr(self, "classes_")
         if not first and not hasattr(self, "moments_"):
-            raise ValueError("this model keeps no moments, so it cannot go on with other rows.")
+            raise ValueError("this model keeps no moments, so it cannot continue with other rows.")
         with unchanged_on_error(self):
             X, y = checked(self, X, y, reset=first, whole=first)
             weight = sample_weights(sample_weight, X.shape[0])
@@ -388,19 +388,19 @@ def _scores_of_part(part: Part, model: MulticlassAUCClassifier) -> np.ndarray:
 
 
 def _sides_in_words(classes: np.ndarray, side: np.ndarray) -> str:
-    """Return which classes a model is to tell apart."""
+    """Return the classes that a model separates, for messages."""
     against = "the rest" if (side != 0).sum() > 2 else f"class {classes[side < 0].tolist()[0]!r}"
     return f"class {classes[side > 0].tolist()[0]!r} against {against}"
 
 
 def _with_weight(classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Return the classes that weigh anything; raise ValueError unless there are two at least."""
+    """Return the classes with weight; raise ValueError if there are fewer than two."""
     if not totals.any():
         raise ValueError("sample_weight is zero for every row; give some rows a weight.")
     classes = classes[totals > 0]
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only ({', '.join(map(repr, classes.tolist()))}); ranking needs "
+            f"y holds only one class ({', '.join(map(repr, classes.tolist()))}); ranking needs "
             "rows of two classes."
         )
     return classes

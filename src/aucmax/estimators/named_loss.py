@@ -1,4 +1,4 @@
-"""A loss as the settings of an estimator name it, what it minimises, and its intercept."""
+"""A loss by its name in the settings of an estimator, its objective, and its intercept."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ class NamedLoss(NamedTuple):
         return self.loss if self.within == 0.5 else f"{self.loss}, within {self.within}"
 
     def check(self) -> None:
-        """Raise ValueError unless there is such a loss."""
+        """Raise ValueError if there is no such loss."""
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
@@ -37,30 +37,30 @@ class NamedLoss(NamedTuple):
             )
 
     def on(self, problem: Problem) -> RankingLoss:
-        """Return the loss; the problem's classes say what "pooled" is.
+        """Return the loss; the problem's classes determine "pooled".
 
-        Raises ValueError where a loss that needs both classes would be left with one.
+        Raises ValueError if a loss that needs both classes would have only one.
         """
         within: Any = problem.p if self.within == "pooled" else self.within
         loss = LOSSES[self.loss]
         if not (loss.takes_within(within) or np.isnan(within)):  # NaN: data that are not there
             raise ValueError(
-                f"within={self.within!r} leaves out a class, which loss={self.loss!r} cannot do "
-                "without; name a number between 0 and 1."
+                f"within={self.within!r} leaves out a class, but loss={self.loss!r} needs both; "
+                "give a number between 0 and 1."
             )
         return loss if within == 0.5 else loss.weighing(within)
 
     @property
     def by_moments(self) -> bool:
-        """Whether class moments are all that the loss needs."""
+        """Whether the loss needs only class moments."""
         return LOSSES[self.loss].by_moments
 
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        """Return what is minimised on a problem."""
+        """Return the objective on a problem."""
         return Objective(problem, self.on(problem), penalty)
 
     def intercept(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
-        """Return the loss's own intercept beside a solution w, or else `midpoint`."""
+        """Return the loss's own intercept for a solution w, or else `midpoint`."""
         if LOSSES[self.loss].has_threshold:
             at_w = objective.at(objective.problem.scores(w))
             if isinstance(at_w, AtThreshold):
@@ -78,7 +78,7 @@ class HingeLoss:
     by_moments = False
 
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        """Return what is minimised on a problem."""
+        """Return the objective on a problem."""
         return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
 
     def intercept(self, *_: object) -> float:

@@ -1,4 +1,4 @@
-"""Probabilities from scores: a map fitted to scores of rows that the models had not seen."""
+"""Probabilities from scores: calibration on the scores of rows that the models had not seen."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ ENOUGH = 1000  # rows of the rarer class for isotonic regression, scikit-learn's
 
 
 class Sigmoid(NamedTuple):
-    """The probability is 1 / (1 + exp(−slope · score − intercept)), the slope not negative."""
+    """The probability 1 / (1 + exp(−slope · score − intercept)), with a slope of at least 0."""
 
     slope: float
     intercept: float
@@ -39,13 +39,13 @@ class Sigmoid(NamedTuple):
 
     def _check_state(self) -> None:
         if not (np.isfinite([self.slope, self.intercept]).all() and self.slope >= 0.0):
-            raise ValueError("the sigmoid of its probabilities does not rise")
+            raise ValueError("the sigmoid of its probabilities does not increase")
 
 
 class Isotonic(NamedTuple):
-    """The probability rises from one score to the next, along straight lines, and is flat outside.
+    """A probability that is linear between neighbouring scores, and constant outside.
 
-    ``scores`` (k,) ascend, ``probabilities`` (k,) do not descend.
+    ``scores`` (k,) are ascending, ``probabilities`` (k,) non-decreasing.
     """
 
     scores: np.ndarray
@@ -60,30 +60,30 @@ class Isotonic(NamedTuple):
             check_array_of(values, (len(self.scores),), f"{name} of its probabilities")
         rises = np.all(np.diff(self.scores) > 0) and np.all(np.diff(self.probabilities) >= 0)
         if not rises or self.probabilities[0] < 0.0 or self.probabilities[-1] > 1.0:
-            raise ValueError("its probabilities do not rise from 0 to 1 at most")
+            raise ValueError("its probabilities do not increase within 0 and 1")
 
 
 Calibration = Sigmoid | Isotonic
 
 
 def cross_fitted(held_out: np.ndarray, final: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Return the scores of a held-out part, moved so that their mean is that of the final fit's.
+    """Return the scores of a held-out part, shifted so that their mean is that of the final fit.
 
-    Scores of different fits have no common zero. The mean is where the final fit may be asked about
-    rows it was fitted to: its coefficients are a sum of centred rows with factors that add up to
-    nothing, so fitting moves scores of single rows, but hardly their mean.
+    Scores of different fits have no common zero. For the mean, the final fit can be used on
+    its own training rows: its coefficients are a sum of centred rows with factors that add up to
+    0, so fitting changes the scores of single rows, but hardly their mean.
 
     Parameters
     ----------
     held_out : ndarray, shape (m,)
-        By the model of the training part.
+        Scores by the model of the training part.
     final : ndarray, shape (m,)
-        By the model of all rows, of the same rows.
+        Scores of the same rows by the model of all rows.
     weight : ndarray, shape (m,), optional
-        Of the rows.
+        Weights of the rows.
     """
     if weight is not None and not weight.any():
-        weight = None  # they count for nothing
+        weight = None  # all weights are 0
     return held_out + np.average(final - held_out, weights=weight)
 
 
@@ -94,24 +94,24 @@ def calibrate(
     rows: tuple[float, float],
     method: str | bool = True,
 ) -> Calibration:
-    """Fit the probability of being positive as a rising function of the score.
+    """Fit the probability of being positive as an increasing function of the score.
 
     Parameters
     ----------
     scores : ndarray, shape (n,)
     positive : ndarray of bool, shape (n,)
-        Of both kinds.
+        Both classes must occur.
     weight : ndarray, shape (n,)
         Positive.
     rows : (float, float)
-        How many rows, negative and positive, the weights stand for.
+        The numbers of negative and positive rows that the weights represent.
     method : {True, "sigmoid", "isotonic"}
-        True takes isotonic regression where there are `ENOUGH` rows of each class.
+        True is isotonic regression if there are `ENOUGH` rows of each class.
 
     References
     ----------
     Platt (1999), "Probabilistic outputs for support vector machines and comparisons to regularized
-    likelihood methods", with its targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) in place of 1 and 0.
+    likelihood methods", with its targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0.
     Zadrozny & Elkan (2002), "Transforming classifier scores into accurate multiclass probability
     estimates". Niculescu-Mizil & Caruana (2005), "Predicting good probabilities with supervised
     learning", find the sigmoid better below about a thousand rows; scikit-learn's user guide gives
@@ -132,7 +132,7 @@ def calibrate(
     spread = np.sqrt(np.average((scores - centre) ** 2, weights=weight))
     if spread == 0.0:
         return Sigmoid(0.0, float(logit(share)))
-    # a row that is positive by a share is two rows
+    # a row with a fractional target is two rows
     x = np.tile((scores - centre) / spread, 2)[:, None]
     y = np.repeat([1, 0], len(scores))
     parts = np.concatenate([weight * target, weight * (1.0 - target)])
@@ -151,15 +151,15 @@ def calibrate_folds(
     weight: np.ndarray | None,
     method: str | bool = True,
 ) -> Calibration:
-    """Fit probabilities to the held-out scores of folds; a row of several weighs a share in each.
+    """Fit probabilities to the held-out scores of folds; a row of several has a share in each.
 
     Parameters
     ----------
     tests : sequence of ndarray
         Row numbers of the held-out parts.
     held_out, final : sequence of ndarray
-        Of each part, the scores by the model of its training part, and by the model of all rows,
-        which is to have the probabilities.
+        The scores of each part by the model of its training part, and by the model of all rows,
+        which gets the probabilities.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,), optional
     method
@@ -179,5 +179,5 @@ def calibrate_folds(
 
 
 def counts(positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Return how many negative and positive rows such weights, all above 0, stand for."""
+    """Return the numbers of negative and positive rows that weights above 0 represent."""
     return effective_rows(weight[~positive]), effective_rows(weight[positive])

@@ -26,17 +26,17 @@ _MOST_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
 class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     """A table of points for the bins of each column, which add up to a score.
 
-    `Binning` replaces each value by the weight of evidence of its bin; logistic regression weighs
-    the columns, none of them below 0, so that the points go the way the rates of the bins go. The
-    points of a row are base_points + pdo · log2(odds / base_odds), odds those of a negative row:
-    the more points, the less likely is the positive label, which stands for default.
+    `Binning` replaces each value by the weight of evidence of its bin; logistic regression weights
+    the columns, with no weight below 0, so that the points follow the rates of the bins. The
+    points of a row are base_points + pdo · log2(odds / base_odds), with the odds of a negative row:
+    the more points, the less likely the positive label, such as a default.
 
     Parameters
     ----------
     binning : Binning, optional
         By default ``Binning()``; its ``positive`` is set by the scorecard.
     classifier : estimator, optional
-        One whose scores are log odds, with ``coef_`` and ``intercept_``; by default
+        A classifier whose scores are log odds, with ``coef_`` and ``intercept_``; by default
         ``AUCClassifier(loss="logistic", within="pooled", coef_bounds=(0, None))`` with a small
         penalty.
     pdo : float
@@ -44,7 +44,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     base_points : float
         Points of a row with the odds ``base_odds``.
     base_odds : float
-        Of a negative row, such as 50 to 1.
+        Odds of a negative row, such as 50 to 1.
     positive : label, optional
         The positive label; by default the larger of the two.
 
@@ -55,9 +55,9 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     classifier_ : estimator
         Fitted to the weights of evidence.
     points_ : list of ndarray
-        Of the bins of each column, whole numbers; gaps last. See `rows`.
+        Points of the bins of each column, whole numbers; gaps last. See `rows`.
     other_points_ : list of float
-        Of a word in no bin.
+        Points of a word in no bin.
     classes_ : ndarray, shape (2,)
         The negative and the positive label.
     n_features_in_, feature_names_in_
@@ -105,7 +105,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find bins, weigh the columns and give out points.
+        """Find bins, weight the columns and assign points.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         Returns
         -------
         Scorecard
-            Itself.
+            The scorecard itself.
         """
         number(self.pdo, "pdo", open_low=True, high=_MOST_POINTS)
         number(self.base_points, "base_points", low=-_MOST_POINTS, high=_MOST_POINTS)
@@ -159,8 +159,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
 
-        Those of the log odds that were fitted, in which bins and weights saw the same labels: of
-        few rows they are too sure.
+        They come from the fitted log odds, for which bins and weights saw the same labels: with
+        few rows they are overconfident.
 
         Parameters
         ----------
@@ -186,13 +186,13 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the table, a bin after the other: make a data frame of the list of them.
+        """Yield the rows of the table, bin by bin; a list of them makes a data frame.
 
         Yields
         ------
         dict
             feature, bin, rows, share, positives, rate, woe and points. A bin of gaps is left out
-            where training had none. Weighted rows are counted as effective ones, see `Binning`.
+            if training had none. With weights, counts are effective numbers, see `Binning`.
         """
         check_is_fitted(self)
         for bins, points in zip(self.binning_.bins_, self.points_, strict=True):
@@ -214,7 +214,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _give_points(self) -> None:
-        """Share the points of the intercept among the columns, and round."""
+        """Divide the points of the intercept among the columns, and round."""
         factor = self.pdo / np.log(2.0)
         coef = np.ravel(self.classifier_.coef_)
         middle = self.base_points - factor * (

@@ -1,4 +1,4 @@
-"""What a search compares models by: a metric of their scores, or a scorer of scikit-learn."""
+"""The criteria of a search: metrics of scores, or scorers of scikit-learn."""
 
 import copy
 import inspect
@@ -49,12 +49,12 @@ Cell = Callable[[], AUCClassifier]  # makes the model of a cell
 
 
 class HeldOut:
-    """Rows to score models on: those of ``rows`` that weigh anything.
+    """Rows on which to score models: those of ``rows`` with positive weight.
 
     Parameters
     ----------
     X : array-like
-        All rows, as given to the search.
+        All rows, as passed to the search.
     labelled : Labelled
         The same, checked.
     rows : ndarray
@@ -70,7 +70,7 @@ class HeldOut:
 
     @cached_property
     def X(self) -> Any:
-        """The rows, of the kind that was given."""
+        """The rows, in their original type."""
         return _safe_indexing(self._all, self._rows)
 
     @cached_property
@@ -85,19 +85,19 @@ class HeldOut:
 
 
 class Metric(NamedTuple):
-    """A metric of scores by its name in `METRICS`, with its limit where it has one."""
+    """A metric of scores by its name in `METRICS`, with its limit if it has one."""
 
     name: str
     max_fpr: float | None = None
 
     @property
     def top(self) -> bool:
-        """Whether the highest scores count most."""
+        """Whether the highest scores matter most."""
         return self.name != "auc"
 
     @property
     def words(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         return _WORDS[self.name].format(self.max_fpr)
 
     def of(self, model: AUCClassifier, X: Any, y: Any, sample_weight: Any) -> float:
@@ -143,7 +143,7 @@ class Scorer:
             return float(self.scorer(model, X, y, **given))
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
-                f"scoring={self.words!r} cannot score this model ({error}); take a scorer of "
+                f"scoring={self.words!r} cannot score this model ({error}); use a scorer of "
                 f"decision_function or of predict, or one of {', '.join(map(repr, METRICS))}."
             ) from error
 
@@ -157,7 +157,7 @@ Scoring = Metric | Scorer
 
 @dataclass(frozen=True)
 class Judge:
-    """What scores the cells of a search on held-out rows.
+    """A judge, which scores the cells of a search on held-out rows.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Judge:
     like: AUCClassifier
 
     def held_out(self, rows: np.ndarray) -> HeldOut:
-        """Return some rows to score models on."""
+        """Return some rows on which to score models."""
         return HeldOut(self.X, self.labelled, rows)
 
     def model(
@@ -211,16 +211,16 @@ def _check_known(y: Any, classes: np.ndarray) -> None:
 
 
 def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
-    """Return what the settings ask for, checked."""
+    """Return the metric or scorer of the settings, checked."""
     region = isinstance(scoring, str) and scoring in _REGIONS
     if region and max_fpr is None:
         raise ValueError(
-            f"scoring={scoring!r} needs max_fpr, the largest false-positive rate that counts, such "
+            f"scoring={scoring!r} needs max_fpr, the largest false-positive rate, such "
             "as max_fpr=0.05."
         )
     if not region and max_fpr is not None:
         raise ValueError(
-            f"max_fpr={max_fpr!r} is for scoring={' or '.join(map(repr, _REGIONS))}; leave it None "
+            f"max_fpr={max_fpr!r} is for scoring={' or '.join(map(repr, _REGIONS))}; use None "
             f"with scoring={scoring!r}."
         )
     if region:

@@ -1,4 +1,4 @@
-"""AUCClassifierCV: one call that gives the best linear ranking, with the evidence."""
+"""AUCClassifierCV: a linear ranking with its settings chosen by cross-validation."""
 
 import reprlib
 import warnings
@@ -219,8 +219,8 @@ class AUCClassifierCV(LinearScorer):
         Parameters
         ----------
         X, y, sample_weight
-            As for `AUCClassifier.fit`; the weights also weigh the held-out scores. A `Source` is
-            judged by a metric of its scores, not by a scorer that sees its rows.
+            As for `AUCClassifier.fit`; the weights also apply to the held-out scores. For a
+            `Source` the criterion is a metric of its scores, not a scorer that sees its rows.
         groups : array-like, shape (n,), optional
             Kept together by ``cv="auto"``, and passed to the ``split`` of a splitter, such as
             `GroupKFold`. With ``enable_metadata_routing`` they are routed there, also through
@@ -229,15 +229,15 @@ class AUCClassifierCV(LinearScorer):
         Raises
         ------
         ValueError
-            As for `AUCClassifier.fit`; also where ``cv`` needs groups and there are none, or where
-            a class has one row, or one group. The model stays as it was.
+            As for `AUCClassifier.fit`; also if ``cv`` needs groups and there are none, or if
+            a class has only one row, or one group. The model stays as it was.
         """
         self._check_settings()
         X, y, sample_weight = opened(X, y, sample_weight)
         scoring = scoring_of(self.scoring, self.max_fpr)
         if isinstance(X, Source) and not isinstance(scoring, Metric):
             raise ValueError(
-                f"scoring={self.scoring!r} sees the rows, and those of a Source are not in memory; "
+                f"scoring={self.scoring!r} sees the rows, but those of a Source are not in memory; "
                 f"name one of {', '.join(map(repr, METRICS))}."
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
@@ -282,21 +282,21 @@ class AUCClassifierCV(LinearScorer):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return what the settings were chosen by, ``scoring``: the AUC of the rows' scores.
+        """Return the score by which settings are chosen, ``scoring``: by default the AUC.
 
-        A search with ``scoring="roc_auc"`` has the same; `AUCClassifier.score` is accuracy, as for
+        A search with ``scoring="roc_auc"`` does the same; `AUCClassifier.score` is accuracy, as for
         every other classifier.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows of both classes, their labels and weights. Or X is a `Source`, which brings its
+            Rows of both classes, their labels and weights. Or X is a `Source`, which has its own
             labels and weights, if no others are given, and is read twice.
 
         Returns
         -------
         float
-            The area under the ROC curve, or the score that was asked for.
+            The area under the ROC curve, or the requested score.
         """
         check_is_fitted(self)
         scoring = scoring_of(self.scoring, self.max_fpr)
@@ -306,7 +306,7 @@ class AUCClassifierCV(LinearScorer):
         return scoring.of(self.best_estimator_, X, y, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata goes where: groups to the splitter, by scikit-learn's rules.
+        """Return the routing of metadata: groups to the splitter, by scikit-learn's rules.
 
         Returns
         -------
@@ -315,7 +315,7 @@ class AUCClassifierCV(LinearScorer):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         splitter = StratifiedGroupKFold() if self._chooses_folds() else self.cv
-        # a number of folds and pairs of row numbers take none; a generator would be spent
+        # a number of folds and pairs of row numbers need none; a generator would be exhausted
         if hasattr(splitter, "split") and not isinstance(splitter, str):
             to_split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=splitter, method_mapping=to_split)
@@ -324,14 +324,14 @@ class AUCClassifierCV(LinearScorer):
     # ---- inside --------------------------------------------------------------------------
 
     def _judge(self, scoring: Scoring, X: Any, rows: Labelled) -> Judge:
-        """Return what scores the cells on rows of X, as they were given."""
+        """Return the judge, which scores the cells on rows of the original X."""
         like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
         restore_names(like, input_names(self))
         like.classes_ = rows.classes
         return Judge(scoring, X, rows, like)
 
     def _tell(self, stage: Any, at: SearchProgress) -> None:
-        """Tell the progress bar and the callback where the search is."""
+        """Report the progress of the search to the progress bar and the callback."""
         if self.verbose:
             best = "" if np.isnan(at.best) else f"{at.best:.4f}"
             stage.at(at.done, at.total, at.what, best)
@@ -388,7 +388,7 @@ class AUCClassifierCV(LinearScorer):
             if not any(LOSSES[named.loss].weighs for named in self._named_losses(self.within)):
                 raise ValueError(
                     f"within={self.within!r} is for loss='square' or, between 0 and 1, 'logistic'; "
-                    "add one of them to losses, or leave it 'auto'."
+                    "add one of them to losses, or leave it at 'auto'."
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
@@ -479,7 +479,7 @@ class AUCClassifierCV(LinearScorer):
         for k, fold in enumerate(folds):
             if not rows.both_classes(fold.train):
                 raise ValueError(
-                    f"the training part of fold {k} holds one class only; use fewer folds or a "
+                    f"the training part of fold {k} holds only one class; use fewer folds or a "
                     "stratified splitter."
                 )
         blind = sum(not rows.both_classes(fold.test) for fold in folds)
@@ -490,14 +490,14 @@ class AUCClassifierCV(LinearScorer):
             )
         if blind:
             warnings.warn(
-                f"{blind} of {len(folds)} held-out parts hold one class only and are left out of "
+                f"{blind} of {len(folds)} held-out parts hold only one class and are left out of "
                 f"the means, NaN in auc_path_; {advice}",
                 UserWarning,
                 stacklevel=3,
             )
 
     def _choose(self, grid: Grid, scores: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Return the best cell's place and settings, leaning to the usual α."""
+        """Return place and settings of the best cell, with a preference for the usual α."""
         place = best_cell(scores, grid.decades)
         if place is None:
             raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
@@ -528,7 +528,7 @@ def _interval(
 
 
 def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
-    """Return pairs of row numbers, or of masks, as folds; raise ValueError for what is none."""
+    """Return pairs of row numbers, or of masks, as folds; raise ValueError for anything else."""
     if not pairs:
         raise ValueError("cv gives no splits; name at least one (train, test) pair.")
     folds = []
@@ -557,9 +557,9 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
 
 
 def _automatic_folds(y: np.ndarray, weight: np.ndarray | None, groups: Any) -> Pairs:
-    """Return five stratified folds, or as many as can be; four times over where rows are few.
+    """Return five stratified folds, or as many as possible; drawn four times if rows are few.
 
-    Shuffled: where the rows are in some order, folds of neighbours are unlike each other.
+    They are shuffled, because folds of neighbouring rows differ if the rows are sorted.
     """
     check_consistent_length(y, groups)
     rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
@@ -576,12 +576,12 @@ def _automatic_folds(y: np.ndarray, weight: np.ndarray | None, groups: Any) -> P
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:
-    """Raise ValueError where a label has too few rows for so many stratified folds."""
+    """Raise ValueError if a label has too few rows for this number of stratified folds."""
     labels, counts = np.unique(y, return_counts=True)
     few, label = int(counts.min()), labels.tolist()[counts.argmin()]
     if few < n_folds:
         instead = f"use cv={few}" if few > 1 else "cross-validation needs two"
         raise ValueError(
             f"rows of label {label!r}: {few}, fewer than the {n_folds} folds, each of which holds "
-            f"out one at least; {instead}."
+            f"out at least one; {instead}."
         )

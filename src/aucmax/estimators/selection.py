@@ -1,7 +1,7 @@
-"""What AUCClassifierCV tries, and what it chooses: a grid of cells, and a walk on it.
+"""The cells that AUCClassifierCV tries, a walk on their grid, and the choice among them.
 
-With α of its own the search begins with one loss around the usual α, goes on to the α beside the
-best, and tries the other losses there: docs/choosing.md has the evidence.
+If the α are automatic, the search begins with one loss around the usual α, continues with the
+neighbours of the best α, and tries the other losses there: docs/choosing.md has the evidence.
 """
 
 import math
@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 _LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
-_FIRST = 2  # α to each side of the usual one that a walk begins with
+_FIRST = 2  # number of α to each side of the usual one with which a walk begins
 
 
 class Grid(NamedTuple):
     """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
 
-    The square and the logistic loss are there with each of their τ. ``coef_bounds`` (d, 2) go with
-    every cell, for the features as given. ``usual`` (n_losses, n_standardize) is the α that each
-    would start from, see `usual_alpha`; None where the α are the user's.
+    The square and the logistic loss occur with each of their τ. ``coef_bounds`` (d, 2) apply to
+    every cell, for the unscaled features. ``usual`` (n_losses, n_standardize) is the α from which
+    each would start, see `usual_alpha`; None if the α are the user's.
     """
 
     losses: tuple[NamedLoss, ...]
@@ -47,14 +47,15 @@ class Grid(NamedTuple):
     usual: np.ndarray | None = None
 
     def name(self, line: tuple[int, ...]) -> str:
-        """Return what messages call a line of α: (loss, standardize, l1_ratio)."""
+        """Return the name of a line of α in messages, for (loss, standardize, l1_ratio)."""
         a, b, _ = line
         return f"{self.losses[a]}, standardize {self.standardize[b]:g}"
 
     def first(self) -> np.ndarray:
-        """Return the cells to begin with, a mask: all where the α are the user's.
+        """Return the first cells as a mask: all cells if the α are the user's.
 
-        Else those of the first loss with the usual α or near it, whatever their other settings.
+        Otherwise they are those of the first loss with an α near the usual one, and any other
+        settings.
         """
         if self.decades is None:
             return np.ones(self.shape, dtype=bool)
@@ -64,15 +65,15 @@ class Grid(NamedTuple):
         return np.broadcast_to(near & first[:, None, None, None], self.shape)
 
     def following(self, best: tuple[int, ...] | None, tried: np.ndarray) -> np.ndarray:
-        """Return the cells to try next, a mask: those with the α beside that of the best cell.
+        """Return the next cells as a mask: those whose α are the neighbours of the best cell's.
 
-        Where these were tried, each loss that was not, with the settings of the best cell; its α is
-        in proportion to how much it bends at w = 0. If there are none, the walk ends.
+        If these were tried, each loss that was not is next, with the settings of the best cell and
+        an α in proportion to its curvature at w = 0. If there are none, the walk ends.
 
         Parameters
         ----------
         best : tuple of int, optional
-            The place of the best cell; None where no cell has a score, and all others are next.
+            The place of the best cell; None if no cell has a score, and then all others are next.
         tried : ndarray of bool, shape ``shape``
         """
         if best is None:
@@ -91,7 +92,7 @@ class Grid(NamedTuple):
 
     @property
     def decades(self) -> np.ndarray | None:
-        """How far each α is from the usual one, (losses, standardize, 1, alphas)."""
+        """The decades between each α and the usual one, (losses, standardize, 1, alphas)."""
         if self.usual is None:
             return None
         return np.log10(self.alphas / self.usual[..., None])[:, :, None]
@@ -108,21 +109,21 @@ class Grid(NamedTuple):
 
 
 def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:
-    """Return an elastic net, on a box where there is one."""
+    """Return an elastic net, on a box if there are bounds."""
     net = ElasticNet(alpha, l1_ratio)
     return net if coef_bounds is None else Bounded(net, coef_bounds)
 
 
 def takes(loss: str, penalty: Penalty) -> bool:
-    """Tell whether a batch solver minimises this loss with this penalty."""
+    """Return whether a batch solver minimises this loss with this penalty."""
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
 def within_of(scoring: Scoring) -> tuple[float | str, ...]:
     """Return the τ to try with the square and the logistic loss.
 
-    ½ aims at the whole AUC, less at low false-positive rates. For the AUC it is a rule: however few
-    the positives, no other τ and no choice among them did reliably better (docs/choosing.md).
+    ½ aims at the whole AUC, smaller τ at low false-positive rates. For the AUC ½ is fixed: however
+    few the positives, no other τ and no choice among them was reliably better (docs/choosing.md).
     """
     return ("pooled", 0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
@@ -130,7 +131,7 @@ def within_of(scoring: Scoring) -> tuple[float | str, ...]:
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
     """Return the automatic α for a `standardize`: half-decades below `_unit`, ascending.
 
-    Down to a hundredth of the usual α or 10⁻⁶.
+    They go down to a hundredth of the usual α or 10⁻⁶.
     """
     rarer = min(problem.n_pos, problem.n_neg)
     lowest = max(math.log10(LOSSES["squared_hinge"].usual_alpha / rarer) - 2.0, -6.0)
@@ -138,15 +139,15 @@ def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
-    """Return the α that is about right on most data: one over the rows of the rarer class."""
+    """Return the α that suits most data: one over the number of rows of the rarer class."""
     return _unit(problem, gamma) * LOSSES[loss].usual_alpha / min(problem.n_pos, problem.n_neg)
 
 
 def _unit(problem: Problem, gamma: float) -> float:
-    """Half the mean squared distance of two rows in the scaled coordinates.
+    """Return half the mean squared distance of two rows in the scaled coordinates.
 
-    1 for ``gamma > 0`` and, nearly, for unit-norm rows. As given, the rows are a positive and a
-    negative, so that nothing depends on the class weights.
+    It is 1 for ``gamma > 0`` and, nearly, for unit-norm rows. Without scaling, the two rows are a
+    positive and a negative one, so that nothing depends on the class weights.
     """
     distance = 2.0 if gamma > 0.0 else float(problem.curvature.sum())
     return distance / 2.0 if distance > 0 else 1.0
@@ -160,13 +161,13 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
     scores : ndarray, shape (folds, …, n_alphas)
         α ascending along the last axis.
     decades : ndarray, shape (…, n_alphas), optional
-        How far each α is from the usual one. A cell then has to make good 0.1·decades² times the
-        noise, the standard deviation of a fold's differences between cells: where the folds tell
-        cells apart this is nothing, and where they do not, the α near the usual one are better.
+        The distance of each α from the usual one. A cell must then be better by 0.1·decades² times
+        the noise, the standard deviation of a fold's differences between cells: this is negligible
+        if the folds distinguish the cells, and if not, the α near the usual one are better.
 
     Notes
     -----
-    Among equals the strongest penalty. docs/choosing.md has the evidence.
+    Among equals, the strongest penalty wins. docs/choosing.md has the evidence.
     """
     counts = np.isfinite(scores).sum(axis=0)
     if not counts.any():
@@ -180,7 +181,7 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
 
 
 def _noise(scores: np.ndarray, best: int) -> float:
-    """Return the standard deviation over the folds of how far cells are from the best."""
+    """Return the standard deviation over the folds of the cells' distances from the best cell."""
     cells = np.where(np.isfinite(scores), scores, np.nan).reshape(len(scores), -1)
     apart = cells - cells[:, [best]]
     apart = apart[:, np.isfinite(apart).sum(axis=0) > 1]

@@ -1,4 +1,4 @@
-"""What the classifiers with a ``solver`` share: fitting, and going on with more rows."""
+"""The base of the classifiers with a ``solver``: fitting, and continuing with more rows."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -26,7 +26,7 @@ __all__ = ["SolvedScorer"]
 class SolvedScorer(LinearScorer):
     """A linear scorer whose coefficients a solver finds.
 
-    A subclass gives its `settings` and, where a batch solver can go on with more rows,
+    A subclass implements `settings` and, if a batch solver can continue with more rows,
     `_accumulated`.
     """
 
@@ -39,17 +39,17 @@ class SolvedScorer(LinearScorer):
     callback: Callable[..., Any] | None
 
     def settings(self) -> Settings:
-        """Return what is asked of a fit.
+        """Return the checked settings of a fit.
 
         Returns
         -------
         Settings
-            The loss, the penalty, the solver and where it stops.
+            The loss, the penalty, the solver and its stopping rule.
 
         Raises
         ------
         ValueError
-            If they do not go together.
+            If they are incompatible.
         """
         raise NotImplementedError
 
@@ -71,8 +71,8 @@ class SolvedScorer(LinearScorer):
         Parameters
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
-            Finite numbers; float32 and float64 are kept as given. A source is read once for each
-            pass over the data, ``passes_`` in all; it brings its labels and weights, unless others
+            Finite numbers; float32 and float64 are kept. A source is read once for each
+            pass over the data, ``passes_`` in all; it has its own labels and weights, unless others
             are given.
         y : array-like, shape (n,)
             Two labels; the larger one is positive unless ``positive`` names one. The name of a
@@ -83,8 +83,8 @@ class SolvedScorer(LinearScorer):
         Raises
         ------
         ValueError
-            For one class only, values that are not finite, negative or all-zero weights, or
-            settings that do not go together. The model stays as it was.
+            For only one class, values that are not finite, negative or all-zero weights, or
+            incompatible settings. The model stays as it was.
         """
         settings = self.settings()
         with unchanged_on_error(self):
@@ -97,12 +97,12 @@ class SolvedScorer(LinearScorer):
         return self
 
     def take_over(self, fitted: Fit, classes: np.ndarray) -> None:
-        """Become the model of a fit.
+        """Adopt the result of a fit.
 
         Parameters
         ----------
         fitted : Fit
-            To rows of which this estimator has noted the names.
+            A fit to rows whose names this estimator has recorded.
         classes : ndarray, shape (2,)
             The negative and the positive label.
         """
@@ -113,7 +113,7 @@ class SolvedScorer(LinearScorer):
             self._stream = fitted.stream
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """Go on with more rows; a batch solver through `_accumulated`."""
+        """Continue with more rows; a batch solver does so by `_accumulated`."""
         settings = self.settings()
         first = not hasattr(self, "classes_")
         update: dict[str, Any] = {}
@@ -162,13 +162,13 @@ class SolvedScorer(LinearScorer):
         if not isinstance(stream, dict) or any(
             not isinstance(stream.get(name), kind) for name, kind in parts.items()
         ):
-            raise ValueError("what it goes on from is not whole")
+            raise ValueError("the state from which it continues is incomplete")
         solver, d = settings.solver, self.n_features_in_
         if isinstance(solver, StochasticSolver) and solver.name == stream["solver"]:
             solver.check_steps(stream["steps"], d, self._named(settings).penalty)
 
     def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
-        """Return the two labels of a stream, and check that y holds no other."""
+        """Return the two labels of a stream; raise ValueError if y has any other."""
         known = getattr(self, "classes_", None)
         if classes is not None:
             refuse_nul(classes)
@@ -186,7 +186,7 @@ class SolvedScorer(LinearScorer):
         if known is None:
             if len(np.unique(y)) == 1:
                 raise ValueError(
-                    "the first call of partial_fit got rows of one class only; name both labels "
+                    "the first call of partial_fit got rows of only one class; name both labels "
                     "with classes=[…, …]."
                 )
             known = two_classes(np.unique(y), self.positive)
@@ -204,7 +204,7 @@ class SolvedScorer(LinearScorer):
         return known
 
     def _named(self, settings: Settings) -> Settings:
-        """Return settings whose penalty is that of the features this estimator has noted."""
+        """Return settings whose penalty is that of the recorded features."""
         return settings.named(self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _start(self, d: int) -> np.ndarray | None:
@@ -216,7 +216,7 @@ class SolvedScorer(LinearScorer):
     def _stepped(
         self, rows: Any, sign: np.ndarray, weight: np.ndarray | None, settings: Settings
     ) -> dict[str, Any]:
-        """Return what a stochastic `partial_fit` changes: the state, and the solution read off."""
+        """Return the attributes that a stochastic `partial_fit` changes: state and solution."""
         fitted = step(getattr(self, "_stream", None), rows, sign, weight, self._named(settings))
         if fitted is not None:
             return fitted.attributes | {"_stream": fitted.stream}

@@ -1,4 +1,4 @@
-"""The first pass over a source: rows are checked, labels kept, and the classes summed up."""
+"""The first pass over a source: rows are checked, labels kept, and class statistics computed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["survey", "too_many_labels"]
 
 
 class _Seen(NamedTuple):
-    """What is seen of one part: its labels, ascending, and which rows have the last of them."""
+    """Summary of one part: its labels in ascending order, and the rows that have the last one."""
 
     rows: int
     features: int
@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class _Looks:
-    """What is seen of some parts in order, and the statistics of their classes in all."""
+    """Summary of some parts in order, with the statistics of their classes."""
 
     parts: list[_Seen]
     known: ClassStatistics
@@ -42,7 +42,7 @@ class _Looks:
     def __add__(self, other: "_Looks") -> "_Looks":
         d = max(self.known.n_features, other.known.n_features)  # sparse parts may lack the last
         a, b = self.known.widened(d), other.known.widened(d)
-        if type(a) is not type(b):  # one has more features than covariances are kept of
+        if type(a) is not type(b):  # one has too many features for covariances
             a, b = DiagonalMoments().taken_from(a), DiagonalMoments().taken_from(b)
         return _Looks(self.parts + other.parts, a + b)
 
@@ -53,16 +53,16 @@ def survey(
     most: float,
     ordered: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[Labelled, dict[str, Any]]:
-    """Read a source once; return its rows, and what an estimator notes of them, by attribute.
+    """Read a source once; return its rows, and the attributes that an estimator records.
 
     Parameters
     ----------
     source : Source
     empty : ClassStatistics
-        What is kept of the classes of rows with up to ``most`` features; beyond, their variances.
+        The statistics to keep of rows with up to ``most`` features; beyond, variances are kept.
     most : float
     ordered : callable
-        Takes all labels there are, ascending, and returns the negative and the positive one.
+        Takes all labels in ascending order, and returns the negative and the positive one.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def survey(
     d, listed = statistics.n_features, source.feature_names or parts[0].names
     names = None if listed is None else np.array(listed, dtype=object)
     if names is not None and len(names) != d:
-        raise ValueError(f"there are {len(names)} feature names of {d} features.")
+        raise ValueError(f"there are {len(names)} feature names for {d} features.")
     weight = None
     if any(part.weight is not None for part in parts):
         weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
@@ -109,7 +109,7 @@ def survey(
 
 
 def too_many_labels(labels: np.ndarray) -> str:
-    """Return what is wrong with labels of more than two classes, ascending."""
+    """Return the message for labels of more than two classes, in ascending order."""
     whole = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
     return (
         "Only binary classification is supported. The type of the target is "
@@ -119,7 +119,7 @@ def too_many_labels(labels: np.ndarray) -> str:
 
 
 def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
-    """Check a part and sum it up."""
+    """Check a part and return its summary."""
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
     rows, y, weight, names = checked_rows(part.X, part.y, part.weight, min_rows=0)
@@ -134,7 +134,7 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of y (n,), two at most, ascending, and where the last of them is."""
+    """Return the labels of y (n,), at most two, ascending, and the rows that have the last."""
     if not len(y):
         return y, np.zeros(0, bool)
     others = y != y[0]
@@ -146,7 +146,7 @@ def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _difference(first: _Seen, part: _Seen) -> str:
-    """Return how a part's features are not those of the first; nothing where they are."""
+    """Return how a part's features differ from those of the first; "" if they do not."""
     if not (first.sparse and part.sparse) and part.features != first.features:
         return f"has {part.features:,} features, unlike the {first.features:,} of"
     if (first.names is None) != (part.names is None):

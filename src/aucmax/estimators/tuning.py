@@ -1,11 +1,11 @@
-"""What AUCClassifierCV computes: held-out scores of the cells that its search tries, fold by fold.
+"""The computations of AUCClassifierCV: held-out scores of the cells that it tries, fold by fold.
 
-The square loss with few features needs the data once: each training part's moments are merged
+The square loss with few features reads the data once: the moments of each training part are merged
 from those of the other folds, and one factorisation gives all α of a `standardize`, coordinate
 descent those with an l1 part. With many features one multi-shift conjugate gradient gives all α of
-a `standardize`. The others are solved from one α to the next, by Newton's method, which the moments
-precondition, and by cutting planes. Where the moments are known one Newton step from all rows'
-optimum mostly does (`centres`). The held-out scores of a path of α are one product.
+a `standardize`. The other losses are solved from one α to the next, by Newton's method with the
+moments as preconditioner, or by cutting planes. If the moments are known, one Newton step from the
+optimum of all rows mostly suffices (`centres`). The held-out scores of a path of α are one product.
 """
 
 import itertools
@@ -38,11 +38,11 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
 
-# times tol will do in the folds: a ranking feels less of it than J; not for a step from all rows'
-# optimum, whose error looks at the rows that are held out
+# times tol suffices in the folds, as a ranking is less sensitive than J; not for a step from the
+# optimum of all rows, whose error depends on the held-out rows
 _LOOSER = 10.0
-_MANY = 50  # rows of a training part for each feature: then the others hardly move the optimum
-_ENOUGH = 100  # effective rows of each class: of fewer a single one may move it far
+_MANY = 50  # rows of a training part per feature from which other rows hardly move the optimum
+_ENOUGH = 100  # effective rows of each class, below which a single row may move it far
 
 
 class Fold(NamedTuple):
@@ -53,9 +53,9 @@ class Fold(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """``scores`` (folds, *grid.shape), NaN where a cell has none; messages of solvers.
+    """``scores`` (folds, *grid.shape), NaN for cells without one, and messages of solvers.
 
-    ``kept`` is, of each fold, what gives the held-out scores of a cell.
+    ``kept`` has, for each fold, the data from which the held-out scores of a cell follow.
     """
 
     scores: np.ndarray
@@ -81,19 +81,19 @@ class Tuning(NamedTuple):
 
 
 class SearchProgress(NamedTuple):
-    """Where a search is.
+    """The progress of a search.
 
     Parameters
     ----------
     what : str
         The path of α that begins.
     done, total : int
-        Paths: one for each fold and line of α to try. There are more where the search goes on.
+        Paths: one for each fold and line of α to try. There are more as the search continues.
     scores : ndarray, shape (folds, *grid.shape)
-        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on, and
-        cannot be written to.
+        Held-out scores so far, NaN where there is none yet; a read-only view that is filled as the
+        search continues.
     finished : ndarray of bool, shape (folds,)
-        The folds in which all is done that the search began with; it goes on, too.
+        The folds in which all first cells are finished; also a view.
     grid : Grid
         The cells.
     """
@@ -107,7 +107,7 @@ class SearchProgress(NamedTuple):
 
     @property
     def best(self) -> float:
-        """The highest mean score of a cell over the folds that are done, or NaN."""
+        """The highest mean score of a cell over the finished folds, or NaN."""
         scores = self.scores[self.finished] if self.finished.any() else self.scores
         counts = np.isfinite(scores).sum(axis=0)
         there = counts > 0
@@ -128,7 +128,7 @@ def tune(
     n_jobs: int | None,
     callback: Callable[[SearchProgress], object],
 ) -> Tuning:
-    """Return the held-out scores of the cells that a walk on the grid comes by, in every fold.
+    """Return the held-out scores of the cells that a walk on the grid visits, in every fold.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def tune(
     training : sequence of ClassMoments, optional
         Those of the training parts; the square loss is then solved from them.
     whole : RowsProblem
-        All rows that weigh anything.
+        All rows of positive weight.
     tol, max_iter : float, int
-        Of the model that is chosen; ten times ``tol`` does in the folds.
+        Those of the final model; the folds use ten times ``tol``.
     n_jobs : int, optional
         Folds solved at a time, on threads.
     callback : callable
@@ -157,7 +157,7 @@ def tune(
     walk = _Walk(parts, labelled.store, Centres(whole, grid, tol, max_iter), board)
     tried = np.zeros(grid.shape, dtype=bool)
     messages: list[str] = []
-    # the folds of rows in parts are scored in one pass; others one by one, so that each is seen
+    # the folds of rows in parts are scored in one pass, others one by one, to show progress
     every = list(range(len(folds)))
     groups = [every] if isinstance(labelled.store, InParts) else [[k] for k in every]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
@@ -181,7 +181,7 @@ def tune(
 
 
 class _Board:
-    """The scores (folds, *grid.shape) so far, and how many paths are done."""
+    """The scores (folds, *grid.shape) so far, and the number of finished paths."""
 
     def __init__(
         self, n_folds: int, grid: Grid, callback: Callable[[SearchProgress], object]
@@ -195,22 +195,22 @@ class _Board:
             view.flags.writeable = False  # a callback must not change what is chosen
 
     def tell(self, what: str) -> None:
-        """Tell the callback what begins."""
+        """Tell the callback which path begins."""
         self.callback(SearchProgress(what, self.done, self.total, *self._shown, self.grid))
 
     def count(self) -> None:
-        """Count a path as done."""
+        """Count a path as finished."""
         with self._lock:
             self.done += 1
 
     def finish(self, k: int, scores: np.ndarray) -> None:
-        """Show the scores of a fold that is done with its first cells."""
+        """Show the scores of a fold whose first cells are finished."""
         if not self.finished[k]:
             self.scores[k], self.finished[k] = scores, True
 
 
 class _Walk(NamedTuple):
-    """The folds of a search, and where their solvers begin."""
+    """The folds of a search, and the starting points of their solvers."""
 
     parts: list["_Fold"]
     store: Store
@@ -218,7 +218,7 @@ class _Walk(NamedTuple):
     board: _Board
 
     def begin(self, cells: np.ndarray) -> None:
-        """Prepare for some cells, a mask."""
+        """Prepare for some cells, given as a mask."""
         self.board.total += len(self.parts) * int(cells.any(axis=-1).sum())
         if any(part.steps for part in self.parts):
             self.centres.find(cells, _mean_start(self.parts), _LOOSER * self.centres.tol)
@@ -260,10 +260,9 @@ def fold_moments(
 ) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
-    Where the held-out parts hold every row once and each training part is the rest, the data are
-    read once, or once for each time they do: all are merged from prefix and suffix sums of the
-    parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
-    part.
+    If the held-out parts contain every row once and each training part is the rest, the data are
+    read once, or once per round: all moments are merged from prefix and suffix sums of those of the
+    parts. Subtracting from the total would leave noise if a feature vanishes from a part.
     """
     n, empty = len(labelled.positive), ClassMoments(classes=[-1.0, 1.0])
     rounds = _rounds(folds, n)
@@ -281,7 +280,7 @@ def fold_moments(
 
 
 def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMoments]:
-    """Return the moments of some rows, and of some others, in one pass over all."""
+    """Return the moments of two sets of rows, in one pass over all."""
     positive, weight = labelled.positive, labelled.weight
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
@@ -301,7 +300,7 @@ def _moments_by_part(
 
 
 def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
-    """Return the folds in rounds that hold out each row once; none where they do not."""
+    """Return the folds in rounds that hold out each row once; none if they do not."""
     if not all(_is_the_rest(fold, n) for fold in folds):
         return []
     rounds: list[list[Fold]] = [[]]
@@ -318,7 +317,7 @@ def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
 
 
 def _is_the_rest(fold: Fold, n: int) -> bool:
-    """Tell whether the training part is each row once that is not held out."""
+    """Return whether the training part has each row once that is not held out."""
     there = np.zeros(n, dtype=np.int32)
     for rows in fold:
         np.add.at(there, rows, 1)
@@ -326,7 +325,7 @@ def _is_the_rest(fold: Fold, n: int) -> bool:
 
 
 class _Answer(NamedTuple):
-    """Coefficients (d, k) of k cells and their models; none where no solver takes the cells.
+    """Coefficients (d, k) of k cells and their models; none if no solver supports the cells.
 
     They are those of the α ``new`` on a line of the grid.
     """
@@ -352,7 +351,7 @@ class _Fold:
         self.labelled, self.fold, self.moments = labelled, fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: RowsProblem | None = None
-        # most of the rows, their moments known, are a view of all
+        # a part with most of the rows, whose moments are known, is a view of all rows
         most = 2 * len(fold.train) > len(labelled.positive)
         self.whole = whole if moments is not None and most else None
         many = len(fold.train) >= _MANY * labelled.store.n_features
@@ -375,20 +374,20 @@ class _Fold:
         return self._rows
 
     def forget_rows(self) -> None:
-        """Let go of a copy of the training rows, and of a step that would need all rows again."""
+        """Free a copy of the training rows, and a step that would need all rows again."""
         if self.whole is None:
             self._rows = None
         if self._step is not None and self._step[1].matrix is None:
             self._step = None
 
     def begin_at(self, best: Place | None) -> None:
-        """Begin what is solved next at the coefficients of the best cell, if they are known."""
+        """Start the next cells at the coefficients of the best cell, if they are known."""
         near, self._solved = None if best is None else self._solved.get(best), {}
         if near is not None and np.isfinite(near).all():
             self.start = near
 
     def solve(self, line: Place, new: np.ndarray, centres: Centres) -> _Answer:
-        """Solve cells of a line of the grid, its α ``new``."""
+        """Solve the cells with the α ``new`` on a line of the grid."""
         grid, tol, max_iter = centres.grid, centres.tol, centres.max_iter
         a, b, c = line
         named, gamma, l1_ratio = grid.losses[a], grid.standardize[b], grid.l1_ratios[c]
@@ -426,9 +425,9 @@ class _Fold:
         return _Answer(line, new, coefs, models, said)
 
     def judged(self, answer: _Answer, Z: np.ndarray) -> np.ndarray:
-        """Return the scores of the cells of an answer, given those (m, k) of the held-out rows.
+        """Return the scores of the cells of an answer, given the scores (m, k) of held-out rows.
 
-        Kept is what `Tuning.held_out` makes them of again: the coefficients or Z, the smaller.
+        `Tuning.held_out` recomputes the latter from the coefficients or Z, whichever is smaller.
         """
         kept = answer.coefs if len(answer.coefs) <= len(Z) else Z
         self.kept |= zip(_places(answer.line, answer.new), kept.T, strict=True)
@@ -449,7 +448,7 @@ def _places(line: Place, new: np.ndarray) -> list[Place]:
 
 
 def _mean_start(folds: "list[_Fold]") -> np.ndarray | None:
-    """Return the mean of where the folds begin, if they do anywhere."""
+    """Return the mean of the starting points of the folds, if there are any."""
     starts = [fold.start for fold in folds if fold.start is not None]
     return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
 
@@ -465,7 +464,7 @@ def _path(
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages.
 
-    They are solved from ``start``; without one, from the strongest α on, each from the last.
+    They are solved from ``start``; without one, from the strongest α on, each from the previous.
     """
     if loss.by_moments and all("l2" in penalty.offers for penalty in penalties):
         if problem.knows_moments:
@@ -491,7 +490,7 @@ def _path(
 
 
 def warn_of(messages: list[str]) -> None:
-    """Give one ConvergenceWarning for all the cells that did not reach tol."""
+    """Issue one ConvergenceWarning for all cells that did not reach tol."""
     if messages:
         warnings.warn(
             f"{len(messages)} cells did not reach tol; the first: {messages[0]}",

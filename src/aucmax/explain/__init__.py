@@ -1,4 +1,4 @@
-"""What fitted models go by, column by column: effects, and reasons for the scores of rows."""
+"""What drives the scores of fitted models, column by column: effects, reasons, shapes, exports."""
 
 from aucmax.explain.feature_effects import effects
 from aucmax.explain.row_reasons import reasons

@@ -1,8 +1,8 @@
-"""What a fitted model computes, as a sum of functions of single columns.
+"""A fitted model as a sum of functions of single columns.
 
-A linear model of features that each look at one column is such a sum, whatever scikit-learn put in
-front of it: imputed, scaled, one-hot, binned, splines. Rows of unit norm divide it by the root of
-another one. This is all that an exported model needs to say.
+A linear model of features that each look at one column is such a sum, with any of scikit-learn's
+steps in front: imputers, scalers, one-hot encoders, bins, splines. Scaling rows to unit norm
+divides it by the root of another sum. An exported model needs nothing else.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ __all__ = ["Additive", "additive"]
 
 @dataclass(frozen=True)
 class Additive:
-    """A score: intercept + Σ parts, the sum divided by the root of Σ squares where there are some.
+    """A score: intercept + Σ parts, the sum divided by the root of Σ squares if there are any.
 
     Parameters
     ----------
     columns : tuple of Column
-        In the order in which an array has them.
+        In the order of the columns of an array.
     parts, squares : tuple of Feature
-        At most one of each kind for a column, of `Words` with the same ``gap_words``. Where the
-        squares add up to 0 nothing is divided.
+        At most one of each kind for a column, and `Words` with the same ``gap_words``. If the
+        squares add up to 0, there is no division.
     intercept : float
     classes : ndarray, shape (2,)
         The negative and the positive label.
     spread : float or None
-        About the standard deviation of the scores, where the model tells.
+        The approximate standard deviation of the scores, if known.
     calibration : Sigmoid, Isotonic or None
-        What makes probabilities of the scores, where the model has them.
+        The map from scores to probabilities, if the model has one.
     """
 
     columns: tuple[Column, ...]
@@ -61,7 +61,7 @@ class Additive:
         return out + dtype(self.intercept)
 
     def rounding(self) -> float:
-        """Return about how far rounding every number to float32 may move a score."""
+        """Return approximately how far rounding to float32 may move a score."""
         size = abs(self.intercept)
         for part in self.parts:
             pieces = part.function
@@ -85,7 +85,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     model : estimator
         A linear scorer of two classes, or a pipeline that ends in one.
     names : sequence of str, optional
-        What the columns are called, for a model that does not know it.
+        The names of the columns, for a model that does not have them.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     Raises
     ------
     ValueError
-        For a step that is not known here, or a model that is not linear in its features.
+        For an unknown step, or a model that is not linear in its features.
     """
     check_is_fitted(model)
     steps, last = parts_of(model)
@@ -111,7 +111,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     norm = None
     for step in steps:
         if norm is not None:
-            raise ValueError("Normalizer can be exported only where the model comes next.")
+            raise ValueError("Normalizer can only be exported if the model comes next.")
         norm = step.row_norm
         features = step.features(features) if norm is None else features
     if norm not in (None, "l2"):
@@ -141,21 +141,21 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
 
 
 def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
-    """The columns, with what the first step knows of them."""
+    """Return the columns as the first step knows them."""
     d = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", labels)
     names = [""] * d if names is None else [str(name) for name in names]
     if len(names) != d:
-        raise ValueError(f"the model has {d} columns, and {len(names)} names were given.")
+        raise ValueError(f"the model has {d} columns, but {len(names)} names were given.")
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
-        raise ValueError(f"two columns are called {twice[0]!r}; give each a name of its own.")
+        raise ValueError(f"two columns are called {twice[0]!r}; column names must be unique.")
     pairs = zip(names, columns_of(model, names), strict=True)
     return tuple(Column(name) if column is None else column for name, column in pairs)
 
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Add up what looks at the same column."""
+    """Add up the features of the same column."""
     groups: dict[tuple[int, type, bool], list[Function]] = defaultdict(list)
     for part in parts:
         gap_words = isinstance(part.function, Words) and part.function.gap_words

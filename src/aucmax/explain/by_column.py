@@ -1,4 +1,4 @@
-"""The score as a sum over columns: a feature that looks at one column counts there."""
+"""The score as a sum over columns: a feature that looks at one column is added there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Table = Any
 
 @dataclass(frozen=True)
 class ByColumn:
-    """Rows, and what each of their columns adds to the scores that a model gives them.
+    """Rows, and the contribution of each column to their scores by a model.
 
     A linear model adds up features z_k, each of which looks at one column: the column itself, one
     of its splines, one of its words. So score = intercept + Σ_j added_j, and column j adds
@@ -44,17 +44,17 @@ class ByColumn:
     linear : estimator
         The model of the features.
     steps : list of Step
-        What makes the features of the columns; empty where they are the same.
+        The steps from columns to features; empty if they are the same.
     columns : list of Column, length d
-        What the columns are.
+        The columns.
     table : ndarray or csr_array, shape (n, d), or list of ndarray, shape (n,)
         The rows.
     features : ndarray or csr_array, shape (n, D)
-        What the steps make of them.
+        The output of the steps.
     column : ndarray of int, shape (D,)
         The column that each feature looks at.
     as_input : callable
-        Makes of such a table what the steps take.
+        Converts such a table to the input of the steps.
     """
 
     linear: Any
@@ -67,12 +67,12 @@ class ByColumn:
 
     @cached_property
     def names(self) -> list[str]:
-        """What the columns are called."""
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     @cached_property
     def weights(self) -> Any:
-        """The coefficients, each in the row of its feature and its column, shape (D, d)."""
+        """The coefficients, in the row of each feature and the column of its column: (D, d)."""
         coef = np.ravel(self.linear.coef_).astype(np.float64)
         places = np.arange(len(coef)), self.column
         return sp.csr_array((coef, places), shape=(len(coef), len(self.names)))
@@ -94,7 +94,7 @@ class ByColumn:
 
     @cached_property
     def columnwise(self) -> Any:
-        """The features, for taking some of them."""
+        """The features in a form for selecting some of them."""
         return sp.csc_array(self.features) if sp.issparse(self.features) else self.features
 
     def features_of(self, j: int) -> NDArray[np.intp]:
@@ -131,9 +131,9 @@ class ByColumn:
         return _numbers(transformed(self.steps, self.as_input(table)))
 
     def shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[float | str]]:
-        """Return the values of columns (m, k) in rows (m,) as a reader knows them.
+        """Return the values of columns (m, k) in rows (m,) in a form for readers.
 
-        Where the model bins them, these are the names of bins.
+        If the model bins them, these are the names of bins.
         """
         values = _picked(self._told, rows[:, None], columns).tolist()
         if self._renamed:
@@ -156,13 +156,13 @@ class ByColumn:
 
 
 def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> ByColumn:
-    """Take apart what a fitted model makes of rows.
+    """Decompose the scores of a fitted model by column.
 
     Parameters
     ----------
     model : estimator
-        Linear, or a pipeline that ends in such a model, or a scorecard. Where a step makes features
-        of several columns, these count as the columns.
+        Linear, or a pipeline that ends in such a model, or a scorecard. If a step makes features
+        from several columns, these count as the columns.
     X : array-like, sparse or data frame, shape (n, d)
         Rows, as the model takes them.
     feature_names : sequence of str, shape (d,), optional
@@ -194,7 +194,7 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
     features = _numbers(transformed(steps, rows))
     table = _table(rows, names) if steps else features
     if features.shape[1] != coef.size:
-        raise ValueError(f"X must have {coef.size} columns, as the model; got {np.shape(rows)}.")
+        raise ValueError(f"X must have {coef.size} columns, like the model; got {np.shape(rows)}.")
     d = len(table) if isinstance(table, list) else table.shape[1]
     if feature_names is None:
         feature_names = [str(j + 1) for j in range(d)] if names is None else names
@@ -226,7 +226,7 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
 
 
 def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp]]:
-    """From which step on every feature looks at one column, and the column of each."""
+    """Return the step from which every feature looks at one column, and these columns."""
     for first, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:
@@ -256,7 +256,7 @@ def _numbers(X: Any) -> Any:
 
 
 def _table(rows: Any, names: Any) -> Table:
-    """The rows, a data frame's as its columns by name; gaps for one that no step asks for."""
+    """Return the rows, for a data frame by column name; gaps for a column that no step needs."""
     if sp.issparse(rows):
         return sp.csr_array(rows)
     if names is None or not hasattr(rows, "columns"):
@@ -267,6 +267,6 @@ def _table(rows: Any, names: Any) -> Table:
 
 
 def _as_input(frame: Any, names: Any) -> Callable[[Table], Any]:
-    """What makes data frames, or Arrow tables, like this one of columns with these names."""
+    """Return a function that makes data frames or Arrow tables, like this one, from columns."""
     make = getattr(type(frame), "from_pydict", type(frame))
     return lambda columns: make(dict(zip(names, columns, strict=True)))

@@ -1,4 +1,4 @@
-"""How columns bend a score: what each of their values adds to it, where that is not a line."""
+"""Shapes of columns: what each value adds to the score, if that is not a straight line."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ __all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
 Floats = NDArray[np.float64]
 
-_POINTS = 300  # different values that tell whether they are on a line
+_POINTS = 300  # different values at which linearity is checked
 _QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
 _NAMED = 20  # columns in a message
-_LOOKED_AT = 100  # columns, those with the largest effects first
-_LINE = 1e-6  # of what a column adds: what is nearer to a line is one
+_LOOKED_AT = 100  # columns checked, those with the largest effects first
+_LINE = 1e-6  # deviation from a line, as a share of the contribution, that counts as none
 
 
 class Shape(NamedTuple):
-    """What the values of a column add to the score, less what the column adds on average.
+    """What the values of a column add to the score, minus the average contribution of the column.
 
     Parameters
     ----------
     column : Column
-        What the column is.
+        The column.
     values : ndarray, shape (m,)
-        Numbers, ascending, from the smallest to the largest of the rows, so many that lines from
-        one to the next are what numbers between them add. Or words (objects), what adds most first.
+        Numbers in ascending order, from the smallest to the largest of the rows, dense enough for
+        linear interpolation. Or words (objects), those that add most first.
     added : ndarray, shape (m,)
         What they add.
     low, high : ndarray, shape (m,)
-        The ends of the interval of each, NaN where there is none.
+        The ends of the interval of each, NaN if there is none.
     missing : float
-        What is added where there is no number; NaN where rows have all.
+        The contribution of a missing number; NaN if none is missing.
     quantiles : ndarray, shape (11,)
-        Of the rows' numbers: 1 %, the deciles, and 99 %; empty where there are words.
+        Quantiles of the rows' numbers: 1 %, the deciles, and 99 %; empty for words.
     """
 
     column: Column
@@ -74,7 +74,7 @@ def shapes(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> list[Shape]:
-    """Return the shapes of columns that are no lines, those with the largest effects first.
+    """Return the shapes of nonlinear columns, those with the largest effects first.
 
     Parameters
     ----------
@@ -94,16 +94,16 @@ def shapes_of(
     confidence: float = 0.95,
     weight: Floats | None = None,
 ) -> Iterator[Shape]:
-    """Yield the shapes of columns that are no lines, those with the largest effects first.
+    """Yield the shapes of nonlinear columns, those with the largest effects first.
 
     Parameters
     ----------
     by : ByColumn
-        Rows, of whose values shapes are.
+        Rows, whose values are shown.
     effects : Effects
-        Theirs.
+        Their effects.
     sampling : Sampling
-        How far the coefficients vary.
+        The variation of the coefficients.
     confidence : float
         Coverage of the interval at each value.
     weight : ndarray, shape (n,), optional
@@ -135,12 +135,12 @@ def shape_of(
     Raises
     ------
     ValueError
-        If it is none of the model's columns, or has no shape: a straight line, for instance.
+        If it is not a column of the model, or has no shape, for instance because it is linear.
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     if column not in by.names:
         some = ", ".join(by.names[:_NAMED]) + ", …" * (len(by.names) > _NAMED)
-        raise ValueError(f"column={column!r} is none of the model's columns: {some}.")
+        raise ValueError(f"column={column!r} is not one of the model's columns: {some}.")
     sampling = sampling_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(column)], sampling, confidence, weight):
         return shape
@@ -157,7 +157,7 @@ def _bent(
     confidence: float,
     weight: Floats | None,
 ) -> Iterator[Shape]:
-    """Yield the shapes of those of the columns that are no lines."""
+    """Yield the shapes of those columns that are not linear."""
     if not by.steps or _of_whole_rows(by):
         return
     coef, mean = np.ravel(by.linear.coef_).astype(np.float64), by.mean(weight)
@@ -187,17 +187,17 @@ def _bent(
 
 
 def _of_whole_rows(by: ByColumn) -> bool:
-    """Whether a feature depends on other columns than its own."""
+    """Return whether a feature depends on other columns than its own."""
     return any(part.of_whole_rows for step in by.steps for part in step.parts())
 
 
 def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:
-    """Whether different values of column j, which these rows have, are on a line, gaps too."""
+    """Return whether the different values of column j in these rows, gaps too, are on a line."""
     features = by.features_of(j)
     if not len(values):
         return True  # gaps alone
     added = _dense(by.features[rows][:, features]) @ np.ravel(by.linear.coef_)[features]
-    # a feature that tells gaps is off the line of the others
+    # a feature that indicates gaps is off the line of the others
     told = len(rows) > len(values) and len(features) > 1
     return _is_line(values, added[: len(values)]) and not told
 
@@ -207,13 +207,13 @@ def _dense(Z: Any) -> Floats:
 
 
 def _filled(values: NDArray[Any]) -> Floats:
-    """The numbers of a column without its gaps."""
+    """Return the numbers of a column without its gaps."""
     numbers = values.astype(np.float64)
     return numbers[~np.isnan(numbers)]
 
 
 def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
-    """Quantiles of the numbers of a column."""
+    """Return quantiles of the numbers of a column."""
     numbers = values.astype(np.float64)
     filled = ~np.isnan(numbers)
     each = None if weight is None else weight[filled]
@@ -221,9 +221,9 @@ def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
 
 
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Different values of a column, numbers or words, and a row that has each.
+    """Return the different values of a column, numbers or words, and a row that has each.
 
-    A gap is a word; of numbers the row comes last, without a value.
+    A gap is a word; for numbers its row comes last, without a value.
     """
     try:
         numbers = values.astype(np.float64)
@@ -239,7 +239,7 @@ def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def _is_line(values: NDArray[Any], added: Floats) -> bool:
-    """Whether values add in proportion to them, or all the same."""
+    """Return whether contributions are proportional to the values, or constant."""
     if len(values) < 2 or values.dtype == object:
         return len(values) < 2 or not np.ptp(added)
     line = added[0] + (values - values[0]) / np.ptp(values) * (added[-1] - added[0])

@@ -1,8 +1,8 @@
-"""Where to evaluate the functions of columns, so that lines between the points are the functions.
+"""Points at which to evaluate the functions of columns, so that lines between them are accurate.
 
-No step tells its knots or edges: an interval is halved as long as the function at its middle is not
-on the line between its ends. Smooth pieces take few points, corners some, and a jump gets a point
-on either side of it.
+Steps need not declare their knots or edges: an interval is halved as long as the function at its
+middle is not on the line between its ends. Smooth pieces take few points, corners some, and a jump
+gets a point on either side of it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Floats = NDArray[np.float64]
 
 _STARTS = 64  # points over the range, and as many over the rows
 _HALVINGS = 30
-_NEAR = 1e-3  # of what most rows' values add: how far from the line a middle may be
-_SAME = 1e-9  # of it: rounding
+_NEAR = 1e-3  # tolerance of a middle, as a share of the typical contribution of a value
+_SAME = 1e-9  # the same for rounding
 
 
 def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple[Floats, Floats]]:
-    """Return points of columns, ascending, and the features that look at each there.
+    """Return points of columns in ascending order, and the features of each column there.
 
     Parameters
     ----------
     by : ByColumn
         The model's features.
     numbers : mapping of int to ndarray
-        What rows have in each column; the points are from the smallest to the largest.
+        The numbers of each column; the points are from the smallest to the largest.
     """
     if not numbers:
         return {}
@@ -53,13 +53,13 @@ def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple
 
 
 class _Curve:
-    """Points of a column's function, and the intervals of which it is not known to be a line."""
+    """Points of a column's function, and the intervals on which it may not be a line."""
 
     def __init__(self, by: ByColumn, j: int) -> None:
         self.j, self.features = j, by.features_of(j)
         self.coef = np.ravel(by.linear.coef_).astype(np.float64)[self.features]
         self.x, self.Z = np.empty(0), np.empty((0, len(self.features)))
-        self.open = np.empty(0, dtype=bool)  # of the interval after each point
+        self.open = np.empty(0, dtype=bool)  # for the interval after each point
         self.scale = 0.0
 
     @property
@@ -67,14 +67,14 @@ class _Curve:
         return self.Z @ self.coef
 
     def middles(self) -> Floats:
-        """The middles of open intervals, but of those that have none between their ends."""
+        """Return the middles of open intervals that contain a number between their ends."""
         i = np.flatnonzero(self.open[:-1])
         low, high = self.x[i], self.x[i + 1]
         middle = low + (high - low) / 2
         return middle[(low < middle) & (middle < high)]
 
     def put(self, points: Floats, Z: Floats) -> None:
-        """Add points; the halves of an interval are open where its middle is off the line."""
+        """Add points; the halves of an interval are open if its middle is off the line."""
         if not len(self.x):
             self.x, self.Z, self.open = points, Z, np.ones(len(points), dtype=bool)
             return
@@ -87,7 +87,7 @@ class _Curve:
         self.open = np.insert(self.open, place, off)
 
     def needed(self, kept: Floats) -> tuple[Floats, Floats]:
-        """The points without those in the middle of straight pieces that halving left there."""
+        """Return the points without superfluous ones inside straight pieces."""
         added, x = self.added, self.x
         share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
         line = added[:-2] + share * (added[2:] - added[:-2])
@@ -98,13 +98,13 @@ class _Curve:
 
 
 def _starts(numbers: Floats) -> Floats:
-    """Points over the range of numbers, and over the rows that have them."""
+    """Return points over the range of numbers, and over the rows."""
     over_rows = np.quantile(numbers, np.linspace(0.0, 1.0, _STARTS))
     return np.unique([*over_rows, *np.linspace(numbers.min(), numbers.max(), _STARTS)])
 
 
 def _evaluate(by: ByColumn, points: Mapping[_Curve, Floats]) -> None:
-    """Give points to curves: a made-up row has a point of each, for no two look at one column."""
+    """Add points to curves: an artificial row has one point of each, as their columns differ."""
     most = max(map(len, points.values()))
     made = by.features_at(
         {curve.j: np.pad(some, (0, most - len(some)), "edge") for curve, some in points.items()}

@@ -18,8 +18,8 @@ from aucmax.explain.row_reasons import Reason, each_reasons
 
 __all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain"]
 
-_HIGHEST = 10  # scores that are explained
-_REASONS = 4  # of each
+_HIGHEST = 10  # number of scores that are explained
+_REASONS = 4  # number of reasons for each
 
 # which rows are positive, their scores, and their weights
 Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -27,7 +27,7 @@ Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What drives a linear model's score, how its columns bend, why the highest scores are high."""
+    """What drives a linear model's score: effects, shapes, and reasons for the highest scores."""
 
     effects: Effects
     shapes: Sequence[Shape]
@@ -40,7 +40,7 @@ class Explanation:
 def explanation_of(
     model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
 ) -> Explanation | None:
-    """Explain a linear model by X as the model takes it; None for a model that is not linear.
+    """Explain a linear model on rows X in its own input form; None if it is not linear.
 
     X are all rows of the test, or those with some numbers.
     """
@@ -69,9 +69,9 @@ def explanation_of(
 
 
 def rows_to_explain(test: Test, most: int) -> np.ndarray:
-    """Return the numbers of about so many rows, ascending: of each class, and the highest scores.
+    """Return the numbers of a sample of rows, ascending, with those of the highest scores.
 
-    Of each class half of them, evenly spread, or all that there are.
+    Each class has half of the sample, evenly spread, or all of its rows.
     """
     positive, score, weight = test
     counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0

@@ -1,4 +1,4 @@
-"""What each column does to the scores of a model, with intervals."""
+"""The effect of each column on the scores of a model, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from aucmax.objective.scaling import feature_factors, slope_influences
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
-MOST_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
-MOST_CELLS = 10**7  # of the rows that intervals are computed from: more are sampled
+MOST_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
+MOST_CELLS = 10**7  # of the rows from which intervals are computed; larger data are sampled
 
 
 class Effects(NamedTuple):
@@ -33,23 +33,23 @@ class Effects(NamedTuple):
     Parameters
     ----------
     feature : ndarray of str, shape (d,)
-        Names; the numbers of the columns, from 1, where there are none.
+        Names, or the numbers of the columns, from 1.
     coef : ndarray of shape (d,)
-        The coefficients; NaN for a column of which the steps in front make several features, or
-        one that they learn from the labels, such as bins.
+        The coefficients; NaN for a column from which the steps in front make several features, or
+        one feature that they learn from the labels, such as bins.
     effect : ndarray of shape (d,)
-        By how much the scores of two rows differ that differ in this column as two rows do on
+        The difference of the scores of two rows that differ in this column as two rows do on
         average: the coefficient times the feature's root mean squared difference, or the root mean
-        squared difference of what several features of the column add together, which has no sign,
-        nor has that of bins.
+        squared difference of the joint contribution of several features of the column, which has no
+        sign, nor does that of bins.
     low, high : ndarray of shape (d,)
-        The ends of each effect's interval, NaN where there is none.
+        The ends of each effect's interval, NaN if there is none.
     note : str
         Why there are no intervals, or empty.
 
     See Also
     --------
-    effects : Makes it.
+    effects : Computes it.
     """
 
     feature: np.ndarray
@@ -61,14 +61,14 @@ class Effects(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """How far the coefficients of some features vary from sample to sample.
+    """The variation of the coefficients of some features from sample to sample.
 
     Parameters
     ----------
     features : ndarray of int, shape (k,)
-        Which have a standard error.
+        The features with a standard error.
     covariance : ndarray of shape (k, k)
-        Of their coefficients, from sample to sample.
+        The covariance of their coefficients, from sample to sample.
     freedom : float
         Its degrees of freedom.
     note : str
@@ -81,7 +81,7 @@ class Sampling(NamedTuple):
     note: str = ""
 
     def of(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of some features (m,) have one, and the covariance of their coefficients.
+        """Return which of these features have one, (m,), and the covariance of the coefficients.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ def effects(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> Effects:
-    """Measure what each column does to the scores of a model, with intervals.
+    """Measure the effect of each column on the scores of a model, with intervals.
 
     Parameters
     ----------
@@ -132,18 +132,19 @@ def effects(
 
     Notes
     -----
-    The intervals are by the sandwich of the pairwise objective (`aucmax.objective.sandwich`): how
-    far the effect would vary between samples of as many rows as X, around what the same settings
-    give on all rows there could be. The coefficients vary, also because ``standardize`` takes its
-    scale from the rows; the root mean squared differences count as they are in X. The penalty's
-    pull towards 0 is not undone, and the settings count as given, also where they were chosen on
-    the same rows. A coefficient that the l1 penalty or a bound holds has no interval; those of the
-    others are as if they had been chosen beforehand. The hinge has none: it has kinks. Nor has a
-    model behind a step that learns from the labels, such as bins: the sandwich does not know of
-    that. The interval of a column with several features starts at 0 where these may add nothing.
-    Where the columns hold more than 10⁷ numbers, the spread is that of a sample of the rows, the
-    interval that of all of them. docs/effects.md has the formulas, and how often the intervals
-    cover: with few positives, less than they say.
+    The intervals come from the sandwich estimator of the pairwise objective
+    (`aucmax.objective.sandwich`): they describe how far the effect would vary between samples of
+    the size of X, around the result of the same settings on the whole population. The coefficients
+    vary, also because ``standardize`` takes its scale from the rows; the root mean squared
+    differences are taken as they are in X. The penalty's bias towards 0 is not corrected, and the
+    settings are taken as fixed, even if they were chosen on the same rows. A coefficient held by
+    the l1 penalty or a bound has no interval; those of the others are as if the features had been
+    chosen beforehand. The hinge has no intervals, because it has kinks, nor has a model behind a
+    step that learns from the labels, such as bins, which the sandwich does not account for. The
+    interval of a column with several features starts at 0 if these may add nothing. If the columns
+    hold more than 10⁷ numbers, the spread is computed on a sample of the rows, while the interval
+    is that of all rows. docs/effects.md has the formulas, and the actual coverage of the intervals,
+    which is lower than the nominal one with few positives.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def labelled(
     sample_weight: ArrayLike | None,
     feature_names: Sequence[str] | None,
 ) -> tuple[ByColumn, np.ndarray, np.ndarray | None]:
-    """Return rows by column, 1 for positive ones and −1 for others, and their weights.
+    """Return rows by column, 1 for positive rows and −1 for others, and the weights.
 
     Parameters
     ----------
@@ -204,9 +205,9 @@ def effects_of(
     sign : ndarray, shape (n,)
         1 for positive rows, −1 for others.
     weight : ndarray, shape (n,), or None
-        Of the rows.
+        Weights of the rows.
     sampling : Sampling
-        How far the coefficients vary.
+        The variation of the coefficients.
     confidence : float
         Coverage of each interval.
     """
@@ -233,7 +234,9 @@ def effects_of(
         if has_error.any():
             differences = _mean_squared_differences(by.columnwise[:, features[has_error]], weight)
             reach[j] = _reach(covariance, differences, sampling.freedom, confidence)
-    if that_learn_from_labels(by.steps):  # of a feature made of labels no sign is the column's
+    if that_learn_from_labels(
+        by.steps
+    ):  # the sign of a feature made from labels is not the column's
         coef[:], effect = np.nan, np.abs(effect)
     order = np.argsort(-np.abs(effect), kind="stable")
     low, high = np.maximum(effect - reach, least), effect + reach
@@ -242,7 +245,7 @@ def effects_of(
 
 
 def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
-    """Return how far the coefficients vary from sample to sample.
+    """Return the variation of the coefficients from sample to sample.
 
     Parameters
     ----------
@@ -268,7 +271,7 @@ def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
 
 
 def _mean_squared_differences(Z: Any, weight: np.ndarray | None) -> np.ndarray:
-    """The mean of (z − z′)(z − z′)ᵀ over any two rows of Z, shape (m, m)."""
+    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z, shape (m, m)."""
     if not sp.issparse(Z):
         return 2.0 * np.atleast_2d(np.cov(Z, rowvar=False, bias=True, aweights=weight))
     share = np.ones(Z.shape[0]) if weight is None else weight
@@ -280,9 +283,9 @@ def _mean_squared_differences(Z: Any, weight: np.ndarray | None) -> np.ndarray:
 def _reach(
     covariance: np.ndarray, differences: np.ndarray, freedom: float, confidence: float
 ) -> float:
-    """How far √(wᵀVw) may be from that of the true w: at most √((w − ŵ)ᵀV(w − ŵ)).
+    """Return a bound on the error of √(wᵀVw): at most √((w − ŵ)ᵀV(w − ŵ)).
 
-    Which is a quadratic form of normal numbers, its distribution by Satterthwaite's two moments.
+    This is a quadratic form of normal variables, approximated by Satterthwaite's two moments.
     """
     product = covariance @ differences
     mean, half_variance = np.trace(product), np.sum(product * product.T)
@@ -292,10 +295,10 @@ def _reach(
 
 
 def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
-    """Return the same by the sandwich; ValueError where no coefficient varies."""
+    """Return the same from the sandwich; raise ValueError if no coefficient varies."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
-        raise ValueError(f"a {type(linear).__name__} does not say what it minimises.")
+        raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
     settings = linear.settings()
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     if spread is None:
@@ -310,12 +313,12 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
     if len(free) > MOST_FEATURES:
-        raise ValueError(f"they take up to {MOST_FEATURES:,} features with a coefficient.")
+        raise ValueError(f"they are for up to {MOST_FEATURES:,} features with a coefficient.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
     taken = sample(sign, MOST_CELLS // len(free))
     each = weight[taken]
-    for kind in (1.0, -1.0):  # the classes weigh what they do in all rows
+    for kind in (1.0, -1.0):  # the classes have the weight that they have in all rows
         each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
     columns = X[taken][:, free].toarray() if sp.issparse(X) else X[np.ix_(taken, free)]
     size = np.sqrt(spread[free])
@@ -359,7 +362,7 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 def sample(sign: np.ndarray, most: int) -> np.ndarray:
-    """Return the numbers of so many rows, of the rarer class all or half of these, if there are."""
+    """Return the row numbers of a sample, half of it, or all rows, from the rarer class."""
     if len(sign) <= most:
         return np.arange(len(sign))
     rng = np.random.RandomState(0)

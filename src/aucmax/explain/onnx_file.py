@@ -20,11 +20,11 @@ from aucmax.explain.additive import Additive, additive
 __all__ = ["order_lost", "to_onnx"]
 
 _BOOL, _INT64, _STRING = 9, 7, 8  # of tensors, as ONNX numbers types
-_OPSET, _IR = 18, 8  # what runtimes since 2022 read
+_OPSET, _IR = 18, 8  # versions that runtimes since 2022 read
 _OPSET_OF_WORDS, _IR_OF_WORDS = 20, 9  # since 2024: with regular expressions
 _OPSET_OF_TABLES = 3
 _OUTPUTS = ("score", "label", "probability")
-_LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a word
+_LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a warning
 
 
 def to_onnx(
@@ -32,23 +32,23 @@ def to_onnx(
 ) -> Any:
     """Write a model as an ONNX graph.
 
-    It takes an array ``X`` (n, d) of numbers, or, where some columns hold words, each column by
-    its name, shape (n, 1). NaN, or the empty word, is a gap; dates come as days since 1970-01-01.
-    It gives ``score`` and ``label``, both of shape (n,), and, of a model that has probabilities,
-    ``probability``, that of ``classes_[1]``. Where the model refuses a word the score is NaN.
+    Its input is an array ``X`` (n, d) of numbers or, if some columns contain words, each column by
+    its name, shape (n, 1). NaN, or the empty word, is a gap; dates are days since 1970-01-01.
+    Its output is ``score`` and ``label``, both of shape (n,), and, for a model with probabilities,
+    ``probability``, that of ``classes_[1]``. If the model refuses a word, the score is NaN.
 
     Parameters
     ----------
     model : estimator
         As for `to_sql`.
     dtype : {"float64", "float32"}
-        Of the numbers, the ones that come in included.
+        The precision of the numbers, including the input.
     columns : sequence of str, optional
-        What the columns are called, for a model that was fitted to an array.
+        The names of the columns, for a model that was fitted to an array.
     rows : data frame or array, shape (n, d), optional
-        Some that the model takes, for which float32 is tried. A warning says how much of their
-        order is lost where it is more than one pair of rows in 100,000; without rows it says so
-        where the sizes of the coefficients let one expect it.
+        Rows on which float32 is tested. A warning says how much of their order is lost if it is
+        more than one pair of rows in 100,000; without rows it is estimated from the sizes of the
+        coefficients.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def to_onnx(
     ImportError
         If onnx is not installed: ``pip install 'aucmax[onnx]'``.
     ValueError
-        If the model, or a step in front of it, cannot be written so.
+        If the model, or a step in front of it, cannot be written in ONNX.
     """
     onnx = needs("onnx", "an ONNX file")
     if dtype not in ("float64", "float32"):
@@ -69,7 +69,7 @@ def to_onnx(
     clashes = {column.name for column in formula.columns} & {*_OUTPUTS}
     if clashes and any(column.is_text for column in formula.columns):
         raise ValueError(
-            f"a column is called {min(clashes)!r}, as what the graph gives; rename it."
+            f"a column is called {min(clashes)!r}, like an output of the graph; rename it."
         )
     if dtype == "float32":
         _warn(formula, rows)
@@ -106,9 +106,9 @@ def to_onnx(
 
 
 def order_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
-    """Return about which share of the pairs of rows other scores order differently, or tie.
+    """Return the approximate share of pairs of rows that other scores order differently, or tie.
 
-    It is the sum of the differences of ranks, which of permutations is at least the number of such
+    It is the sum of the differences of ranks, which for permutations is at least the number of such
     pairs and at most twice that (Diaconis & Graham 1977).
 
     Parameters
@@ -121,7 +121,7 @@ def order_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
 
 
 def _warn(model: Additive, rows: Any) -> None:
-    """Warn where float32 loses the order of the scores."""
+    """Warn if float32 loses the order of the scores."""
     if rows is not None:
         columns = _given(model, rows)
         lost = order_lost(model.scores(columns), model.scores(columns, np.float32))
@@ -134,14 +134,14 @@ def _warn(model: Additive, rows: Any) -> None:
         return
     if lost > _LOST:
         warnings.warn(
-            f"float32 may lose the order of {100 * lost:.2g} % {how}; take float64.",
+            f"float32 may lose the order of {100 * lost:.2g} % {how}; use float64.",
             DataWarning,
             stacklevel=3,
         )
 
 
 def _given(model: Additive, rows: Any) -> list[NDArray[Any]]:
-    """The columns of rows that a model takes."""
+    """Return the columns of rows that a model takes."""
     if hasattr(rows, "columns"):
         return [np.asarray(rows[column.name]) for column in model.columns]
     return [*np.asarray(rows).T]
@@ -175,28 +175,28 @@ class _Graph:
         return name
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """Add an array, of the precision of the graph unless told otherwise."""
+        """Add an array, in the precision of the graph by default."""
         array = np.asarray(value, dtype=self.dtype if dtype is None else dtype)
         self.constants.append(self.to_tensor(array, self._new()))
         return str(self.constants[-1].name)
 
     def node(self, kind: str, *values: str, **settings: Any) -> str:
-        """Add a node; return what it gives."""
+        """Add a node; return its output."""
         domain = "ai.onnx.ml" if kind == "LabelEncoder" else ""
         out = self._new()
         self.nodes.append(self.helper.make_node(kind, [*values], [out], domain=domain, **settings))
         return out
 
     def as_number(self, truth: str) -> str:
-        """Make 0 and 1 of true and false."""
+        """Convert true and false to 1 and 0."""
         return self.node("Cast", truth, to=self.kind)
 
     def above(self, value: str, limit: float) -> str:
-        """Make 1 of what is larger than a limit and 0 of the rest, as row numbers."""
+        """Return 1 for numbers above a limit and 0 for others, as row numbers."""
         return self.node("Cast", self.node("Greater", value, self.constant(limit)), to=_INT64)
 
     def column(self, X: str, place: int) -> str:
-        """Take a column, shape (n, 1)."""
+        """Return a column, shape (n, 1)."""
         return self.node("Gather", X, self.constant([place], np.int64), axis=1)
 
     def over_columns(self, value: str) -> str:
@@ -214,7 +214,7 @@ def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
 
 
 def _score(model: Additive, graph: _Graph) -> str:
-    """Add the nodes that give the score."""
+    """Add the nodes of the score."""
     numbers = [j for j, column in enumerate(model.columns) if not column.is_text]
     places = {j: place for place, j in enumerate(numbers)}
     if len(numbers) == len(model.columns):
@@ -252,7 +252,7 @@ def _score(model: Additive, graph: _Graph) -> str:
 
 
 def _probability(calibration: Calibration, score: str, graph: _Graph) -> str:
-    """Add the nodes that make the probability of a score."""
+    """Add the nodes of the probability of a score."""
     if isinstance(calibration, Sigmoid):
         product = graph.node("Mul", score, graph.constant(calibration.slope))
         return graph.node(
@@ -270,7 +270,7 @@ def _lines_between(calibration: Isotonic) -> Pieces:
 
 
 def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str]) -> str:
-    """Add the nodes of a sum of parts; those of numbers have their column's place in X."""
+    """Add the nodes of a sum of parts; parts of numbers have the place of their column in X."""
     lines = [p for p in parts if isinstance(p.function, Pieces) and p.function.is_line]
     terms = [_lines(lines, graph, X)] if lines else []
     for part in parts:
@@ -285,7 +285,7 @@ def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str])
 
 
 def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
-    """The sum of lines, as a product with a vector; columns that have a value for a gap get it."""
+    """Add the sum of lines as a product with a vector, after filling gaps that have a value."""
     places = graph.constant([part.column for part in lines], np.int64)
     x = graph.node("Gather", X, places, axis=1)
     pieces = [part.function for part in lines if isinstance(part.function, Pieces)]
@@ -308,7 +308,7 @@ def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
 
 
 def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
-    """Polynomials between knots: which piece, its coefficients, then Horner's scheme."""
+    """Add polynomials between knots: the piece, its coefficients, then Horner's scheme."""
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
     left = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
     piece = graph.over_columns(graph.node("Cast", left, to=_INT64))
@@ -321,9 +321,9 @@ def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
 
 
 def _table(words: Words, graph: _Graph, word: str) -> str:
-    """A value for each word."""
+    """Add a value for each word."""
     if None in words.values and "" in words.values:
-        raise ValueError("the model tells a gap from the empty word, and ONNX has one for both.")
+        raise ValueError("the model distinguishes a gap from the empty word; ONNX does not.")
     keys = ["" if key is None else key for key in words.values]
     flat = graph.node("Squeeze", word, graph.constant([1], np.int64))
     place = graph.node(
@@ -338,7 +338,7 @@ def _table(words: Words, graph: _Graph, word: str) -> str:
 
 
 def _codes(words: Words, graph: _Graph, x: str) -> str:
-    """A value for each of some numbers."""
+    """Add a value for each of some numbers."""
     values = {key: value for key, value in words.values.items() if key is not None}
     equal = graph.node("Equal", x, graph.constant([[*values]]))
     place = graph.node("ArgMax", graph.as_number(equal), axis=1, keepdims=0)

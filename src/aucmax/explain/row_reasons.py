@@ -1,4 +1,4 @@
-"""Why a model scores single rows as high as it does."""
+"""Reasons for the scores of single rows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
@@ -16,25 +16,25 @@ from aucmax.explain.by_column import ByColumn, by_column
 __all__ = ["Reason", "each_reasons", "reasons", "reasons_in_parts"]
 
 CELLS_PER_BLOCK = 10**7  # of the table of reasons
-_ROUNDING = 1e-13  # of what a column adds on average: what raises by less does not
+_ROUNDING = 1e-13  # of a column's average contribution: smaller differences are rounding
 
 
 class Reason(NamedTuple):
-    """What one column adds to the score of one row.
+    """The contribution of one column to the score of one row.
 
     Parameters
     ----------
     feature : str
         Its name.
     value : float or str
-        That of the row: a number, NaN where it is missing, or a word, a date, true or false as the
-        file has it, or the name of a bin.
+        The value of the row: a number, NaN if it is missing, or a word, a date, true or false as
+        in the file, or the name of a bin.
     raised : float
-        By how much it raises the score above what the column adds on average.
+        How much it raises the score above the average contribution of the column.
 
     See Also
     --------
-    reasons : Makes them.
+    reasons : Computes them.
     """
 
     feature: str
@@ -60,12 +60,12 @@ def reasons(
         Rows, as the model takes them. A `Source` is read twice, or once with ``mean``; it is for
         models without steps in front.
     most : int, default=4
-        How many columns to list; fewer where fewer raise the score.
+        Number of columns to list; fewer if fewer raise the score.
     mean : array-like, shape (d,) or (m, d), optional
-        What the rows are compared with: a row, of the means for instance, or the average of some
-        rows, such as those of the training. By default the average of X.
+        The reference for the rows: one row, for instance of means, or rows whose average is taken,
+        such as the training rows. By default the average of X.
     feature_names : sequence of str, shape (d,), optional
-        By default those the model was fitted to.
+        By default those of the fit.
 
     Returns
     -------
@@ -79,11 +79,11 @@ def reasons(
 
     Notes
     -----
-    The score is a sum over columns: in a linear model of weight times value; where splines, words
-    or bins are put in front, of what the features of one column add together. A column raises a
-    score by what it adds to it, less what it adds on average. So the score of a row is the average
-    score plus the sum of all of these, exactly. Where a step makes features of several columns,
-    such as principal components, its features count as the columns.
+    The score is a sum over columns: of weight times value in a linear model, and of the joint
+    contribution of the features of a column if splines, words or bins are put in front. A column
+    raises a score by its contribution minus its average contribution. So the score of a row is the
+    average score plus the sum of all of these, exactly. If a step makes features from several
+    columns, such as principal components, its features count as the columns.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def reasons_in_parts(
     mean: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Iterator[list[Reason]]:
-    """Yield the reasons of row after row of a source; arguments are those of `reasons`."""
+    """Yield the reasons of each row of a source; the arguments are those of `reasons`."""
     d = np.size(model.coef_)
     if mean is None:
         counts, sums = zip(*source.each(_sum_of_part, repeat((d,))), strict=True)
@@ -135,18 +135,18 @@ def _reasons_of_part(
 def each_reasons(
     by: ByColumn, most: int, average: np.ndarray, rows: np.ndarray | None = None
 ) -> Iterator[list[Reason]]:
-    """Yield the reasons of row after row, or of some.
+    """Yield the reasons of each row, or of some rows.
 
     Parameters
     ----------
     by : ByColumn
         The rows.
     most : int
-        Columns of each.
+        Number of columns for each row.
     average : ndarray, shape (d,)
-        What each column adds to the score that theirs are compared with.
+        The contribution of each column to the score of reference.
     rows : ndarray of int, optional
-        Which; by default all.
+        The rows; by default all.
     """
     names = by.names
     rounding = (_ROUNDING * np.abs(average)).tolist()
@@ -161,16 +161,16 @@ def each_reasons(
 
 
 def _highest(values: np.ndarray, most: int) -> np.ndarray:
-    """The columns of the highest values in each row, the highest first."""
+    """Return the columns of the highest values in each row, the highest first."""
     most = min(most, values.shape[1])
-    # there may be very many columns: only so many are sorted
+    # there may be very many columns, so only the highest are sorted
     some = np.sort(np.argpartition(-values, most - 1, axis=1)[:, :most], axis=1)
     order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
 
 
 def _rows(mean: Any, framed: bool) -> Any:
-    """What rows are compared with as rows, a series as a row of a data frame where that counts."""
+    """Return the reference as rows, with a series as a row of a data frame if names matter."""
     if np.ndim(mean) > 1:
         return mean
     if framed and hasattr(mean, "to_frame"):

@@ -19,7 +19,7 @@ def _cut(name: str) -> str:
     return name.encode()[:63].decode(errors="ignore")
 
 
-# what two names share that are one to a database, and which that is
+# a key that is equal for names that a database cannot distinguish, and the reason
 _SAME: dict[str, tuple[Callable[[str], Any], str]] = {
     "duckdb": (lambda name: name.encode().lower(), "DuckDB, to which a and A are the same"),
     "postgres": (_cut, "PostgreSQL, which cuts names after 63 bytes"),
@@ -35,23 +35,23 @@ def to_sql(
 ) -> str:
     """Write the score of a row as an expression in SQL, or its probability.
 
-    Columns are called by the names that the model has. NULL and NaN are gaps: where the model takes
-    none, the score is NULL, and so it is for a word that the model refuses. Columns that files hold
-    as dates must have the type of a date or timestamp, and those of words the type of text: a
-    database refuses others, and a comment at the head names them.
+    Columns have the model's names. NULL and NaN are gaps: if the model does not accept them, the
+    score is NULL, as it is for a word that the model refuses. Columns that are dates in files must
+    have the type date or timestamp, and columns of words a text type: a database refuses others,
+    and a comment at the top lists them.
 
     Parameters
     ----------
     model : estimator
         A fitted linear scorer of this package or of scikit-learn, or a pipeline that ends in one.
         Steps in front must look at one column at a time: `SimpleImputer`, scalers,
-        `OneHotEncoder`, `SplineTransformer` and the like, and what ``aucmax train`` puts there.
+        `OneHotEncoder`, `SplineTransformer` and the like, and the steps of ``aucmax train``.
     dialect : {"duckdb", "postgres", "bigquery"}
-        Whose SQL.
+        The database whose SQL to write.
     columns : sequence of str, optional
-        What the columns are called, for a model that was fitted to an array.
+        The names of the columns, for a model that was fitted to an array.
     probability : bool
-        Write the probability of ``classes_[1]`` instead, of a model that was tuned with
+        Write the probability of ``classes_[1]`` instead, for a model that was tuned with
         ``probability="sigmoid"``. It is as exact as a number between 0 and 1 can be, so that
         probabilities below 1e-16 are 0.
 
@@ -65,8 +65,8 @@ def to_sql(
     ImportError
         If sqlglot is not installed: ``pip install 'aucmax[sql]'``.
     ValueError
-        If the model, or a step in front of it, cannot be written so, or two columns have names that
-        are one to the database.
+        If the model, or a step in front of it, cannot be written in SQL, or the database cannot
+        distinguish the names of two columns.
 
     Examples
     --------
@@ -82,11 +82,11 @@ def to_sql(
     """
     needs("sqlglot", "SQL")
     if dialect not in DIALECTS:
-        raise ValueError(f"dialect={dialect!r} is none of {', '.join(DIALECTS)}.")
+        raise ValueError(f"dialect={dialect!r} is not one of {', '.join(DIALECTS)}.")
     formula = additive(model, columns)
     if any(not column.name for column in formula.columns):
         raise ValueError(
-            "the model knows its columns by position only; fit it to a data frame, or to a file "
+            "the model knows its columns only by position; fit it to a data frame, or to a file "
             "with a header, or name them with columns=[…]."
         )
     _check_names([column.name for column in formula.columns], dialect)
@@ -97,7 +97,7 @@ def to_sql(
 
 
 def _types(columns: Sequence[Column]) -> list[str]:
-    """Which types the columns must have that are no numbers; any other is an error."""
+    """Return the types that columns must have if they are not numbers; others are an error."""
     named = {column.name: _commented(column.name) for column in columns}
     form = "{}: {}; text such as {} is to be made one"
     lines = [form.format(named[c.name], c.sql_type, c.example) for c in columns if c.example]
@@ -106,18 +106,18 @@ def _types(columns: Sequence[Column]) -> list[str]:
 
 
 def _commented(name: str) -> str:
-    """A name in a comment, which it does not end; without quotes, which DuckDB looks for there."""
+    """Return a name that cannot end a comment, without quotes, which DuckDB parses there."""
     return re.sub(r"[^\w .:;()#%&+-]", lambda one: f"\\u{ord(one[0]):04x}", name)
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
-    """Refuse two columns that are one to a database."""
+    """Refuse two columns whose names a database cannot distinguish."""
     same, what = _SAME[dialect]
     by_identity: dict[Any, str] = {}
     for name in names:
         other = by_identity.setdefault(same(name), name)
         if other is not name:
             raise ValueError(
-                f"the columns {other!r} and {name!r} are one to {what}; rename one, and train "
+                f"the columns {other!r} and {name!r} are the same to {what}; rename one, and train "
                 "again."
             )

@@ -22,11 +22,11 @@ _GAPS = {
         r"[\t-\r\x1c-\x20\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
     ),
 }
-_TERMS = 50  # of a sum that stand side by side: databases limit how deep an expression is
+_TERMS = 50  # terms of a sum on one level: databases limit the depth of an expression
 
 
 def expression(model: Additive, dialect: str, probability: bool = False) -> str:
-    """Return the score of a model in SQL, or its probability, a term a line."""
+    """Return the score of a model in SQL, or its probability, with one term per line."""
     written = _score(model, dialect)
     if probability:
         written = _sigmoid(model.calibration, written)
@@ -34,11 +34,11 @@ def expression(model: Additive, dialect: str, probability: bool = False) -> str:
 
 
 def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expression:
-    """1/(1 + exp(−z)) as ½ + ½ tanh(z/2), which no z overflows."""
+    """Return 1/(1 + exp(−z)) as ½ + ½ tanh(z/2), which never overflows."""
     if not isinstance(calibration, Sigmoid):
         have = "no probabilities" if calibration is None else "probabilities by isotonic regression"
         raise ValueError(
-            f"the model has {have}; SQL takes those of AUCClassifierCV(probability='sigmoid')."
+            f"the model has {have}; SQL needs those of AUCClassifierCV(probability='sigmoid')."
         )
     product = exp.Mul(this=_number(calibration.slope / 2), expression=exp.Paren(this=score))
     half = _sum([_number(calibration.intercept / 2), product])
@@ -49,7 +49,7 @@ def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expr
 def _score(model: Additive, dialect: str) -> exp.Expression:
     parts = [term for part in model.parts for term in _terms(part, model.columns, dialect)]
     start = _number(model.intercept)
-    if dialect == "postgres":  # to which all numbers that are written are decimals
+    if dialect == "postgres":  # where all literal numbers are decimals
         start = exp.cast(start, "double")
     if not model.squares:
         return _sum([start, *parts])
@@ -61,7 +61,7 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
 
 
 def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
-    """What a column adds; nothing where that is always 0."""
+    """Return the contribution of a column; None if it is always 0."""
     column, function = columns[part.column], part.function
     x = _column(column, function, dialect)
     if isinstance(function, Pieces):
@@ -73,7 +73,7 @@ def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.E
 
 
 def _words(words: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
-    """A value for each word, and one for all others."""
+    """Return a value for each word, and one for all others."""
     cases = [_when(_is_gap(x, column, words, dialect), _number(words.gap))]
     for word, value in words.values.items():
         if word is not None and value != words.other:
@@ -83,7 +83,7 @@ def _words(words: Words, column: Column, x: exp.Expression, dialect: str) -> exp
 
 
 def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
-    """A polynomial between any two knots."""
+    """Return a polynomial between any two knots."""
     if pieces.is_line and np.isnan(pieces.gap):
         return _polynomial(pieces, 0, _without_nan(x, column, dialect))
     values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
@@ -95,7 +95,7 @@ def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> 
 
 
 def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str) -> exp.Expression:
-    """Whether a value is missing, as an expression that fails for text of another type."""
+    """Return whether a value is missing, as an expression that fails for non-text columns."""
     if not _is_text(column, function):
         return exp.Is(this=_without_nan(x, column, dialect), expression=exp.null())
     # a number would be equal to a word such as '01', but has no lower case
@@ -107,10 +107,10 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
 
 
 def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
-    """A number; NULL for NaN, too, which databases have for the largest number."""
+    """Return a number; NULL for NaN, too, which databases consider the largest number."""
     if not column.is_number:
         return x.copy()
-    if dialect == "bigquery":  # in which NaN is not equal to itself
+    if dialect == "bigquery":  # where NaN is not equal to itself
         return exp.Case(ifs=[_when(exp.IsNan(this=x.copy()), exp.null())], default=x.copy())
     return exp.Nullif(this=x.copy(), expression=exp.Literal.string("NaN"))
 
@@ -124,18 +124,18 @@ def _when(test: exp.Expression, value: exp.Expression) -> Any:
 
 
 def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
-    """A column as a number, or as words."""
+    """Return a column as a number, or as words."""
     name = exp.column(column.name, quoted=True)
     if _is_text(column, function):
         return name
     if column.is_number:
         return exp.cast(name, "double")
-    if not column.is_days:  # true and false, of which a database makes whole numbers only
+    if not column.is_days:  # true and false, which a database converts only to whole numbers
         return exp.cast(exp.cast(name, "int"), "double")
-    # without a cast, which would guess what text means, and turn the clock to the session's zone
+    # without a cast, which would guess the meaning of text and convert to the session's zone
     since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
     day = 86_400.0
-    if dialect == "bigquery":  # which reads text of the form 2024-01-31 only
+    if dialect == "bigquery":  # which reads only text of the form 2024-01-31
         moment = exp.cast(name, "timestamptz")
         since, day = exp.Anonymous(this="UNIX_MICROS", expressions=[moment]), 86_400e6
     return exp.Paren(this=_ratio(exp.cast(since, "double"), _number(day)))
@@ -146,7 +146,7 @@ def _ratio(top: exp.Expression, bottom: exp.Expression) -> exp.Expression:
 
 
 def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
-    """A piece, by Horner's scheme; a line as one product."""
+    """Return a piece by Horner's scheme; a line as one product."""
     coefs, at = np.trim_zeros(pieces.coefs[i], "b").tolist() or [0.0], float(pieces.origins[i])
     away = x.copy() if at == 0.0 else exp.Paren(this=_sum([x.copy(), _number(-at)]))
     out = _number(coefs.pop())
@@ -160,17 +160,17 @@ def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
 
 
 def _number(value: float) -> exp.Expression:
-    """A number of double precision; NULL for NaN."""
+    """Return a number of double precision; NULL for NaN."""
     if np.isnan(value):
         return exp.null()
     digits, _, power = repr(float(abs(value))).partition("e")
-    # without an exponent DuckDB would take it for a decimal
+    # without an exponent it would be a decimal in DuckDB
     literal = exp.Literal.number(f"{digits.removesuffix('.0')}E{int(power or 0)}")
     return exp.Neg(this=literal) if value < 0 else literal
 
 
 def _sum(terms: list[exp.Expression]) -> exp.Expression:
-    """A sum; a long one in parts, none of which is deep."""
+    """Return a sum; a long one in parts, none of which is deep."""
     while len(terms) > _TERMS:
         parts = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
         terms = [exp.Paren(this=_sum(part)) for part in parts]
@@ -187,7 +187,7 @@ def _sum(terms: list[exp.Expression]) -> exp.Expression:
 
 
 def _a_term_per_line(text: str, dialect: str) -> str:
-    """Break the line before each + and − outside of CASE; what is quoted stays as it is."""
+    """Break the line before each + and − outside of CASE, and not in quotes."""
     out, at, margin, cases = "", 0, "\n", 0
     for token in tokenize(text, read=dialect):
         space, at = text[at : token.start], token.end + 1
@@ -195,6 +195,6 @@ def _a_term_per_line(text: str, dialect: str) -> str:
             margin = space[space.rindex("\n") :]
         cases += (token.token_type == TokenType.CASE) - (token.token_type == TokenType.END)
         sign = token.token_type in (TokenType.PLUS, TokenType.DASH)
-        binary = sign and text[at] == " "  # the sign of a number stands beside it
+        binary = sign and text[at] == " "  # the sign of a number is next to it
         out += (margin if binary and not cases else space) + text[token.start : at]
     return out

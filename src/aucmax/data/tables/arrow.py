@@ -1,4 +1,4 @@
-"""Arrow tables: reading them, their types, and where in the file a row is."""
+"""Arrow tables: how they are read, their types, and the place of a row in the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 1 << 22  # bytes of numbers
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """An Arrow table, or what has its columns, and how to say where in the file a row is."""
+    """An Arrow table, or an object with its columns, and the place of each row in the file."""
 
     path: Path
     table: pa.Table | InTurn
@@ -34,7 +34,7 @@ class ArrowFile:
 
 
 class InTurn:
-    """Columns of a Parquet file, read some at a time, in the order in which they are asked for.
+    """Columns of a Parquet file, read a few at a time, in the order in which they are requested.
 
     All at once would take twice the memory of their numbers, and longer.
 
@@ -44,7 +44,7 @@ class InTurn:
     groups : list of int
         Row groups.
     names : list of str
-        The columns that are wanted, in order.
+        The requested columns, in order.
     """
 
     def __init__(self, file: parquet.ParquetFile, groups: list[int], names: list[str]) -> None:
@@ -67,7 +67,7 @@ class InTurn:
 
 
 class Native:
-    """A file that Arrow reads by itself, and whether it contains 0x, which Arrow reads as a number.
+    """A file that Arrow reads itself, and whether it contains 0x, which Arrow reads as a number.
 
     Arrow's threads may still hold the file when Python ends. Releasing a Python stream then would
     end the process with "terminate called".

@@ -1,4 +1,4 @@
-"""A column of a table: its Arrow values, and how to report what is wrong with it."""
+"""A column of a table: its Arrow values, and how problems with it are reported."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MOSTLY", "NEARLY_ALL", "FileColumn", "Read"]
 
-# what a column is, and its values: float64, NaN for gaps, or words (object)
+# a column's kind and its values: float64, NaN for gaps, or words (object)
 Read = tuple[Column, NDArray[Any]]
 
-NEARLY_ALL = 0.9  # share of numbers from which other values are errors, not categories
+NEARLY_ALL = 0.9  # share of numbers above which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
 
 
@@ -44,12 +44,12 @@ class FileColumn:
 
     @cached_property
     def words(self) -> list[str]:
-        """The text, stripped; empty where it is missing."""
+        """The text, stripped; empty if it is missing."""
         return ["" if value is None else value.strip() for value in self.values.to_pylist()]
 
     @property
     def declared(self) -> Column | None:
-        """What the caller says that it is."""
+        """The column as declared by the caller."""
         return self.reading.declared.get(self.name)
 
     @property
@@ -58,13 +58,13 @@ class FileColumn:
         return self.values.type
 
     def numbers(self) -> NDArray[np.float64]:
-        """Numbers as float64, perhaps Arrow's own; NaN where they are missing."""
+        """Numbers as float64, perhaps in Arrow's memory; NaN for missing values."""
         import pyarrow as pa
 
         return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows have no value: none, NaN, or nothing but space."""
+        """The rows without a value: null, NaN, or only white space."""
         import pyarrow.compute as pc
 
         column = self.values
@@ -97,7 +97,7 @@ class FileColumn:
         remedy : dict, optional
             Arguments of `read` that remove the obstacle.
         of_model : str, optional
-            The hint where a model needs the column.
+            The hint if a model needs the column.
         """
         if of_model is not None and self.reading.for_model:
             hint, remedy = of_model, self.reading.without(self.name)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["csv_columns", "read_csv"]
 
 _SEPARATORS = ";\t|,"
-_FIRST_LINES = 1000  # that tell how values are written
+_FIRST_LINES = 1000  # lines that show how values are written
 
 
 def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
-    """Rows and labels of a CSV file whose first line names the columns."""
+    """Return rows and labels of a CSV file whose first line names the columns."""
     reading, delimiter = reading.trimmed(), reading.sep or delimiter
     raw = _header(path, delimiter)
     _check_separator(path, raw, delimiter, reading)
@@ -57,14 +57,14 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
 
 
 def csv_columns(path: Path, delimiter: str) -> list[str]:
-    """The names of a CSV file's columns."""
+    """Return the names of the columns of a CSV file."""
     return [name.strip() for name in _header(path, delimiter)]
 
 
 def _arrow_table(
     path: Path, delimiter: str, raw: list[str], reading: Reading
 ) -> tuple[pa.Table, bool]:
-    """The Arrow table, its column names stripped; and whether the file contains 0x."""
+    """Return the Arrow table, with stripped column names, and whether the file contains 0x."""
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
@@ -87,13 +87,13 @@ def _arrow_table(
 
 
 def _first_words(path: Path, delimiter: str, names: list[str]) -> dict[str, tuple[str, ...]]:
-    """The values of each column in the first lines, as they are written."""
+    """Return the values of each column in the first lines, as they are written."""
     lines = itertools.islice(_csv_rows(path, delimiter), 1, _FIRST_LINES)
     return dict(zip(names, zip(*(row for _, row in lines), strict=False), strict=False))
 
 
 def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
-    """Raise where a column of integers has a value such as 0x10."""
+    """Raise DataFileError if a column of integers has a value such as 0x10."""
     from pyarrow import types
 
     whole = {name for name in used if types.is_integer(table.schema.field(name).type)}
@@ -110,7 +110,7 @@ def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
-    """The column names as written in the file; none if it is empty."""
+    """Return the column names as written in the file; none if it is empty."""
     return next((row for _, row in _csv_rows(path, delimiter)), [])
 
 
@@ -138,7 +138,7 @@ def _check_header(path: Path, names: list[str], reading: Reading) -> None:
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Non-empty rows of a CSV file, header included, with the line each one starts on."""
+    """Yield the non-empty rows of a CSV file, header included, with the line each one starts on."""
     with opened(path) as stream:
         reader = csv.reader(_decoded_lines(path, stream), delimiter=delimiter)
         start = 1
@@ -160,7 +160,7 @@ def _decoded_lines(path: Path, stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
-    """Line number of a data row; the row's number if Python and Arrow read the file differently."""
+    """Return the line of a data row, or its row number if Python and Arrow disagree on lines."""
     for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
         if i == row + 1:
             return line + getattr(path, "lines_before", 0)  # of a block
@@ -168,7 +168,7 @@ def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
 
 
 def _csv_fault(path: Path, delimiter: str, otherwise: str) -> DataFileError:
-    """The first line that does not fit the header."""
+    """Return the error of the first line that does not fit the header."""
     header: Sequence[str] | None = None
     try:
         for line, row in _csv_rows(path, delimiter):
@@ -178,6 +178,6 @@ def _csv_fault(path: Path, delimiter: str, otherwise: str) -> DataFileError:
                 return fault(path, what, line)
     except DataFileError as error:
         return error
-    with opened(path) as stream:  # Python's reader gives up where a carriage return stands alone
+    with opened(path) as stream:  # Python's reader fails at a lone carriage return
         blank = header is None and not stream.read(BLOCK_BYTES).strip()
     return fault(path, "the file is empty" if blank else f"not a CSV file ({otherwise})")

@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def typed_dates(column: FileColumn) -> Read:
-    """Dates of a column whose type is a date or time."""
+    """Return the dates of a column whose type is a date or time."""
     from pyarrow import types
 
     declared = column.declared
@@ -32,7 +32,7 @@ def typed_dates(column: FileColumn) -> Read:
 
 
 def dates_in_text(column: FileColumn, known: list[bool]) -> Read | None:
-    """Dates as numbers, if all known values of a text column are dates of one format."""
+    """Return dates as numbers, if all known values of a text column are dates of one format."""
     words = column.words
     rows = [i for i, is_known in enumerate(known) if is_known]
     first = forms_of(words[i] for i in rows[:_SAMPLE])
@@ -69,7 +69,7 @@ def dates_in_text(column: FileColumn, known: list[bool]) -> Read | None:
 
 
 def declared_dates(column: FileColumn, declared: Column) -> Read:
-    """Dates of a given format, as numbers."""
+    """Return dates of a given format as numbers."""
     days = {word: declared.number(word) for word in set(column.words)}
     for row, word in enumerate(column.words):
         if days[word] is None and word.lower() not in NO_NUMBER:

@@ -25,7 +25,7 @@ _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 
 def feature(column: FileColumn) -> Read:
-    """A column as numbers or text; missing values are NaN in both."""
+    """Return a column as numbers or text; missing values are NaN in both."""
     reading, n, declared = column.reading, len(column.values), column.declared
     is_text = declared is not None and declared.is_text
     if column.values.null_count < n:
@@ -38,7 +38,7 @@ def feature(column: FileColumn) -> Read:
 
 
 def _typed(column: FileColumn) -> Read:
-    """A column read according to its type."""
+    """Return a column read according to its type."""
     from pyarrow import types
 
     declared = column.declared
@@ -98,7 +98,7 @@ def _empty(column: FileColumn) -> Obstacle:
 
 
 def _words(column: FileColumn) -> Read:
-    """A column as text, whatever it holds."""
+    """Return a column as text, whatever it holds."""
     import pyarrow as pa
 
     values = column.values
@@ -119,7 +119,7 @@ def _words(column: FileColumn) -> Read:
 
 
 def _of_text(column: FileColumn) -> Read:
-    """A column of Arrow's type text: numbers with gaps, dates, text, or something wrong."""
+    """Return a column of Arrow's type text: numbers with gaps, dates or text; or raise Obstacle."""
     reading, words = column.reading, column.words
     declared = column.declared or Column(column.name)
     if declared.is_days:
@@ -174,7 +174,7 @@ def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
 
 
 def _refuse_numbers(column: FileColumn, total: int, strange: list[int], different: int) -> None:
-    """Refuse a text column that holds mostly numbers, some of them badly written."""
+    """Refuse a text column of mostly numbers, some of them badly written."""
     written = [i for i in strange if _WRITTEN.fullmatch(column.words[i])]
     numbers = total - len(strange)
     share = (numbers + len(written)) / total

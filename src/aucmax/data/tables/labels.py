@@ -19,7 +19,7 @@ __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
 
 def labels_of(column: FileColumn) -> NDArray[Any] | None:
-    """The labels; None if the column is empty and labels are optional."""
+    """Return the labels; None if the column is empty and labels are optional."""
     if column.reading.labels == "optional" and column.missing().all():
         return None
     name = column.name
@@ -74,7 +74,7 @@ def _number_labels(column: FileColumn) -> NDArray[Any]:
 
 
 def weights_of(column: FileColumn) -> NDArray[np.float64]:
-    """The weights of the rows."""
+    """Return the weights of the rows."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a weight")
     if is_text(column.kind):
         plain = [column.reading.number(word) for word in column.words]
@@ -96,13 +96,13 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
 
 
 def groups_of(column: FileColumn) -> NDArray[Any]:
-    """The groups of the rows, as they are."""
+    """Return the groups of the rows, as they are."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a group")
     return np.asarray(column.values.to_numpy())
 
 
 def times_of(column: FileColumn) -> NDArray[np.float64]:
-    """The times of the rows: numbers as they are, dates as days."""
+    """Return the times of the rows: numbers as they are, dates as days."""
     from pyarrow import types
 
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a time")
@@ -125,7 +125,7 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
 
 
 def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
-    """Raise where a row has no value."""
+    """Raise Obstacle if a row has no value."""
     missing = column.missing()
     if missing.any():
         count = int(np.count_nonzero(missing))

@@ -29,7 +29,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
-    """Rows and labels of a Parquet file, or of some of its row groups."""
+    """Return rows and labels of a Parquet file, or of some of its row groups."""
     with _readable(path) as file:
         target, features = choose(path, _names(file), reading)
         used = columns_used(target, features, reading)
@@ -44,19 +44,19 @@ def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
 
 
 def parquet_metadata(path: Path) -> parquet.FileMetaData:
-    """What a Parquet file says of its row groups and columns."""
+    """Return a Parquet file's metadata of its row groups and columns."""
     with _readable(path) as file:
         return file.metadata
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """The names of a Parquet file's columns."""
+    """Return the names of the columns of a Parquet file."""
     with _readable(path) as file:
         return _names(file)
 
 
 def stored_bytes(path: Path, columns: Collection[str]) -> int:
-    """How many bytes of a Parquet file these columns take."""
+    """Return the number of bytes that these columns take in a Parquet file."""
     about, names = parquet_metadata(path), set(columns)
     chunks = (
         about.row_group(k).column(j)
@@ -67,7 +67,7 @@ def stored_bytes(path: Path, columns: Collection[str]) -> int:
 
 
 def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
-    """Yield a file's row groups, as many at a time as hold so many bytes of numbers."""
+    """Yield groups of a file's row groups that hold up to this many bytes of numbers."""
     with _readable(path) as file:
         about, width = file.metadata, 8 * max(len(_names(file)), 1)
         counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
@@ -88,12 +88,12 @@ def _names(file: parquet.ParquetFile) -> list[str]:
     return [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
 
 
-_FRESH = 1_000_000_000  # nanoseconds in which a file may change again without its time doing so
+_FRESH = 1_000_000_000  # nanoseconds in which a file may change without a new time stamp
 _seen: dict[Any, parquet.FileMetaData] = {}  # of the last file
 
 
 def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
-    """Open a file; what it says of many row groups takes longer to read than one of them."""
+    """Open a file; the metadata of many row groups take longer to read than one of them."""
     from pyarrow import parquet
 
     if isinstance(path, RowGroups):
@@ -111,7 +111,7 @@ def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[parquet.ParquetFile]:
-    """Open a Parquet file; what is wrong with it is a DataFileError."""
+    """Open a Parquet file; raise DataFileError if it is not readable."""
     pa = needs("pyarrow", "a Parquet file")
 
     try:

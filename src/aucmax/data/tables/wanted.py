@@ -1,4 +1,4 @@
-"""Which columns of a table are labels, features, weights, groups and times."""
+"""The roles of the columns of a table: label, features, weights, groups and times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def columns_used(target: str | None, features: list[str], reading: Reading) -> l
 
 
 def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
-    """The label column's name, if there is one, and the features' names in order."""
+    """Return the name of the label column, if any, and the names of the features in order."""
     counts = Counter(names)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
@@ -33,11 +33,11 @@ def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | 
     target = _target(path, names, reading)
     for name in reading.categories:
         if name not in counts:
-            what = f"no column {name!r} to take as categories{suggest(name, names)}"
+            what = f"no column {name!r} to read as categories{suggest(name, names)}"
             raise fault(path, what)
         if name == target or name in reading.drop:
             other = "the label column" if name == target else "dropped"
-            raise fault(path, f"column {name!r} is both {other} and taken as categories")
+            raise fault(path, f"column {name!r} is both {other} and read as categories")
     _check_aside(path, names, target, reading)
     if reading.names is not None:
         missing = [name for name in reading.names if name not in counts]
@@ -58,7 +58,7 @@ def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | 
 
 def _check_aside(path: Path | str, names: list[str], target: str | None, reading: Reading) -> None:
     """Refuse a weight, group or time column that is missing or has another role."""
-    taken = {name: "taken as categories" for name in reading.categories}
+    taken = {name: "read as categories" for name in reading.categories}
     taken |= {name: "dropped" for name in reading.drop}
     if target is not None:
         taken[target] = "the label column"
