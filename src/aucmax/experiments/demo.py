@@ -108,7 +108,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion:
-    """A customer's rows deleted from a model, beside a fit without them."""
+    """A model after a customer's rows were deleted, compared with a fit without them."""
 
     customer: int
     rows: int
@@ -128,7 +128,7 @@ class Deletion:
 
 @dataclass(frozen=True, kw_only=True)
 class Merging:
-    """The model merged from the moments of several sites, beside that of all rows."""
+    """The model merged from the moments of several sites, compared with that of all rows."""
 
     sites: int
     bytes_sent: int
@@ -255,7 +255,7 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
     seed : int
         Of the generated rows, the split and the folds.
     tell : callable
-        Called with what comes next, in words.
+        Called with the name of the next stage.
     """
     started = time.perf_counter()
     # BLAS threads do not help with such small matrices, and slow a busy machine

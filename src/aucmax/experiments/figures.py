@@ -72,7 +72,7 @@ class FigureSpec:
     """A published figure, or one of ours."""
 
     name: str  # as ``aucmax reproduce`` calls it
-    title: str  # what it is, and whose
+    title: str  # its name and its paper
     sources: Sequence[Source]  # data sets it can be run on
     pieces: Callable[[Source, Effort], list[Piece]]  # what has to be run
     run: Callable[[Piece], list[Row]]  # a piece to rows, each a flat dict
@@ -140,7 +140,7 @@ def run_figure(
     done: Callable[[str, float], None],
     absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Drawn:
-    """Run what is not in the store yet; return the rows and panels.
+    """Run the jobs that are not in the store yet; return the rows and panels.
 
     The findings end with the data sets that are ``absent``, and why.
     """

@@ -48,7 +48,7 @@ class Job(Protocol):
         """Return the rest of its row."""
 
 
-# what a row of each kind must have, or it is ignored
+# the keys that a row of each kind must have, or it is ignored
 _PARTS = {
     "figure": {"key", "rows", "job_seconds"},
     "tuning": {"key", "data", "method", "settings", "job_seconds"},
@@ -117,7 +117,7 @@ class Store:
                 os.fsync(file.fileno())
         except OSError as error:
             raise OSError(
-                f"{self.path}: cannot be written to ({error.strerror or error}); what is in it is "
+                f"{self.path}: cannot be written to ({error.strerror or error}); its contents are "
                 "kept: make room and run the same command again, or name another folder"
             ) from error
 

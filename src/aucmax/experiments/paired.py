@@ -38,7 +38,7 @@ def resampled_test(
     PairedTest
         The mean difference, its interval and t with len(differences) − 1 degrees of freedom, and
         p. Where all differences are equal, p is that of a sign test; the interval is then the
-        difference alone, or −1 to 1 where so few signs leave all open. Differences of 0 have p = 1.
+        difference alone, or −1 to 1 if there are too few signs. Differences of 0 have p = 1.
 
     References
     ----------
@@ -66,7 +66,7 @@ def confidence_of_each(k: int, confidence: float = 0.95) -> float:
     -----
     Bonferroni's correction. The intervals of all pairs hold together, so they may be read for any
     pair, one with the best by the same rows, too. Holm's tests find a little more, but there
-    are no simple intervals that say the same as they do.
+    are no simple intervals equivalent to them.
     """
     return 1 - (1 - confidence) / max(k * (k - 1) // 2, 1)
 

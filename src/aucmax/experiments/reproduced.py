@@ -1,4 +1,4 @@
-"""The reports of ``aucmax reproduce``: what there is, and what a run gave."""
+"""The reports of ``aucmax reproduce``: the list of experiments, and the results of a run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Catalogue(Report):
     entries: Sequence[Reproducible]
 
     def contents(self) -> Any:
-        """Return what JSON has: the list."""
+        """Return the list, for JSON."""
         return as_data(self.entries)
 
     def page(self, command: str = "") -> Page:

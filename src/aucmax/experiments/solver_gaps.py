@@ -112,7 +112,7 @@ def computed_gaps(seed: int, tell: Callable[[str], object] = lambda what: None) 
     seed : int
         Of the stochastic solvers.
     tell : callable
-        Called with what comes next, in words.
+        Called with the name of the next stage.
     """
     started = time.perf_counter()
     gaps = []

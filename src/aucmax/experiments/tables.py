@@ -32,7 +32,7 @@ class TableSpec:
     """A published table."""
 
     name: str  # as ``aucmax reproduce`` calls it
-    title: str  # what it is, and whose
+    title: str  # its name and its paper
     published: str  # the file with its figures, in the folder ``published``
     sources: Sequence[Source]  # data sets it can be run on
     methods: Sequence[str]  # its columns; tests compare the others with the first
@@ -131,7 +131,7 @@ def run_table(
     done: Callable[[str, float], None],
     absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
-    """Run what is not in the store yet, and gather the cells.
+    """Run the jobs that are not in the store yet, and gather the cells.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class DataSets(Report):
     sets: Sequence[KnownData]
 
     def contents(self) -> Any:
-        """Return what JSON has: the list."""
+        """Return the list, for JSON."""
         return as_data(self.sets)
 
     def page(self, command: str = "") -> Page:

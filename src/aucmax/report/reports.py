@@ -52,7 +52,7 @@ class Report:
         raise NotImplementedError
 
     def contents(self) -> Any:
-        """Return what JSON has, see `as_data`."""
+        """Return the data for JSON, see `as_data`."""
         return as_data(self)
 
 
