@@ -59,11 +59,15 @@ class Centres:
             The optimality that the first cell of a line needs.
         """
         for *line, k in np.argwhere(cells).tolist():
-            found = self._lines.setdefault(tuple(line), {})
-            near = found[min(found, key=lambda other: abs(other - k))] if found else None
+            expansions = self._lines.setdefault(tuple(line), {})
+            near = (
+                expansions[min(expansions, key=lambda other: abs(other - k))]
+                if expansions
+                else None
+            )
             expansion = self._expansion((*line, k), near, start, tol)
             if expansion is not None:
-                found[k] = expansion
+                expansions[k] = expansion
 
     def _expansion(
         self, place: Place, near: Expansion | None, start: np.ndarray | None, tol: float

@@ -390,8 +390,8 @@ class AUCClassifier(SolvedScorer):
         tau: Any = self.within
         if tau == "pooled":  # of the remaining rows
             tau = (problem.n_pos - 1) / (problem.n_samples - 2)
-        found = leave_pair_out(problem.weighing(tau), tried)
-        return float(found[0]) if alphas is None else found
+        aucs = leave_pair_out(problem.weighing(tau), tried)
+        return float(aucs[0]) if alphas is None else aucs
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -448,10 +448,10 @@ class AUCClassifier(SolvedScorer):
                 "penalty must be an object of aucmax.penalties, such as penalties.MCP(alpha, "
                 f"gamma); got {penalty!r}. An elastic net is set by alpha and l1_ratio."
             )
-        elif given := self._set("alpha", "l1_ratio"):
+        elif settings := self._set("alpha", "l1_ratio"):
             raise ValueError(
                 f"penalty={type(penalty).__name__}(…) replaces alpha and l1_ratio: set "
-                f"{' and '.join(given)} there."
+                f"{' and '.join(settings)} there."
             )
         if self.coef_bounds is not None:
             penalty = Bounded(penalty, self.coef_bounds)
@@ -461,10 +461,10 @@ class AUCClassifier(SolvedScorer):
     def _set(self, *names: str) -> list[str]:
         """Return the settings among these that are not at their defaults, as ``name=value``."""
         defaults = AUCClassifier().get_params(deep=False)
-        given = {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in names}
         return [
             f"{name}={value!r}"
-            for name, value in given.items()
+            for name, value in settings.items()
             if (value is not None if defaults[name] is None else value != defaults[name])
         ]
 
@@ -538,11 +538,11 @@ class AUCClassifier(SolvedScorer):
     def _no_penalty(self, solver: Solver) -> None:
         """Raise ValueError if a penalty is set for a solver that has its own."""
         defaults = AUCClassifier()
-        if given := self._set("alpha", "l1_ratio", "penalty", "coef_bounds"):
+        if settings := self._set("alpha", "l1_ratio", "penalty", "coef_bounds"):
             setting = solver.own["alpha"]
             raise ValueError(
                 f"the solver {solver.name!r} has {setting} instead of a penalty "
-                f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g}, "
+                f"and takes no {' or '.join(settings)}: leave alpha at {defaults.alpha:g}, "
                 f"l1_ratio at {defaults.l1_ratio:g}, penalty and coef_bounds at None, and set "
                 f"solver=solvers.{type(solver).__name__}({setting}=…)."
             )

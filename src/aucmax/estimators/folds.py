@@ -133,9 +133,9 @@ class Folding:
         if self.groups is None:
             plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
             return [pair for _ in range(rounds) for pair in plain.split(blank, y)]
-        found = len(np.unique(self.groups))
-        if found < n_folds:
-            have = "is 1 group" if found == 1 else f"are {found} groups"
+        n_groups = len(np.unique(self.groups))
+        if n_groups < n_folds:
+            have = "is 1 group" if n_groups == 1 else f"are {n_groups} groups"
             raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
         together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
         return [pair for _ in range(rounds) for pair in together.split(blank, y, self.groups)]

@@ -232,13 +232,13 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
             bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
             return np.concatenate(list(X.each(_scores_of_part, repeat((bare,)))))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        found = scores(as_rows(X), np.ascontiguousarray(self.coef_.T)) + self.intercept_
-        return found[:, 0] if len(self.classes_) == 2 else found
+        margins = scores(as_rows(X), np.ascontiguousarray(self.coef_.T)) + self.intercept_
+        return margins[:, 0] if len(self.classes_) == 2 else margins
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of the highest score, shape (n,)."""
-        found = self.decision_function(X)
-        best = (found > 0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        margins = self.decision_function(X)
+        best = (margins > 0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
         return self.classes_[best]
 
     @available_if(_gives_probabilities)
@@ -253,11 +253,11 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         X : array-like, data frame or sparse, shape (n, d)
             Rows.
         """
-        found = self.decision_function(X)
-        if found.ndim == 1:
-            positive = self.estimators_[0].calibration_(found)
+        margins = self.decision_function(X)
+        if margins.ndim == 1:
+            positive = self.estimators_[0].calibration_(margins)
             return np.column_stack([1.0 - positive, positive])
-        models = zip(self.estimators_, found.T, strict=True)
+        models = zip(self.estimators_, margins.T, strict=True)
         shares = np.column_stack([model.calibration_(score) for model, score in models])
         shares[~shares.any(axis=1)] = 1.0  # no class is likely
         return shares / shares.sum(axis=1, keepdims=True)
@@ -309,12 +309,12 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
             yield np.where(places == k, 1.0, -1.0)
 
     def _from_moments(self, moments: ClassMoments) -> tuple[np.ndarray, list[Any], Any]:
-        there, models = moments.counts > 0, []
+        present, models = moments.counts > 0, []
         classes = moments.classes
         if not moments.declared:
             classes = _with_weight(classes, moments.counts)
         for side in self._sides(len(classes)):
-            mine = np.isin(moments.classes, classes[side != 0]) & there
+            mine = np.isin(moments.classes, classes[side != 0]) & present
             sides = side[np.isin(classes, moments.classes[mine])]
             model = None
             if len(np.unique(sides)) == 2:
@@ -326,12 +326,12 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     def _from_rows(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray, list[Any], Any]:
-        found, code = np.unique(y, return_inverse=True)
-        totals = np.bincount(code, weight, len(found))
-        classes = _with_weight(found, totals)
+        labels, code = np.unique(y, return_inverse=True)
+        totals = np.bincount(code, weight, len(labels))
+        classes = _with_weight(labels, totals)
         models = []
         for side in self._sides(len(classes)):
-            sides = np.zeros(len(found))
+            sides = np.zeros(len(labels))
             sides[totals > 0] = side
             sign = sides[code]
             rows = np.flatnonzero(sign)

@@ -172,9 +172,9 @@ def calibrate_folds(
         cross_fitted(mine, own, share[test])
         for test, mine, own in zip(tests, held_out, final, strict=True)
     ])  # fmt: skip
-    seen = (times > 0) & (share > 0)
-    of_rows = counts(positive[seen], (share * times)[seen])
-    rows, scores = rows[seen[rows]], scores[seen[rows]]
+    counted = (times > 0) & (share > 0)
+    of_rows = counts(positive[counted], (share * times)[counted])
+    rows, scores = rows[counted[rows]], scores[counted[rows]]
     return calibrate(scores, positive[rows], share[rows], of_rows, method)
 
 

@@ -138,9 +138,9 @@ class Scorer:
             y, model = np.where(np.asarray(y) == model.classes_[1], 1, 0), copy.copy(model)
             model.classes_ = np.array([0, 1])
         weighs = self._weighs and sample_weight is not None
-        given = {"sample_weight": sample_weight} if weighs else {}
+        weights = {"sample_weight": sample_weight} if weighs else {}
         try:
-            return float(self.scorer(model, X, y, **given))
+            return float(self.scorer(model, X, y, **weights))
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"scoring={self.words!r} cannot score this model ({error}); use a scorer of "

@@ -421,8 +421,8 @@ class AUCClassifierCV(LinearScorer):
         if self.alphas is None:
             alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
         else:
-            given = np.sort(np.asarray(self.alphas, dtype=np.float64))
-            alphas = np.repeat(given[None, :], len(gammas), axis=0)
+            ascending = np.sort(np.asarray(self.alphas, dtype=np.float64))
+            alphas = np.repeat(ascending[None, :], len(gammas), axis=0)
         ratios, bounds = tuple(float(r) for r in self.l1_ratios), None
         if self.coef_bounds is not None:
             names = getattr(self, "feature_names_in_", None)
@@ -460,14 +460,14 @@ class AUCClassifierCV(LinearScorer):
         splitter = check_cv(self.cv, y, classifier=True)
         if isinstance(splitter, StratifiedKFold):
             _check_enough(y, splitter.get_n_splits())
-        given = {} if groups is None else {"groups": groups}
-        if given and get_config()["enable_metadata_routing"]:
-            given = process_routing(self, "fit", **given).splitter.split
+        extra = {} if groups is None else {"groups": groups}
+        if extra and get_config()["enable_metadata_routing"]:
+            extra = process_routing(self, "fit", **extra).splitter.split
         try:
             to_split = np.zeros((len(y), 1)) if in_parts else X
-            pairs = list(splitter.split(to_split, y, **given))
+            pairs = list(splitter.split(to_split, y, **extra))
         except ValueError as error:
-            if given or "groups" not in str(error):
+            if extra or "groups" not in str(error):
                 raise
             raise ValueError(
                 f"cv={self.cv!r} needs groups, one for each row: fit(X, y, groups=…)."

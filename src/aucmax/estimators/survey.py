@@ -125,12 +125,12 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     rows, y, weight, names = checked_rows(part.X, part.y, part.weight, min_rows=0)
     labels, last = _two_labels(y)
     kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
-    known = kept.add_rows(rows, y, weight)
-    seen = _Seen(
+    statistics = kept.add_rows(rows, y, weight)
+    look = _Seen(
         len(y), n_features(rows), labels, last, weight, names, columns_in(part.X),
         isinstance(rows, CSR), sample_of(rows),
     )  # fmt: skip
-    return _Looks([seen], known)
+    return _Looks([look], statistics)
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -110,8 +110,8 @@ class SearchProgress(NamedTuple):
         """The highest mean score of a cell over the finished folds, or NaN."""
         scores = self.scores[self.finished] if self.finished.any() else self.scores
         counts = np.isfinite(scores).sum(axis=0)
-        there = counts > 0
-        means = np.nansum(scores, axis=0)[there] / counts[there]
+        scored = counts > 0
+        means = np.nansum(scores, axis=0)[scored] / counts[scored]
         return float(means.max()) if len(means) else float("nan")
 
 
@@ -290,13 +290,13 @@ def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMo
 def _moments_by_part(
     X: Rows, positive: np.ndarray, weight: np.ndarray | None, *times: np.ndarray
 ) -> tuple[ClassMoments, ...]:
-    found, sign = [], np.where(positive, 1.0, -1.0)
+    parts, sign = [], np.where(positive, 1.0, -1.0)
     for count in times:
         rows = np.repeat(np.arange(len(count)), count)
         of_rows = None if weight is None else weight[rows]
         empty = ClassMoments(classes=[-1.0, 1.0])
-        found.append(empty.add_rows(members(X, rows), sign[rows], of_rows))
-    return tuple(found)
+        parts.append(empty.add_rows(members(X, rows), sign[rows], of_rows))
+    return tuple(parts)
 
 
 def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
@@ -304,24 +304,24 @@ def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
     if not all(_is_the_rest(fold, n) for fold in folds):
         return []
     rounds: list[list[Fold]] = [[]]
-    seen = np.zeros(n, dtype=np.int32)
+    times = np.zeros(n, dtype=np.int32)
     for fold in folds:
-        if seen.all():
+        if times.all():
             rounds.append([])
-            seen[:] = 0
+            times[:] = 0
         rounds[-1].append(fold)
-        seen[fold.test] += 1
-        if seen.max() > 1:
+        times[fold.test] += 1
+        if times.max() > 1:
             return []
-    return rounds if seen.all() else []
+    return rounds if times.all() else []
 
 
 def _is_the_rest(fold: Fold, n: int) -> bool:
     """Return whether the training part has each row once that is not held out."""
-    there = np.zeros(n, dtype=np.int32)
+    times = np.zeros(n, dtype=np.int32)
     for rows in fold:
-        np.add.at(there, rows, 1)
-    return bool(np.all(there == 1))
+        np.add.at(times, rows, 1)
+    return bool(np.all(times == 1))
 
 
 class _Answer(NamedTuple):

@@ -299,7 +299,7 @@ def _by_formula(folds: list[_Fold]) -> float:
     n = sizes.sum()
     inverse = n / sizes.sum(axis=0)  # 1/P(Y = 1), 1/P(Y = 0): of all rows, not of the fold's
     means = []
-    for one, here in zip(folds, sizes, strict=True):
-        curve = [w * m * part.moved for w, m, part in zip(inverse, here, one.parts, strict=True)]
+    for one, counts in zip(folds, sizes, strict=True):
+        curve = [w * m * part.moved for w, m, part in zip(inverse, counts, one.parts, strict=True)]
         means.append(np.mean(np.concatenate(curve) ** 2))
     return float(np.sqrt(np.mean(means) / n))

@@ -97,8 +97,8 @@ class Objective:
             gap = 1.0 - dot(problem.delta, w)
             hw = problem.within_product(w)
             return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
-        there = self.at(problem.scores(w))
-        return there.value, self.adjoint(there.gradient)
+        loss_at = self.at(problem.scores(w))
+        return loss_at.value, self.adjoint(loss_at.gradient)
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""

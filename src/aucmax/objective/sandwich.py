@@ -65,15 +65,15 @@ def sandwich(
     # a shift of all rows changes only rounding
     X = X - problem.mean_neg
     z = X @ w + fixed_scores
-    there = objective.at(z)
+    loss_at = objective.at(z)
     if objective.loss.kind == "kinked":
         raise ValueError("the loss has kinks, so its second derivative is not informative.")
     if objective.by_moments:
         bent = problem.within + np.outer(problem.delta, problem.delta)
-    elif isinstance(there, ByRow | ActivePairs):
-        bent = objective.bend_matrix(there)
+    elif isinstance(loss_at, ByRow | ActivePairs):
+        bent = objective.bend_matrix(loss_at)
     else:
-        bent = X.T @ np.column_stack([there.product(column) for column in X.T])
+        bent = X.T @ np.column_stack([loss_at.product(column) for column in X.T])
     sign, s = problem.data.sign[:], problem.data.share[:]
     h = objective.loss.influences(z, sign, s, X) + penalty_influences
     spread = np.zeros((len(w), len(w)))

@@ -80,10 +80,10 @@ class Logistic(RankingLoss):
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
         # a row's slope minus the part that the intercept compensates
-        there = self.at(z, sign, s)
-        bent = there.bent[:]
+        at_z = self.at(z, sign, s)
+        bent = at_z.bent[:]
         centre = bent @ X / bent.sum()
-        slope = np.divide(there.gradient[:], s, out=np.zeros(len(s)), where=s > 0.0)
+        slope = np.divide(at_z.gradient[:], s, out=np.zeros(len(s)), where=s > 0.0)
         return slope[:, None] * (X - centre)
 
 

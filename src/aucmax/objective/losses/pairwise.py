@@ -149,11 +149,11 @@ class Square(PairwiseLoss):
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
         # ∇ = Sw − (1 − w·δ)δ: a row moves the mean of its class by c, and its covariance by c cᵀ
-        there, pos = self.at(z, sign, s), sign > 0
-        moved, gap = there._centred(z)  # c·w, w·δ
+        at_z, pos = self.at(z, sign, s), sign > 0
+        moved, gap = at_z._centred(z)  # c·w, w·δ
         of_pos, of_neg = s[pos] @ X[pos], s[~pos] @ X[~pos]
         centred = X - np.where(pos[:, None], of_pos, of_neg)
-        slope = there.weight * moved - sign * (1.0 - gap)
+        slope = at_z.weight * moved - sign * (1.0 - gap)
         return slope[:, None] * centred + np.outer(sign * moved, of_pos - of_neg)
 
 

@@ -50,14 +50,14 @@ def _numbers(
 ) -> np.ndarray:
     """Return numbers of one of these shapes."""
     try:
-        given = np.asarray(value, dtype=object)
-        missing = given == None  # noqa: E711
-        numbers = np.where(missing, 0.0, given).astype(np.float64)
+        values = np.asarray(value, dtype=object)
+        missing = values == None  # noqa: E711
+        numbers = np.where(missing, 0.0, values).astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{what} must hold numbers; got {value!r}.") from None
-    if given.shape not in shapes.values():
+    if values.shape not in shapes.values():
         ways = " or ".join(f"{shape} {whose}".strip() for whose, shape in shapes.items())
-        raise ValueError(f"{what} must have shape {ways}; got {given.shape}.")
+        raise ValueError(f"{what} must have shape {ways}; got {values.shape}.")
     if np.isnan(numbers).any():
         raise ValueError(f"{what} must hold numbers; got nan.")
     return np.where(missing, blank, numbers)
