@@ -42,9 +42,9 @@ class Inputs:
         pd = needs("pandas", "a model that was fitted to a data frame")
         columns = {}
         for column, values in zip(self.frame, rows.data.T, strict=True):
-            seen = _values(column, values)
+            series = _values(column, values)
             # explicit, since pandas would turn None among strings into NaN
-            columns[column.name] = pd.Series(seen, dtype=seen.dtype)
+            columns[column.name] = pd.Series(series, dtype=series.dtype)
         return pd.DataFrame(columns)
 
 
@@ -56,8 +56,8 @@ def inputs_of(model: Any) -> Inputs:
     model : estimator
         Saved by `train`, or by `aucmax.save`.
     """
-    seen = getattr(model, "feature_names_in_", None)
-    names = None if seen is None else [str(name) for name in seen]
+    names_in = getattr(model, "feature_names_in_", None)
+    names = None if names_in is None else [str(name) for name in names_in]
     arguments: dict[str, Any] = {"columns": names, "n_features": int(model.n_features_in_)}
     steps, _ = parts_of(model)
     if names is None:

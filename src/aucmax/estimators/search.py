@@ -399,7 +399,7 @@ class AUCClassifierCV(LinearScorer):
             )
         missing = [
             f"loss={loss!r} with l1_ratio={float(rho):g}"
-            + " and coef_bounds" * (self.coef_bounds is not None)
+            + (" and coef_bounds" if self.coef_bounds is not None else "")
             for loss in self.losses
             for rho in self.l1_ratios
             if not takes(loss, penalty_of(1.0, rho, self.coef_bounds))

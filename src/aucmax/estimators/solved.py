@@ -169,39 +169,39 @@ class SolvedScorer(LinearScorer):
 
     def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
         """Return the two labels of a stream; raise ValueError if y has any other."""
-        known = getattr(self, "classes_", None)
+        labels = getattr(self, "classes_", None)
         if classes is not None:
             refuse_nul(classes)
-            given = np.unique(np.asarray(classes))
-            if known is not None and not np.array_equal(given, np.sort(known)):
+            named = np.unique(np.asarray(classes))
+            if labels is not None and not np.array_equal(named, np.sort(labels)):
                 raise ValueError(
-                    f"classes={given.tolist()} differ from those of the first call, "
-                    f"{known.tolist()}."
+                    f"classes={named.tolist()} differ from those of the first call, "
+                    f"{labels.tolist()}."
                 )
-            if len(given) != 2:
+            if len(named) != 2:
                 raise ValueError(
-                    f"classes must hold two labels; got {len(given)}: {given.tolist()}."
+                    f"classes must hold two labels; got {len(named)}: {named.tolist()}."
                 )
-            known = ordered_classes(given, self.positive) if known is None else known
-        if known is None:
+            labels = ordered_classes(named, self.positive) if labels is None else labels
+        if labels is None:
             if len(np.unique(y)) == 1:
                 raise ValueError(
                     "the first call of partial_fit got rows of only one class; name both labels "
                     "with classes=[…, …]."
                 )
-            known = two_classes(np.unique(y), self.positive)
-        if self.positive not in (None, known.tolist()[1]):
+            labels = two_classes(np.unique(y), self.positive)
+        if self.positive not in (None, labels.tolist()[1]):
             raise ValueError(
-                f"positive={self.positive!r} differs from the first call's, {known.tolist()[1]!r}; "
-                "begin with a new estimator."
+                f"positive={self.positive!r} differs from the first call's, "
+                f"{labels.tolist()[1]!r}; begin with a new estimator."
             )
-        unknown = np.setdiff1d(y, known)
+        unknown = np.setdiff1d(y, labels)
         if len(unknown):
             raise ValueError(
                 f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
-                f"{known.tolist()}."
+                f"{labels.tolist()}."
             )
-        return known
+        return labels
 
     def _named(self, settings: Settings) -> Settings:
         """Return settings whose penalty is that of the recorded features."""

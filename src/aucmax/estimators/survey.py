@@ -37,11 +37,12 @@ class _Looks:
     """Summary of some parts in order, with the statistics of their classes."""
 
     parts: list[_Seen]
-    known: ClassStatistics
+    statistics: ClassStatistics
 
     def __add__(self, other: "_Looks") -> "_Looks":
-        d = max(self.known.n_features, other.known.n_features)  # sparse parts may lack the last
-        a, b = self.known.widened(d), other.known.widened(d)
+        # sparse parts may lack the last features
+        d = max(self.statistics.n_features, other.statistics.n_features)
+        a, b = self.statistics.widened(d), other.statistics.widened(d)
         if type(a) is not type(b):  # one has too many features for covariances
             a, b = DiagonalMoments().taken_from(a), DiagonalMoments().taken_from(b)
         return _Looks(self.parts + other.parts, a + b)
@@ -71,7 +72,7 @@ def survey(
         message names the part.
     """
     looks = source.total(_look, repeat((empty, most)))
-    parts, statistics = looks.parts, looks.known
+    parts, statistics = looks.parts, looks.statistics
     for k, part in enumerate(parts):
         if differs := _difference(parts[0], part):
             raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")

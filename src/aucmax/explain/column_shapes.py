@@ -139,7 +139,7 @@ def shape_of(
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     if column not in by.names:
-        some = ", ".join(by.names[:_NAMED]) + ", …" * (len(by.names) > _NAMED)
+        some = ", ".join(by.names[:_NAMED]) + (", …" if len(by.names) > _NAMED else "")
         raise ValueError(f"column={column!r} is not one of the model's columns: {some}.")
     sampling = sampling_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(column)], sampling, confidence, weight):

@@ -533,7 +533,7 @@ class RowsProblem(Problem):
         X: Rows | Store,
         sign: np.ndarray,
         weight: np.ndarray | None = None,
-        known: ClassStatistics | None = None,
+        statistics: ClassStatistics | None = None,
     ) -> "RowsProblem":
         """Return the problem of rows in their own coordinates.
 
@@ -545,7 +545,7 @@ class RowsProblem(Problem):
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional
             Sample weights; rows of weight zero are left out.
-        known : ClassMoments or DiagonalMoments, optional
+        statistics : ClassMoments or DiagonalMoments, optional
             Those of the rows with these weights, if they are known.
         """
         store = X if isinstance(X, Store) else InMemory(X)
@@ -556,11 +556,11 @@ class RowsProblem(Problem):
         if weight is not None:
             weight, unit = weight * (len(weight) / weight.sum()), float(weight.mean())
         rows = WeightedRows(store, positive, weight, unit)
-        if known is None and not isinstance(store, InMemory):
-            known = rows.measured(DiagonalMoments([-1.0, 1.0]))
-        if known is not None and known.has_covariances:
-            rows.summaries.moments = known
-        rows.summaries.spreads = known
+        if statistics is None and not isinstance(store, InMemory):
+            statistics = rows.measured(DiagonalMoments([-1.0, 1.0]))
+        if statistics is not None and statistics.has_covariances:
+            rows.summaries.moments = statistics
+        rows.summaries.spreads = statistics
         return cls(rows)
 
     @property

@@ -61,9 +61,9 @@ def moved(state: State) -> list[dict[str, Any]]:
     before the freeze, and ``spread`` the ratio of the standard deviations, None if that was 0. SPAM
     has no such features.
     """
-    if state.baseline is None or not state.baseline.known:
+    if state.baseline is None or not state.baseline.statistics:
         return []
-    learner, frozen = state.learner, state.baseline.known
+    learner, frozen = state.learner, state.baseline.statistics
     current, n_rows_since = summary(learner), state.rows - state.baseline.rows
     rows, names, out = state.pair.rows, learner.names, []
     for label, k in learner.labels.items():

@@ -69,13 +69,13 @@ class Settings:
 class Baseline:
     """The model that was frozen after some rows, and statistics of the classes at that time.
 
-    ``known`` has ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code; it is
-    empty with SPAM.
+    ``statistics`` has ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code; it
+    is empty with SPAM.
     """
 
     rows: int
     scorer: Scorer
-    known: dict[str, np.ndarray]
+    statistics: dict[str, np.ndarray]
 
 
 @dataclass
@@ -329,7 +329,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
     arrays = named("learner", learner.arrays()) | named("tally", state.tally.arrays)
     arrays |= named("pair", state.pair.arrays) | named("drift", state.drift.arrays)
     if baseline is not None:
-        arrays |= named("baseline", baseline.known)
+        arrays |= named("baseline", baseline.statistics)
     facts = {
         "settings": state.settings.__dict__,
         **{name: getattr(state, name) for name in _NUMBERS},
@@ -433,7 +433,7 @@ def _header_of(header: Any, settings: Settings) -> list[str] | None:
     return header
 
 
-def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> Baseline:
+def _baseline(state: State, facts: list[Any], statistics: dict[str, np.ndarray]) -> Baseline:
     """Return the frozen model; ValueError if it cannot be the stream's."""
     rows, weights, intercept, slope, prior, optimality = facts
     numbers = intercept, slope, prior
@@ -447,11 +447,11 @@ def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> B
         raise ValueError("its frozen model has values that are not numbers")
     if not np.isfinite(values).all():
         raise ValueError("its frozen model has NaN or infinite numbers")
-    if known and known["means"].shape[1] > len(names):
+    if statistics and statistics["means"].shape[1] > len(names):
         raise ValueError("its frozen classes have other features")
-    if known and np.any((known["counts"] > 0.0) & (known["rows"] <= 0.0)):
+    if statistics and np.any((statistics["counts"] > 0.0) & (statistics["rows"] <= 0.0)):
         raise ValueError("its frozen classes have weight and no rows")
-    return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), known)
+    return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), statistics)
 
 
 # class statistics at the freeze, when some of the features were known

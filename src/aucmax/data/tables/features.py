@@ -79,7 +79,7 @@ def _checked(column: FileColumn, read: Read) -> Read:
     if gaps.any() and not column.reading.may_have_gaps(column.name):
         count = int(np.count_nonzero(gaps))
         raise column.wrong(
-            "has a missing value" + f", the first of {count:,}" * (count > 1),
+            "has a missing value" + (f", the first of {count:,}" if count > 1 else ""),
             f"fill it in (or let missing=True do so), or leave the column {column.out}",
             int(np.argmax(gaps)),
             remedy={"missing": True},

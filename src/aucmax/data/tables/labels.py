@@ -129,6 +129,6 @@ def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
     missing = column.missing()
     if missing.any():
         count = int(np.count_nonzero(missing))
-        more = f", the first of {count:,}" * (count > 1)
+        more = f", the first of {count:,}" if count > 1 else ""
         place = column.source.place(int(np.argmax(missing)))
         raise Obstacle(column.name, f"{what}{more}", hint, place)

@@ -11,21 +11,21 @@ __all__ = ["Bounded", "Weighted"]
 
 
 def _by_feature(
-    given: Any, blank: Any, what: str, d: int, names: Sequence[str] | None
+    values: Any, blank: Any, what: str, d: int, names: Sequence[str] | None
 ) -> np.ndarray:
     """Return an array (d, …) from one value for all features, one for each, or some by name.
 
     None and missing values become ``blank``. A series or frame whose index has names gives values
     by name.
     """
-    index: Any = getattr(given, "index", None)
+    index: Any = getattr(values, "index", None)
     if np.ndim(index) == 1 and len(index) and all(isinstance(name, str) for name in index):
-        given = dict(zip(index, np.asarray(given, dtype=object), strict=True))
+        values = dict(zip(index, np.asarray(values, dtype=object), strict=True))
     blank = np.asarray(blank, dtype=np.float64)
     out = np.tile(blank, (d, *[1] * blank.ndim))
-    if not isinstance(given, Mapping):
+    if not isinstance(values, Mapping):
         shapes = {"for all features": blank.shape, f"for each of {d}": out.shape}
-        out[:] = _numbers(given, blank, what, shapes)
+        out[:] = _numbers(values, blank, what, shapes)
         return out
     if names is None:
         raise ValueError(
@@ -33,7 +33,7 @@ def _by_feature(
             f"have names that are strings, or give an array of shape {out.shape}."
         )
     place = {name: j for j, name in enumerate(names)}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in place:
             raise ValueError(f"{what} names {name!r}, which is not a feature of the data.")
         out[place[name]] = _numbers(value, blank, f"{what} of {name!r}", {"": blank.shape})
