@@ -241,7 +241,7 @@ def test_bad_input(data, bad, monkeypatch, tmp_path):
     (tmp_path / "one.svm").write_text("1 1:2\n" * 30 + "0 1:1\n")
     assert "two rows of each class" in bad(tmp_path / "one.svm")
     (tmp_path / "two.svm").write_text("1 1:2\n" * 300 + "0 1:1\n" * 2)
-    assert "of only one class" in bad(tmp_path / "two.svm", "--test-size", 0.01)
+    assert "of one class only" in bad(tmp_path / "two.svm", "--test-size", 0.01)
 
 
 # ---- data

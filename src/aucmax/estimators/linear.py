@@ -147,7 +147,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         if hasattr(self, "spread_"):
             check_array_of(self.spread_, (d,), "spreads of the features")
         if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
-            raise ValueError("its calibration is not one of the known kinds")
+            raise ValueError("the map to its probabilities is not one of the known kinds")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")
