@@ -18,7 +18,7 @@ LIMITS = {
     "code lines": 30_889,
     "functions above 60 lines": 0,
     "functions above 10 parameters": 0,
-    "vague locals": 22,
+    "vague locals": 0,
 }
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10

@@ -135,9 +135,9 @@ def _solve(
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
     near = preconditioner(objective, alpha)
     probed = False
-    right, known, fallen, steps = problem.delta, 1.0, 0.0, 0
+    right, smallest, fallen, steps = problem.delta, 1.0, 0.0, 0
     if start is not None and objective.value(start) < objective.at_zero:
-        w, known = start.copy(), _CAUTION
+        w, smallest = start.copy(), _CAUTION
         fallen = objective.at_zero - objective.value(w)
         right = -(objective.data_gradient(w) + alpha * w)
 
@@ -153,9 +153,9 @@ def _solve(
     for _ in range(_CHECKS):
         solved = minimise(
             product, right, near.solve, enough, max_iter - steps,
-            floor=near.floor, known=known, watch=watch,
+            floor=near.floor, known=smallest, watch=watch,
         )  # fmt: skip
-        w, known = w + solved.x, solved.smallest
+        w, smallest = w + solved.x, solved.smallest
         steps, fallen = steps + solved.steps, fallen + solved.gained
         value, gradient = objective.data_term(w)
         right = -(gradient + alpha * w)
@@ -169,9 +169,9 @@ def _solve(
             continue
         if steps >= max_iter or monitor.stopped or objective.relative(bound, value) <= tol:
             break
-        probed, before = True, known
-        known = min(known, near.probe(product))
-        if known > _EIGENVALUE_FALL * before:
+        probed, before = True, smallest
+        smallest = min(smallest, near.probe(product))
+        if smallest > _EIGENVALUE_FALL * before:
             break
     return w, value, gap, steps
 

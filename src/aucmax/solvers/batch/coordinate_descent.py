@@ -117,18 +117,18 @@ def on_matrix(
     Returns w, the sweeps and whether the aim was reached.
     """
     h = np.einsum("jj->j", H).copy()
-    everything, seen = np.arange(len(w)), penalty.compiled()
+    everything, form = np.arange(len(w)), penalty.compiled()
     sweeps = 0
     while True:
         gradient = H @ w - b
         done = float(penalty.promise(gradient, w, h).sum()) <= aim
         if done or sweeps >= max_iter:
             return w, sweeps, done
-        _matrix_sweep(H, h, gradient, w, seen, everything)
+        _matrix_sweep(H, h, gradient, w, form, everything)
         active = np.flatnonzero(w)
         again = min(_SWEEPS, max_iter - sweeps) - 1
         for _ in range(again):
-            _matrix_sweep(H, h, gradient, w, seen, active)
+            _matrix_sweep(H, h, gradient, w, form, active)
         sweeps += 1 + again
         w = _on_support(H, h, b, w, penalty)
 
@@ -241,11 +241,11 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         promise = penalty.promise(gradient, w, problem.curvature)
         gap = objective.gap(value, gradient, w)
         if not promises_off(S, promise, w, problem.curvature):
-            there = gradient[S], w[S], penalty.of(S)
+            on_set = gradient[S], w[S], penalty.of(S)
             if len(H) == len(S):
-                gap = min(gap, decrement(H, *there))
+                gap = min(gap, decrement(H, *on_set))
             elif objective.relative(gap, value + penalty.value(w)) > run.tol:
-                gap = min(gap, decrement_by_products(columns.product, columns.curvature, *there))
+                gap = min(gap, decrement_by_products(columns.product, columns.curvature, *on_set))
         done = objective.relative(gap, value + penalty.value(w)) <= run.tol
         if run.monitor(w, sweeps) or done or sweeps >= run.max_iter:
             return w, gap, sweeps
@@ -292,13 +292,13 @@ def _on_column_support(
     S = support_of(columns.curvature, pieces)
     if len(S) == 0:
         return w
-    X, there = columns.matrix[:, S], objective.at(columns.matrix @ w)
-    slope, bend = X.T @ there.gradient[:] + pieces.left[S], pieces.bend[S]
+    X, loss_at = columns.matrix[:, S], objective.at(columns.matrix @ w)
+    slope, bend = X.T @ loss_at.gradient[:] + pieces.left[S], pieces.bend[S]
     convex = np.maximum(bend, 0.0)
     diagonal = columns.curvature[S] + convex
 
     def product(v: np.ndarray) -> np.ndarray:
-        return X.T @ there.product(X @ v)
+        return X.T @ loss_at.product(X @ v)
 
     model = minimise(
         lambda v: product(v) + convex * v,

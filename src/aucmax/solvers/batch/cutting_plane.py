@@ -130,20 +130,20 @@ def _search(
     """
     alpha = objective.penalty.l2
     ww, wd, dd = dot(w, w), dot(w, direction), dot(direction, direction)
-    found = (0.0, best)
+    lowest = (0.0, best)
 
     def slope(t: float) -> float:
-        nonlocal found
+        nonlocal lowest
         pairs = objective.at(z + t * move)
         value = pairs.value + 0.5 * alpha * (ww + 2.0 * t * wd + t * t * dd)
-        if value < found[1] or (t == 1.0 and value <= found[1] + 1e-15 * best):
-            found = t, value
+        if value < lowest[1] or (t == 1.0 and value <= lowest[1] + 1e-15 * best):
+            lowest = t, value
         return dot(pairs.gradient[:], move) + alpha * (wd + t * dd)
 
     low, high = 0.0, 1.0
     at_low, at_high = slope(low), slope(high)
     if at_low >= 0.0:
-        return found
+        return lowest
     looks = 2
     while at_high < 0.0 and looks < 2 * _LOOKS:
         low, at_low = high, at_high
@@ -160,7 +160,7 @@ def _search(
         low, at_low, high, at_high = (
             (t, at_t, high, at_high) if at_t < 0 else (low, at_low, t, at_t)
         )
-    return found
+    return lowest
 
 
 class Planes:
@@ -216,8 +216,8 @@ def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     cone = [clarabel.NonnegativeConeT(k + 1)]
     limits = np.append(np.zeros(k), 1.0)
     program = clarabel.DefaultSolver(sp.csc_array(np.triu(H)), -b, rows, limits, cone, settings)
-    found = program.solve()
-    mu, slack, price = (np.nan_to_num(np.array(v)) for v in (found.x, found.s, found.z))
+    solution = program.solve()
+    mu, slack, price = (np.nan_to_num(np.array(v)) for v in (solution.x, solution.s, solution.z))
     mu = np.maximum(mu, 0.0)
     mu /= max(1.0, float(mu.sum()))
 

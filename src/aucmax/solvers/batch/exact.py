@@ -118,8 +118,8 @@ class Exact(Solver):
 
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
-        known = problem.knows_moments or "products" not in problem.offers
-        if size > self.max_moment_bytes and not known:
+        free = problem.knows_moments or "products" not in problem.offers
+        if size > self.max_moment_bytes and not free:
             raise ValueError(
                 f"the solver 'exact' keeps two d×d covariances, {size / 1e9:.1f} GB for "
                 f"{problem.n_features} features, more than Exact.max_moment_bytes "

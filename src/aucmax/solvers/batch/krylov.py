@@ -178,8 +178,8 @@ def radau(lengths, turns, mu):
 
 def spread(curvature: np.ndarray) -> float:
     """Return the ratio of the largest to the smallest curvature (d,) that is not 0."""
-    there = curvature[curvature > 0.0]
-    return float(there.max() / there.min()) if len(there) else 1.0
+    positive = curvature[curvature > 0.0]
+    return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
 class Preconditioner(NamedTuple):
@@ -216,8 +216,8 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     curvature = objective.data_curvature() + alpha
     if not np.any(curvature > 0.0):
         return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features), lambda v: v)
-    there = curvature > 0.0
-    curvature = np.where(there, curvature, float(curvature.max()))
+    bends = curvature > 0.0
+    curvature = np.where(bends, curvature, float(curvature.max()))
     units = np.sqrt(curvature)
     if problem.n_features <= _SMALL and "moments" in problem.offers:
         inverse = _inverse(*_correlations(objective, alpha))
@@ -225,16 +225,16 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
             solve, kept = inverse
             floor = alpha / float(curvature.sum())
             return Preconditioner(
-                lambda v: solve(v / units) / units, floor, units, lambda v: kept(there * v)
+                lambda v: solve(v / units) / units, floor, units, lambda v: kept(bends * v)
             )
     elif spread(curvature) <= UNITS:
         gamma = min(problem.gamma, _HALFWAY)
         halfway = curvature ** ((_HALFWAY - gamma) / (1.0 - gamma))
         halfway *= float(curvature.sum()) / float(halfway.sum())
         floor = alpha / float(halfway.max())
-        return Preconditioner(lambda v: v / halfway, floor, units, lambda v: there * v)
+        return Preconditioner(lambda v: v / halfway, floor, units, lambda v: bends * v)
     floor = alpha / float(curvature.max())
-    return Preconditioner(lambda v: v / curvature, floor, units, lambda v: there * v, _LONG_PROBE)
+    return Preconditioner(lambda v: v / curvature, floor, units, lambda v: bends * v, _LONG_PROBE)
 
 
 def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:

@@ -99,9 +99,9 @@ class COMID(HingeSolver):
         t = times(state, batch)
         if self.schedule == "strong":
             return 1.0 / (alpha * t)
-        given = self.given_step()
-        if given is not None:
-            return given / np.sqrt(t)
+        step = self.given_step()
+        if step is not None:
+            return step / np.sqrt(t)
         eta = _FIRST / (state["slower"] * batch.mean_norm2() * np.sqrt(t))
         own = batch.weighted_norm2[batch.order]
         return np.minimum(eta, np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))

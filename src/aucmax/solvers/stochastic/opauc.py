@@ -224,8 +224,8 @@ class OPAUC(StochasticSolver):
             same = "Z" in state and state["s"].shape[1] == tau
         else:
             wanted = {"subset": 1, "projection": 2, "pca": 2}.get(self.covariance, 0)
-            there = state["basis"].ndim if "basis" in state else 0
-            same = "scatter" in state and (not begun or wanted == there)
+            kind = state["basis"].ndim if "basis" in state else 0
+            same = "scatter" in state and (not begun or wanted == kind)
             same = same and len(state["w"]) == tau
         if not same:
             raise ValueError(

@@ -83,8 +83,8 @@ class RDA(HingeSolver):
 
     def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
         """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by each step."""
-        given = self.given_step()
-        gamma = _FIRST * state["slower"] * scale if given is None else given
+        step = self.given_step()
+        gamma = _FIRST * state["slower"] * scale if step is None else step
         return gamma * np.sqrt(t) + alpha * t
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:

@@ -76,11 +76,11 @@ class SADMM(HingeSolver):
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         v, u, mu, k = state["v"], state["u"], state["mu"], state["k"][0]
-        average, given = bool(self.average), self.given_step()
-        if given is None:
+        average, step = bool(self.average), self.given_step()
+        if step is None:
             rho = 0.1 * state["slower"] * batch.mean_norm2() * np.sqrt(times(state, batch))
         else:
-            rho = np.full(len(batch.order), given)
+            rho = np.full(len(batch.order), step)
         if "l2" in penalty.offers:
             settings = (penalty.l2, average)
             _l2_steps(*batch.visits, batch.norm2, rho, settings, v, u, k)

@@ -157,8 +157,8 @@ class Batch:
     def by_step(self, name: str) -> np.ndarray:
         """Return ``mass`` or ``square`` of the classes at each step, shape (steps, 2)."""
         if self.before is None:
-            known, steps = getattr(self.after, name), len(self.order)
-            return self._once(f"{name} by {steps} steps", lambda: np.tile(known, (steps, 1)))
+            totals, steps = getattr(self.after, name), len(self.order)
+            return self._once(f"{name} by {steps} steps", lambda: np.tile(totals, (steps, 1)))
         added = self.weight if name == "mass" else self.weighted_norm2
         return self.running(getattr(self.before, name), added)
 

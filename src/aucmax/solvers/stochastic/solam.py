@@ -121,12 +121,12 @@ class SOLAM(StochasticSolver):
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         v, u, k, own = state["v"], state["u"], state["k"][0], self.step_size == "auto"
-        known, norm2 = batch.before is None, batch.norm2[batch.order]
+        complete, norm2 = batch.before is None, batch.norm2[batch.order]
         met = batch.running(state["met"], batch.weight)
         p = met[:, 0] / met.sum(axis=1)
-        share, first = batch.p if known else p, k["begun"] == 0.0
+        share, first = batch.p if complete else p, k["begun"] == 0.0
         kappa2 = max(float(batch.norm2.max()), k["kappa2"])
-        if known or (first and own):
+        if complete or (first and own):
             k["kappa2"] = kappa2
         R = penalty.radius if isinstance(penalty, L2Ball) else self._streamed(state, batch, penalty)
         if first:  # the authors' start; the automatic steps see rows divided by κ

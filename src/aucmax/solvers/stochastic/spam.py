@@ -117,10 +117,10 @@ class SPAM(StochasticSolver):
         L, M2 = batch.smoothness
         k["curvature"], k["norm2"] = max(k["curvature"], L), max(k["norm2"], M2)
         L, M2 = state["slower"][0] * k["curvature"], state["slower"][0] * k["norm2"]
-        given = self.given_step()
-        C = given or 0.0
+        step = self.given_step()
+        C = step or 0.0
         if self.schedule == "strong":
-            if given is None:
+            if step is None:
                 beta = theory.beta_from_alpha(penalty.convexity, batch.p)
                 if not beta > 0.0:
                     raise ValueError(
@@ -130,7 +130,7 @@ class SPAM(StochasticSolver):
                 C = theory.spam_strong_constant(beta, float(np.sqrt(M2))) if M2 else beta
             t0 = 2.0 * M2 / C if self.t0 == "auto" else number(self.t0, "t0", open_low=True)
             return 1.0 / (C * (t + t0))
-        if given is None:
+        if step is None:
             C = 4.0 / L if L > 0 else 1.0
         if self.schedule == "sqrt":
             return C / np.sqrt(t)

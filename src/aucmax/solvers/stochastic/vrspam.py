@@ -108,12 +108,12 @@ class VRSPAM(StochasticSolver):
             new = _stage(whole.ordered(sampler.take(m)), at, penalty, eta)
             passes += 1.0 + m / n
             with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
-                there = _Snapshot.of(whole.batches(), n, new)
-                reached = objective.at(there.z).value + penalty.value(new)
+                proposal = _Snapshot.of(whole.batches(), n, new)
+                reached = objective.at(proposal.z).value + penalty.value(new)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
             else:
-                at, value = there, reached
+                at, value = proposal, reached
                 if np.all(np.isfinite(new)):
                     state["w"] = new
             yield Epoch(at.w, passes, state, value)
@@ -134,9 +134,9 @@ class VRSPAM(StochasticSolver):
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
 
     def _step_size(self, state: State, batch: Batch) -> float:
-        given = self.given_step()
-        if given is not None:
-            return given
+        step = self.given_step()
+        if step is not None:
+            return step
         k = state["k"][0]
         k["largest"] = np.maximum(k["largest"], max(batch.smoothness))
         return float(1.0 / (2.0 * k["largest"])) if k["largest"] > 0.0 else 1.0
