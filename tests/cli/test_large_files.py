@@ -310,14 +310,14 @@ def test_a_file_that_changes_between_passes_is_an_error(
     path.write_bytes((folder / "rows.parquet").read_bytes())
     run("train", path, *SMALL, *TABLE, *TRAIN, "-o", model)
     known = model.read_bytes()
-    first_pass = large_files._rows_of
+    first_pass = large_files.rows_of
 
     def then_changed(source):
         found = first_pass(source)
         os.utime(path, ns=(0, path.stat().st_mtime_ns + 5_000_000))
         return found
 
-    monkeypatch.setattr(large_files, "_rows_of", then_changed)
+    monkeypatch.setattr(large_files, "rows_of", then_changed)
     words = {
         "evaluate": ("evaluate", model, path, "--weight", "w"),
         "train": ("train", path, *TABLE, *TRAIN, "-o", model),

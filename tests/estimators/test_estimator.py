@@ -143,7 +143,7 @@ class TestInsideScikitLearn:
 @pytest.fixture
 def few_rows(monkeypatch):
     """Conjugate gradient whose preconditioner sees a part of the rows takes several steps."""
-    monkeypatch.setattr(krylov, "WORK", 0)
+    monkeypatch.setattr(krylov, "MAX_MULTIPLICATIONS", 0)
 
 
 class TestThePositiveLabel:

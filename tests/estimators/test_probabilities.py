@@ -28,7 +28,7 @@ from aucmax import (
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli import main
 from aucmax.estimators.probabilities import (
-    ENOUGH,
+    MIN_ISOTONIC_ROWS,
     Isotonic,
     Sigmoid,
     calibrate,
@@ -170,7 +170,7 @@ def test_sigmoid_and_steps_are_those_of_the_papers(share, weighed):
 
 
 def test_the_size_decides():
-    assert ENOUGH == 1000
+    assert MIN_ISOTONIC_ROWS == 1000
     rng = np.random.default_rng(0)
     scores, positive = rng.normal(size=50), np.arange(50) % 2 == 0
     for smaller, kind in ((999.0, Sigmoid), (1000.0, Isotonic)):

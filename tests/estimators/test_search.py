@@ -76,7 +76,7 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     if not few:
         for module in ("solvers.auto", "estimators.search"):
             monkeypatch.setattr(f"aucmax.{module}.FEW_FEATURES", 0)
-        monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent.MATRIX_UP_TO", 0)
+        monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent.MAX_MATRIX_FEATURES", 0)
     X, y = problem()
     X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
     weight = np.random.RandomState(1).randint(0, 3, len(y)) * 1.0 if weighted else None

@@ -124,7 +124,7 @@ def test_a_sample_of_the_rows_stands_for_all(monkeypatch):
     X, y = rows(20_000, share=0.02)
     model = AUCClassifier(0.01, within="pooled").fit(X, y)
     whole = effects(model, X, y)
-    monkeypatch.setattr(feature_effects, "MOST_CELLS", 3 * 4000)
+    monkeypatch.setattr(feature_effects, "MAX_CELLS", 3 * 4000)
     some = effects(model, X, y)
     assert np.array_equal(some.effect, whole.effect)
     assert some.high - some.low == pytest.approx(whole.high - whole.low, rel=0.1)

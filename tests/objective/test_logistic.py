@@ -142,7 +142,7 @@ def test_it_is_the_optimum(form, weighted, gamma, tau, l1_ratio):
 _SINGLE = (FORMS["float32"], FORMS["csr32"])
 
 
-@pytest.mark.parametrize("path", [{}, {"MATRIX_UP_TO": 0}, {"_DENSE": 2.0}], ids=str)
+@pytest.mark.parametrize("path", [{}, {"MAX_MATRIX_FEATURES": 0}, {"MIN_DENSITY": 2.0}], ids=str)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_more_features_than_rows(form, path, monkeypatch):
     for name, value in path.items():

@@ -311,7 +311,7 @@ def test_many_features_give_what_few_do(word, monkeypatch):
 
     (X, y), (penalty, _) = data(), goals()[word]
     few = AUCClassifier(penalty=penalty, solver="coordinate_descent", tol=1e-12).fit(X, y)
-    monkeypatch.setattr(coordinate_descent, "MATRIX_UP_TO", 0)
+    monkeypatch.setattr(coordinate_descent, "MAX_MATRIX_FEATURES", 0)
     rows_ = AUCClassifier(penalty=penalty, solver="coordinate_descent", tol=1e-12).fit(X, y)
     np.testing.assert_allclose(rows_.coef_, few.coef_, atol=1e-7 * np.abs(few.coef_).max())
 

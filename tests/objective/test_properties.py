@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aucmax.data.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
 from aucmax.data.rows.products import row_blocks
-from aucmax.data.rows.view import LONG
+from aucmax.data.rows.view import LONG_VECTOR
 from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import SOLVERS
@@ -283,7 +283,7 @@ def threads(monkeypatch):
 
 
 def test_products_with_more_columns_than_stay_near_the_processor():
-    rng, d = np.random.RandomState(0), 2 * LONG
+    rng, d = np.random.RandomState(0), 2 * LONG_VECTOR
     X = sp.random_array((90, d), density=1e-3, format="csr", rng=rng)
     X.data[:] = rng.randn(X.nnz)
     R, v, s, offset = as_rows(X), rng.randn(d), rng.randn(90), rng.randn(90)

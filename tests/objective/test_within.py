@@ -101,7 +101,9 @@ def test_l2_optimum(data, solver, form, tau):
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("path", PATHS)
 def test_elastic_net_optimum(data, path, form, tau, monkeypatch):
-    for name, most in zip(("MATRIX_UP_TO", "SET_MATRIX_UP_TO"), PATHS[path], strict=True):
+    for name, most in zip(
+        ("MAX_MATRIX_FEATURES", "MAX_SET_MATRIX_FEATURES"), PATHS[path], strict=True
+    ):
         monkeypatch.setattr(coordinate_descent, name, most)
     _, y, weight = data
     oracle = Within(*data, tau=number(tau, y, weight))

@@ -25,7 +25,7 @@ from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
-from aucmax.report.operating import MOST_POINTS, operating_points
+from aucmax.report.operating import MAX_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, plain, write_page
 from aucmax.report.provenance import provenance
 from aucmax.report.reports import Report, as_json, inline, optional, unlisted
@@ -161,7 +161,7 @@ def test_operating_points_have_exact_counts(seed, n, ties):
 def test_the_cheapest_threshold_is_never_left_out():
     positive, score = scored(50_000, share=0.03)
     points = operating_points("a", positive, score)
-    assert len(points["tp"]) <= MOST_POINTS
+    assert len(points["tp"]) <= MAX_POINTS
     assert points["exact"]
     fpr, tpr, _ = metrics.roc_curve(positive, score)
     n = positive.sum()

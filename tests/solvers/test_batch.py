@@ -57,12 +57,12 @@ def named(monkeypatch):
     def _named(solver):
         name, _, path = solver.partition(" on ")
         if path == "products":
-            monkeypatch.setattr(proximal_newton, "MATRIX_UP_TO", 0)
+            monkeypatch.setattr(proximal_newton, "MAX_MATRIX_FEATURES", 0)
         elif path:
-            monkeypatch.setattr(coordinate_descent, "MATRIX_UP_TO", 0)
+            monkeypatch.setattr(coordinate_descent, "MAX_MATRIX_FEATURES", 0)
             monkeypatch.setattr(RowsProblem, "columns", counted)
         if path == "columns":
-            monkeypatch.setattr(coordinate_descent, "SET_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(coordinate_descent, "MAX_SET_MATRIX_FEATURES", 0)
         return name
 
     return _named
@@ -632,7 +632,9 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named, monkeypatch):
             assert lost <= clf.optimality_ * (1 + 1e-6) + 1e-13
             assert clf.optimality_ <= tol
     data = (*many_rows(), None)
-    monkeypatch.setattr(krylov, "WORK", 0)  # so few features have their preconditioner from all
+    monkeypatch.setattr(
+        krylov, "MAX_MULTIPLICATIONS", 0
+    )  # so few features have their preconditioner from all
     for solver in ("conjugate_gradient", "coordinate_descent", "newton", "cutting_plane"):
         unfinished = r"optimality .* > tol=1e-300; raise max_iter"
         scale = r"scale the features \(standardize=0.5\)"
@@ -643,7 +645,9 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named, monkeypatch):
 
 
 def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
-    monkeypatch.setattr(krylov, "WORK", 0)  # a preconditioner from all rows needs one look anyway
+    monkeypatch.setattr(
+        krylov, "MAX_MULTIPLICATIONS", 0
+    )  # a preconditioner from all rows needs one look anyway
     X, y = many_rows()
     for solver in ("conjugate_gradient", "coordinate_descent", "newton"):
         settings = dict(loss=loss_by(solver), warm_start=True, tol=1e-8)

@@ -171,7 +171,9 @@ def test_no_certificate_is_false_on_real_data(name):
 @pytest.mark.data
 @each_set(["letter", "magic04", "mnist", "a9a", "news20"])
 def test_conjugate_gradient_on_more_rows_than_its_preconditioner_saw(name, monkeypatch):
-    monkeypatch.setattr(krylov, "WORK", 0)  # so few features have theirs from all rows
+    monkeypatch.setattr(
+        krylov, "MAX_MULTIPLICATIONS", 0
+    )  # so few features have theirs from all rows
     X, y = sampled(name, 3000, 24)
     jobs = [("square", "conjugate_gradient", 0.0)]
     for form in FORMS.values():

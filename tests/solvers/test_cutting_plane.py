@@ -144,7 +144,7 @@ def test_the_weights_solve_the_quadratic_program(k, d, seed, scale):
 def test_idle_planes_are_dropped_and_the_bound_still_holds(monkeypatch, watched):
     X, y = rows(3, n=200, d=20, share=0.3)
     whole = fit(X, y, 1e-4)
-    monkeypatch.setattr(cutting_plane, "IDLE", 1)
+    monkeypatch.setattr(cutting_plane, "MAX_IDLE_PROGRAMS", 1)
     watched.clear()
     few = fit(X, y, 1e-4)
     assert len(watched[-1][1]) < len(watched)

@@ -101,7 +101,11 @@ def test_a_perfectly_ranked_start_is_left_alone():
     assert clf.objective_ == pytest.approx(0, abs=1e-20)
 
 
-PATHS = {"matrix": {}, "products": {"MATRIX_UP_TO": 0}, "sparse columns": {"_DENSE": 2.0}}
+PATHS = {
+    "matrix": {},
+    "products": {"MAX_MATRIX_FEATURES": 0},
+    "sparse columns": {"MIN_DENSITY": 2.0},
+}
 
 
 @pytest.fixture(params=PATHS)
@@ -220,7 +224,7 @@ def test_the_matrix_of_the_active_pairs_is_the_second_derivative(sparse, gamma):
 def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkeypatch):
     """What is told to be left is about what is left, and that is far less than before."""
     if not by_matrix:
-        monkeypatch.setattr("aucmax.solvers.batch.newton._CHEAP", 0)
+        monkeypatch.setattr("aucmax.solvers.batch.newton.MAX_PRODUCTS_PER_MATRIX", 0)
     X, y, weight = problem(3, n=2000)
     sign, some = np.where(y == 1, 1.0, -1.0), np.flatnonzero(np.arange(2000) % 5)
     weight = weight + 1.0

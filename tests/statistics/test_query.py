@@ -35,8 +35,8 @@ def route(monkeypatch):
     """Take queries, or batches of rows, whatever the number of features."""
 
     def route(rows):
-        monkeypatch.setattr(query, "MOST_HERE", 0 if rows else 1000)
-        monkeypatch.setattr(query, "MOST_FEATURES", 0 if rows else 1000)
+        monkeypatch.setattr(query, "MAX_LOCAL_FEATURES", 0 if rows else 1000)
+        monkeypatch.setattr(query, "MAX_FEATURES", 0 if rows else 1000)
 
     return route
 
@@ -202,7 +202,7 @@ def test_whole_numbers_of_many_digits_are_exact_or_refused(engine, rows, case, r
 
 @each_engine
 def test_many_features_take_several_queries(engine, monkeypatch):
-    monkeypatch.setattr(query, "TILE", 3)
+    monkeypatch.setattr(query, "TILE_FEATURES", 3)
     frame, y = table(n=800, d=8)
     frame = frame.drop(columns="times")
     found = ClassMoments.from_query(engine(frame.assign(ill=y)), target="ill")

@@ -20,7 +20,7 @@ from aucmax.basics import replacing
 from aucmax.basics.locks import locked
 from aucmax.report import stream as report_of_stream
 from aucmax.streams import reading
-from aucmax.streams.drift import CELLS, LEVEL, DriftAlarm
+from aucmax.streams.drift import CELLS, FALSE_ALARM_RATE, DriftAlarm
 from aucmax.streams.formats import encoding_of
 from aucmax.streams.monitor import moved, stream_report
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
@@ -207,7 +207,7 @@ def streams(runs, rows, seed=0, spread=1.0):
 def test_without_a_change_alarms_are_as_rare_as_is_said():
     runs = 400
     alarms = sum(watched(*rows).row is not None for rows in streams(runs, 1500))
-    assert alarms <= binom.isf(1e-6, runs, LEVEL)
+    assert alarms <= binom.isf(1e-6, runs, FALSE_ALARM_RATE)
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.01, 1e9], ids=["", "one cell", "two cells"])
@@ -247,7 +247,7 @@ def test_an_alarm_stays_and_rows_without_weight_are_passed_over():
     for name, values in before.items():
         np.testing.assert_array_equal(alarm.arrays[name], values)
     assert 1000 < alarm.row < 1200
-    assert alarm.evidence >= 1.0 / LEVEL
+    assert alarm.evidence >= 1.0 / FALSE_ALARM_RATE
     weight = np.repeat([0.0, 0.5, 3.0], [1000, 500, 500])
     light = watched(codes, scores, weight=weight)
     assert light.row is None

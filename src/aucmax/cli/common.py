@@ -61,7 +61,7 @@ def help_of(command: Callable[..., None]) -> str:
 
 # ---- output
 
-_FEW = 10  # rows of a class
+_MIN_CLASS_ROWS = 10  # rows of a class
 
 
 def show(report: Report, as_json: bool, html: Path | None = None) -> None:
@@ -90,11 +90,12 @@ def few_positives(is_positive: np.ndarray, what: str) -> None:
     """Warn if a class has too few rows for a reliable AUC."""
     count, total = int(is_positive.sum()), len(is_positive)
     rarer, kind = min((count, "positive"), (total - count, "negative"))
-    if rarer < _FEW:
+    if rarer < _MIN_CLASS_ROWS:
         tell(
             "warning",
             f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
-            f"fewer than {_FEW}, AUCs are unreliable, and so are settings chosen by them",
+            f"fewer than {_MIN_CLASS_ROWS}, AUCs are unreliable, and so are settings chosen by "
+            "them",
         )
 
 

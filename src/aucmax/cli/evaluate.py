@@ -19,7 +19,7 @@ from aucmax.data.large_files import Footprint, take
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.explain.explanation import Test, explanation_of, rows_to_explain
-from aucmax.explain.feature_effects import MOST_CELLS
+from aucmax.explain.feature_effects import MAX_CELLS
 from aucmax.report.curves import roc_figure
 from aucmax.report.evaluation import Evaluation, Measures
 from aucmax.report.facts import Rows
@@ -189,7 +189,7 @@ def _explained(model: Any, table: Bunch, test: Test, asked: Asked) -> dict[str, 
     """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
     rows, some, chance = table.data, None, chance_of(model, table.data, test[1])
     if isinstance(rows, Source):
-        some = rows_to_explain(test, min(table.room.rows, MOST_CELLS // table.n_features))
+        some = rows_to_explain(test, min(table.room.rows, MAX_CELLS // table.n_features))
         rows = take(table, some)
     explanation = explanation_of(model, rows, test, asked.confidence, some)
     return {"chance": chance, "explanation": explanation}

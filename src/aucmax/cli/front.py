@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 PART_BYTES = 1 << 26  # of a file, above which `plain_rows` and `parts_for` read it in parts
-_MANY_CATEGORIES = 1000  # of one column, that are worth a word
+_MAX_USUAL_CATEGORIES = 1000  # of one column, that are worth a word
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:
 def _tell_of_many(values: np.ndarray, name: str) -> None:
     """Warn of a column with very many categories."""
     different = len({value for value in values if isinstance(value, str)})
-    if different > _MANY_CATEGORIES:
+    if different > _MAX_USUAL_CATEGORIES:
         tell(
             "warning",
             f"column {name!r} has {different:,} different values and becomes as many features; "

@@ -15,8 +15,8 @@ from aucmax.cli.errors import warnings_in_one_line
 
 __all__ = ["Later", "command_of"]
 
-_PACKAGES = 125 * 10**6  # bytes that the imports of a command take
-_COMMAND = 250 * 10**6  # bytes that a command takes with almost no data
+_IMPORT_BYTES = 125 * 10**6  # bytes that the imports of a command take
+_COMMAND_BYTES = 250 * 10**6  # bytes that a command takes with almost no data
 
 
 class Later(TyperCommand):
@@ -27,8 +27,8 @@ class Later(TyperCommand):
     ) -> Any:
         """Read the arguments as the command itself does."""
         room = headroom()
-        if room is not None and room.free < _PACKAGES:
-            require(_COMMAND)
+        if room is not None and room.free < _IMPORT_BYTES:
+            require(_COMMAND_BYTES)
         parent.with_resource(warnings_in_one_line())
         return command_of(str(self.name)).make_context(info_name, args, parent, **extra)
 

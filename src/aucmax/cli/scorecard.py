@@ -27,7 +27,7 @@ from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Qu
 
 __all__ = ["scorecard"]
 
-_BANDS = 10  # bands of points in which two files are compared
+_SCORE_BANDS = 10  # bands of points in which two files are compared
 
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 
@@ -168,7 +168,7 @@ def _against(
         weights_in_rows(rows.weight, len(points)),
         weights_in_rows(later.weight, len(others)),
     )
-    shares = np.arange(1, _BANDS) / _BANDS
+    shares = np.arange(1, _SCORE_BANDS) / _SCORE_BANDS
     cuts = np.unique(quantiles(points, before, shares))
     bands = [
         np.bincount(np.searchsorted(cuts, some, "right"), weight, len(cuts) + 1)

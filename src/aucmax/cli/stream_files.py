@@ -12,7 +12,7 @@ from aucmax.cli.common import counted
 from aucmax.cli.screen import say, tell
 from aucmax.data.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
-from aucmax.streams.drift import LEVEL
+from aucmax.streams.drift import FALSE_ALARM_RATE
 from aucmax.streams.monitor import stream_report
 from aucmax.streams.state import Prediction, State, save_state
 
@@ -170,7 +170,7 @@ class Teller:
             tell(
                 "alarm",
                 f"rows have changed since the model was frozen, found at row {state.alarm:,} (at "
-                f"most {100 * LEVEL:g} % of streams without a change ever say so)",
+                f"most {100 * FALSE_ALARM_RATE:g} % of streams without a change ever say so)",
             )
         if _place(state) != self._place:
             self._save(state)

@@ -36,7 +36,7 @@ from aucmax.metrics import AUCInterval, BinnedAUC, auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import AUCOfMoments, FittedModel, Folds
 from aucmax.report.training import OnePassFit, Training, Tuning
-from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
@@ -48,7 +48,7 @@ OnePass = Annotated[
     bool,
     typer.Option(
         help="Read every row of a file only once: the square loss without tuning; exact up to "
-        f"{FEW_FEATURES} features, beyond from a sketch with an error bound."
+        f"{MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
     ),
 ]
 
@@ -276,7 +276,7 @@ def _fit_in_one_pass(
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
     names = source.feature_names  # svmlight text has none: its first part tells about how many
-    few = (next(iter(source)).X.shape[1] if names is None else len(names)) <= FEW_FEATURES
+    few = (next(iter(source)).X.shape[1] if names is None else len(names)) <= MAX_MATRIX_FEATURES
     held: ClassStatistics = (
         ClassMoments.from_data(source) if few else FrequentDirections.from_data(source, rank=_RANK)
     )

@@ -42,8 +42,8 @@ from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins", "TakesTables"]
 
-_PRICE = 1.0  # of a bin: Akaike's criterion
-_CELLS = 256  # cells of a column of numbers, between which bins may end
+_COST_OF_A_BIN = 1.0  # of a bin: Akaike's criterion
+_MAX_CELLS = 256  # cells of a column of numbers, between which bins may end
 _TRENDS = {"auto": (1, -1), "increasing": (1,), "decreasing": (-1,), None: (0,)}
 _ROUNDING = 1e-9  # of a share of the weight
 _METHODS = ("best", "quantile")
@@ -409,7 +409,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         if column.is_text:
             return self._of_words(column, _as_words(values, name), is_positive, weight)
         numbers = _as_numbers(values, name)
-        most = self.max_bins if self.method == "quantile" else _CELLS
+        most = self.max_bins if self.method == "quantile" else _MAX_CELLS
         edges = _edges(numbers, weight, most)
         cells = len(edges) + 2  # with that of gaps
         fine = Bins(column, edges, {}, -1, np.zeros((cells, 2)))
@@ -427,7 +427,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         trend = self.monotone
         trends = _TRENDS[trend.get(name, "auto") if isinstance(trend, Mapping) else trend]
         if self.method == "best":
-            ends, _ = divide(full, self.max_bins, self.min_share * n, _PRICE, trends)
+            ends, _ = divide(full, self.max_bins, self.min_share * n, _COST_OF_A_BIN, trends)
         else:
             ends = _pooled(full, trends)
         return np.append(some, len(counts))[ends]
@@ -455,8 +455,8 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         sums_by_rate = sums[order]
         ends = _of_equal_rates(sums_by_rate)
         if self.method == "best":
-            ends = ends[_fewer(_sums(sums_by_rate, ends), _CELLS) - 1]
-            best, _ = divide(_sums(sums_by_rate, ends), self.max_bins, 0.0, _PRICE)
+            ends = ends[_fewer(_sums(sums_by_rate, ends), _MAX_CELLS) - 1]
+            best, _ = divide(_sums(sums_by_rate, ends), self.max_bins, 0.0, _COST_OF_A_BIN)
             ends = ends[best - 1]
         bin_of = np.empty(len(cells), dtype=int)
         bin_of[order] = np.searchsorted(ends, np.arange(len(cells)), side="right")

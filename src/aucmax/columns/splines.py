@@ -20,8 +20,8 @@ from aucmax.data.columns import columns_in, values_at
 __all__ = ["SplineFeatures", "basis"]
 
 _HIGHEST_DEGREE = 1000  # of splines that are read from a file
-_LEAST_GAP = 1e-150  # of knots, by which splines divide
-_FEW = 4  # different values, for which a line and a 0/1 feature or two would do as well
+_MIN_KNOT_GAP = 1e-150  # of knots, by which splines divide
+_MIN_VALUES = 4  # different values, for which a line and a 0/1 feature or two would do as well
 
 
 class SplineFeatures(TransformerMixin, BaseEstimator):
@@ -134,10 +134,10 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
 
     def _knots(self, x: NDArray[Any]) -> NDArray[np.float64]:
         none = np.empty(0)
-        if len(np.unique(x)) <= _FEW:
+        if len(np.unique(x)) <= _MIN_VALUES:
             return none
         knots = np.unique(np.quantile(x.astype(np.float64), np.linspace(0, 1, self.n_knots)))
-        knots = knots[np.append(True, np.diff(knots) > _LEAST_GAP)]
+        knots = knots[np.append(True, np.diff(knots) > _MIN_KNOT_GAP)]
         return knots if len(knots) > 2 else none
 
     def _check_state(self) -> None:

@@ -13,8 +13,8 @@ from aucmax.data.obstacles import Obstacle
 
 __all__ = ["doubt"]
 
-_ENOUGH = 50  # rows from which numbers that all differ are suspect
-_PAIRS = 10  # expected equal pairs of measured numbers from which their absence is suspect
+_MIN_ROWS = 50  # rows from which numbers that all differ are suspect
+_MIN_EQUAL_PAIRS = 10  # expected among measured numbers; none at all is then suspect
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
 _JOINED_ID = re.compile(
     r"(row|record|customer|client|user|member|patient|person|account|order|transaction|session|"
@@ -47,7 +47,7 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     alone = len(different) > len(finite) / 2
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
-    if names_a_code and alone and len(finite) >= _ENOUGH:
+    if names_a_code and alone and len(finite) >= _MIN_ROWS:
         what = "looks like codes (such as zip codes), most of them in one row only"
     elif names_a_code and len(different) > 2:
         what, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
@@ -73,9 +73,9 @@ def _counted(known: NDArray[np.float64], different: NDArray[np.float64]) -> bool
     Of n numbers spread evenly over a range of r, about n²/2r pairs are equal; otherwise more.
     """
     n = len(known)
-    if n < _ENOUGH or len(different) < n or _are_dates(different):
+    if n < _MIN_ROWS or len(different) < n or _are_dates(different):
         return False
-    return n * n > 2 * _PAIRS * (different[-1] - different[0] + 1)
+    return n * n > 2 * _MIN_EQUAL_PAIRS * (different[-1] - different[0] + 1)
 
 
 def _are_dates(values: NDArray[np.float64]) -> bool:

@@ -29,14 +29,14 @@ from aucmax.data.tables.parquet_files import parquet_metadata
 __all__ = ["Footprint", "Plan", "Room", "take"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_COPIES = 3  # copies of the numbers while a file is read whole: the reader's, ours, and a fit's
-_UNPACKED = 6  # ratio of unpacked to compressed text
-_FOR_THEM = 0.55  # share of the memory for rows; the rest is for parts
-_PARTS = 80  # memory over a part: two are in memory, and reading one takes several times its size
+_COPIES_OF_NUMBERS = 3  # while a file is read whole: the reader's, ours, and a fit's
+_TEXT_PER_COMPRESSED = 6  # ratio of unpacked to compressed text
+_ROWS_SHARE = 0.55  # share of the memory for rows; the rest is for parts
+_PARTS_OF_MEMORY = 80  # two are in memory, and reading one takes several times its size
 _WORKERS_PARTS = 16  # memory of a worker, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
-_PROGRAM = 128 * 10**6  # bytes of the packages and the compiled kernels once a file is opened
-_LINES = 1 << 16  # bytes of text from which the length of a row is estimated
+_PROGRAM_BYTES = 128 * 10**6  # bytes of the packages and the compiled kernels once a file is opened
+_SAMPLE_BYTES = 1 << 16  # bytes of text from which the length of a row is estimated
 
 
 class Room(NamedTuple):
@@ -85,7 +85,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         MemoryError
             If the program, or the file, would take more memory than the system allows.
         """
-        require(_PROGRAM)
+        require(_PROGRAM_BYTES)
         is_file = isinstance(path, Path) and path.is_file()
         if self.dask is not None and not is_file:
             raise ValueError(f"dask= is for files, but there is no file {path}.")
@@ -93,7 +93,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
             return is_file
         if self._is_large(path, reading):
             return True
-        require(_PROGRAM, self._whole(path, reading), f"{path} in memory")
+        require(_PROGRAM_BYTES, self._whole(path, reading), f"{path} in memory")
         return False
 
     def read(self, path: Path, reading: Reading) -> Bunch:
@@ -152,7 +152,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
             labels = self._source(path, one.in_parts())
             labels.stored = Stored("labels", labels.stored.size)
             labels.counts = source.counts
-        rows = _rows_of(labels)
+        rows = rows_of(labels)
         source.sizes = rows.pop("sizes")
         return rows | {"n_features": rows["n_features"] if names is None else len(names)}
 
@@ -168,7 +168,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """The bytes that ``--memory`` allows; None if unknown."""
         if self.memory is None:
             free = free_memory()
-            return None if free is None else max(free - _PROGRAM, 0) // 2
+            return None if free is None else max(free - _PROGRAM_BYTES, 0) // 2
         pattern = r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?"
         written = re.fullmatch(pattern, self.memory.strip().upper())
         size = int(float(written[1]) * _UNITS[written[2]]) if written else 0
@@ -192,7 +192,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
     def _whole(self, path: Path, reading: Reading) -> int:
         """Return approximately how many bytes it takes to read a file whole and to process it."""
         shape = _shape(path, reading)
-        return _COPIES * shape.numbers + self.footprint.of_row_in_memory * shape.rows
+        return _COPIES_OF_NUMBERS * shape.numbers + self.footprint.of_row_in_memory * shape.rows
 
     def _check_parts(self, path: Path, reading: Reading, one_pass: bool) -> None:
         """Raise MemoryError if there is too little memory to read a file in parts."""
@@ -200,14 +200,14 @@ class Plan(contextlib.AbstractContextManager[Any]):
         part = max(shape.group, min(self._part_bytes, shape.numbers))
         parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
         needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
-        require(_PROGRAM, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
+        require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
     def _room(self, n: int, path: Path, reading: Reading) -> Room:
         """Return the available memory for the n rows of a file."""
         if self._allowed is None:
             return Room(n, np.inf)
         share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
-        return Room(int(n * share), _FOR_THEM * self._allowed / n if n else np.inf)
+        return Room(int(n * share), _ROWS_SHARE * self._allowed / n if n else np.inf)
 
     def _source(self, path: Path, known: dict[str, Any]) -> Source:
         if self.dask is None:
@@ -226,7 +226,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
     @property
     def _part_bytes(self) -> int:
-        size = _LARGEST if self._allowed is None else self._allowed // _PARTS
+        size = _LARGEST if self._allowed is None else self._allowed // _PARTS_OF_MEMORY
         return min(max(size, _SMALLEST), _LARGEST)
 
     @cached_property
@@ -258,13 +258,13 @@ def _shape(path: Path, reading: Reading) -> _Shape:
         groups = (about.row_group(k).num_rows for k in range(about.num_row_groups))
         return _Shape(about.num_rows, width * about.num_rows, width * max(groups, default=0))
     packed = path.suffix.lower() in COMPRESSIONS
-    size = path.stat().st_size * (_UNPACKED if packed else 1)
+    size = path.stat().st_size * (_TEXT_PER_COMPRESSED if packed else 1)
     with opened(path) as stream:
-        start = stream.read(_LINES)
+        start = stream.read(_SAMPLE_BYTES)
     return _Shape(size * start.count(b"\n") // max(len(start), 1), size, 0)
 
 
-def _rows_of(source: Source) -> dict[str, Any]:
+def rows_of(source: Source) -> dict[str, Any]:
     """Read the labels and weights of all rows, their number, and that of the features."""
     parts = list(source.each(_without_rows, repeat(())))
     labels = [y for _, y, _ in parts if y is not None]

@@ -31,7 +31,7 @@ from aucmax.data.transforms import listing
 __all__ = ["PART_BYTES", "read_parts", "scan"]
 
 PART_BYTES = 1 << 26  # of text, or of numbers in a table
-_WIDE = 2**31 - 1  # features; the number in svmlight text is known only when all of it was read
+_MAX_FEATURES = 2**31 - 1  # assumed of svmlight text until all of it was read
 
 
 @with_fields(lambda field: field["in_parts"])
@@ -152,7 +152,7 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
     if names is not None:
         reading = _as_first(reading, rows)
     elif reading.n_features is None:
-        reading = replace(reading, n_features=_WIDE)
+        reading = replace(reading, n_features=_MAX_FEATURES)
     settings = {"feature_names": names, "target_name": rows.target_name}
     if part_bytes is None or all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
@@ -281,7 +281,7 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     with _checked(mark):
         rows = _read(piece, reading)
     X = rows.data
-    if X.shape[1] == _WIDE:
+    if X.shape[1] == _MAX_FEATURES:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     return Part(X, rows.target, rows.weight)

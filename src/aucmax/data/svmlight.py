@@ -27,8 +27,8 @@ __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 
 _INDEX = re.compile(rb"[+-]?[0-9]+")
 _LARGEST = np.iinfo(np.int32).max
-_SHOWN = 40
-_VECTORS = 16  # vectors of one number per feature that a fit holds at a time
+_SHOWN_CHARACTERS = 40
+_VECTORS_HELD = 16  # vectors of one number per feature that a fit holds at a time
 
 
 def read_svmlight(
@@ -100,7 +100,7 @@ def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int
 
 def _check_memory(path: Path, d: int) -> None:
     """Refuse an index so large that a model of that many features does not fit into memory."""
-    needed, free = _VECTORS * 8 * d, free_memory()
+    needed, free = _VECTORS_HELD * 8 * d, free_memory()
     if free is None or needed <= free:
         return
     with opened(path) as stream:
@@ -263,4 +263,4 @@ def _number_fault(text: bytes) -> str:
 
 def _show(token: bytes) -> str:
     text = token.decode("utf-8", "replace")
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")

@@ -13,8 +13,8 @@ __all__ = ["Centres", "Place"]
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 
-_NEAR = 0.1  # largest optimality of a centre, over tol, from which a fold's step begins
-_FAR = 0.01  # largest optimality itself: from farther away, a plain Newton step may fail
+_CENTRE_TOL_FACTOR = 0.1  # optimality of a centre, over tol, from which a fold's step begins
+_MAX_CENTRE_GAP = 0.01  # largest optimality itself: from farther away, a plain Newton step may fail
 
 
 class Centres:
@@ -86,10 +86,10 @@ class Centres:
         if not isinstance(solver, Newton):
             return None
         while near is not None:
-            w, quality = near.optimum(penalty.l2, _NEAR * self.tol, self.max_iter)
-            if quality <= _NEAR * self.tol:
+            w, quality = near.optimum(penalty.l2, _CENTRE_TOL_FACTOR * self.tol, self.max_iter)
+            if quality <= _CENTRE_TOL_FACTOR * self.tol:
                 return near
-            if quality > _FAR:
+            if quality > _MAX_CENTRE_GAP:
                 break
             near = Expansion(objective, w)
         run = Run(Monitor(objective), tol, self.max_iter, sure=False)

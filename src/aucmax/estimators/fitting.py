@@ -15,7 +15,7 @@ from aucmax.estimators.named_loss import Goal
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.solvers import Exact, Monitor, Run, Solver
-from aucmax.solvers.auto import FEW_FEATURES, choose
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES, choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.certificate import Certificate
@@ -153,7 +153,7 @@ def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:
     if isinstance(solver, Exact) and solver.covariance != "full":
         return solver.empty(None), np.inf
     if solver is None or isinstance(solver, Exact | CoordinateDescent):
-        return ClassMoments(), FEW_FEATURES
+        return ClassMoments(), MAX_MATRIX_FEATURES
     return None, 0.0
 
 

@@ -22,7 +22,7 @@ from aucmax.estimators.labelling import (
     unchanged_on_error,
 )
 from aucmax.objective.problem import ANY_MOMENTS
-from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
@@ -148,7 +148,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         with unchanged_on_error(self):
             X, y = checked(self, X, y, reset=True, whole=True)
             weight = sample_weights(sample_weight, X.shape[0])
-            if self._by_moments() and X.shape[1] <= FEW_FEATURES:
+            if self._by_moments() and X.shape[1] <= MAX_MATRIX_FEATURES:
                 moments = ClassMoments().add_rows(as_rows(X), y, weight)
                 names = getattr(self, "feature_names_in_", None)
                 moments.feature_names = None if names is None else [str(name) for name in names]

@@ -13,7 +13,7 @@ from aucmax.metrics.delong import effective_rows
 
 __all__ = [
     "CALIBRATIONS",
-    "ENOUGH",
+    "MIN_ISOTONIC_ROWS",
     "Calibration",
     "Isotonic",
     "Sigmoid",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 CALIBRATIONS = ("sigmoid", "isotonic")
-ENOUGH = 1000  # rows of the rarer class for isotonic regression, scikit-learn's rule of thumb
+MIN_ISOTONIC_ROWS = 1000  # of the rarer class: scikit-learn's rule of thumb
 
 
 class Sigmoid(NamedTuple):
@@ -106,7 +106,7 @@ def calibrate(
     rows : (float, float)
         The numbers of negative and positive rows that the weights represent.
     method : {True, "sigmoid", "isotonic"}
-        True is isotonic regression if there are `ENOUGH` rows of each class.
+        True is isotonic regression if there are `MIN_ISOTONIC_ROWS` rows of each class.
 
     References
     ----------
@@ -118,7 +118,7 @@ def calibrate(
     that number, too.
     """
     if method is True:
-        method = "isotonic" if min(rows) >= ENOUGH else "sigmoid"
+        method = "isotonic" if min(rows) >= MIN_ISOTONIC_ROWS else "sigmoid"
     if method == "isotonic":
         fitted = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, positive, weight)
         return Isotonic(

@@ -20,7 +20,7 @@ from aucmax.estimators.probabilities import Sigmoid
 
 __all__ = ["Scorecard"]
 
-_MOST_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
+_MAX_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
 
 
 class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
@@ -121,8 +121,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         Scorecard
             The scorecard itself.
         """
-        number(self.pdo, "pdo", open_low=True, high=_MOST_POINTS)
-        number(self.base_points, "base_points", low=-_MOST_POINTS, high=_MOST_POINTS)
+        number(self.pdo, "pdo", open_low=True, high=_MAX_POINTS)
+        number(self.base_points, "base_points", low=-_MAX_POINTS, high=_MAX_POINTS)
         number(self.base_odds, "base_odds", open_low=True)
         if not isinstance(self.binning, Binning | None):
             raise ValueError(f"binning={self.binning!r} must be a Binning.")

@@ -49,7 +49,7 @@ from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
-from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.labelled import Labelled
 
 __all__ = ["AUCClassifierCV"]
@@ -245,7 +245,7 @@ class AUCClassifierCV(LinearScorer):
             folds = self._folds(X, rows, groups)
             self._check_folds(folds, rows)
             training, total = None, rows.statistics
-            few = rows.store.n_features <= FEW_FEATURES
+            few = rows.store.n_features <= MAX_MATRIX_FEATURES
             if few and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds)
             whole = RowsProblem.of(rows.store, rows.positive, rows.weight, total)

@@ -27,8 +27,8 @@ __all__ = [
     "within_of",
 ]
 
-_LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
-_FIRST = 2  # number of α to each side of the usual one with which a walk begins
+_LEAN_PER_DECADE = 0.1  # standard deviations of a fold, for a decade away from the usual α
+_FIRST_ALPHAS = 2  # number of α to each side of the usual one with which a walk begins
 
 
 class Grid(NamedTuple):
@@ -60,7 +60,7 @@ class Grid(NamedTuple):
         if self.decades is None:
             return np.ones(self.shape, dtype=bool)
         usual = np.abs(self.decades).argmin(axis=-1)[..., None]
-        near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST
+        near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST_ALPHAS
         first = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & first[:, None, None, None], self.shape)
 
@@ -175,7 +175,8 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
     total = np.nansum(scores, axis=0)
     compared = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
     if decades is not None:
-        compared = compared - _LEAN * _noise(scores, int(np.nanargmax(compared))) * decades**2
+        noise = _noise(scores, int(np.nanargmax(compared)))
+        compared = compared - _LEAN_PER_DECADE * noise * decades**2
     equal = np.argwhere(compared == np.nanmax(compared))
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
 

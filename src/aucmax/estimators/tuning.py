@@ -40,9 +40,9 @@ __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"
 
 # times tol suffices in the folds, as a ranking is less sensitive than J; not for a step from the
 # optimum of all rows, whose error depends on the held-out rows
-_LOOSER = 10.0
-_MANY = 50  # rows of a training part per feature from which other rows hardly move the optimum
-_ENOUGH = 100  # effective rows of each class, below which a single row may move it far
+_LOOSE_TOL_FACTOR = 10.0
+_ROWS_PER_FEATURE = 50  # of a training part, from which other rows hardly move the optimum
+_MIN_EFFECTIVE_ROWS = 100  # effective rows of each class, below which a single row may move it far
 
 
 class Fold(NamedTuple):
@@ -221,7 +221,7 @@ class _Walk(NamedTuple):
         """Prepare for some cells, given as a mask."""
         self.board.total += len(self.parts) * int(cells.any(axis=-1).sum())
         if any(part.steps for part in self.parts):
-            self.centres.find(cells, _mean_start(self.parts), _LOOSER * self.centres.tol)
+            self.centres.find(cells, _mean_start(self.parts), _LOOSE_TOL_FACTOR * self.centres.tol)
 
     def tables(self, group: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[str]]]:
         """Return the scores of some cells in a group of folds, NaN elsewhere, and messages."""
@@ -354,8 +354,8 @@ class _Fold:
         # a part with most of the rows, whose moments are known, is a view of all rows
         most = 2 * len(fold.train) > len(labelled.positive)
         self.whole = whole if moments is not None and most else None
-        many = len(fold.train) >= _MANY * labelled.store.n_features
-        enough = moments is not None and bool(moments.effective_rows.min() >= _ENOUGH)
+        many = len(fold.train) >= _ROWS_PER_FEATURE * labelled.store.n_features
+        enough = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
         self.steps = self.whole is not None and many and enough
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
         self.kept: dict[Place, np.ndarray] = {}  # of each cell, see `judged`
@@ -413,7 +413,7 @@ class _Fold:
         if alone:
             start = None if self.start is None else problem.from_features(self.start)
             rest = alphas[alone], [penalties[i] for i in alone]
-            W[alone], said = _path(problem, loss, *rest, _LOOSER * tol, max_iter, start)
+            W[alone], said = _path(problem, loss, *rest, _LOOSE_TOL_FACTOR * tol, max_iter, start)
         models = [
             partial(self.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
             for alpha, w in zip(alphas, W, strict=True)

@@ -14,11 +14,11 @@ from aucmax.metrics import roc_auc
 from aucmax.report.figures import Figure
 from aucmax.solvers import SPAM, VRSPAM
 
-WITHIN = 0.001
+CLOSE_AUC = 0.001
 # strong penalties first
 ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-APART = 1.5  # distance of the class means of dense rows, in deviations: AUC at most .86
+CLASS_DISTANCE = 1.5  # distance of the class means of dense rows, in deviations: AUC at most .86
 # (rows, features, density): one grows at a time
 GROWING: dict[str, list[tuple[int, int, float]]] = {
     "rows": [(n, 100, 1.0) for n in (2_000, 8_000, 32_000, 64_000)],
@@ -63,7 +63,7 @@ def _made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
         X, factors = rng.randn(n, d), rng.randn(2, 5, d)
         for part, mixed in zip((y, ~y), factors, strict=True):  # unequal covariances
             X[part] += 0.5 * rng.randn(part.sum(), 5) @ mixed
-        X[y] += APART * shift / np.linalg.norm(shift)
+        X[y] += CLASS_DISTANCE * shift / np.linalg.norm(shift)
         return X * np.geomspace(1.0, 0.1, d), y
     X = sp.random(n, d, density, format="csr", random_state=rng, data_rvs=rng.rand)
     w = rng.randn(d) * (rng.rand(d) < 0.2)
@@ -97,7 +97,7 @@ def _run(piece: Piece) -> list[Row]:
     best = max(auc for attempts in tried.values() for _, auc in attempts)
     rows = []
     for name, attempts in tried.items():
-        near = [spent for spent, auc in attempts if auc >= best - WITHIN]
+        near = [spent for spent, auc in attempts if auc >= best - CLOSE_AUC]
         rows.append({
             "axis": piece["axis"], "size": piece[piece["axis"]], "rows": n, "features": d,
             "density": piece["density"], "run": piece["run"], "method": name,
@@ -137,5 +137,5 @@ FIGURE = FigureSpec(
     findings_by=("axis", "size"),
     runs=3,
     timed=True,
-    fixed=(ALPHAS, CS, APART, "unequal covariances"),
+    fixed=(ALPHAS, CS, CLASS_DISTANCE, "unequal covariances"),
 )

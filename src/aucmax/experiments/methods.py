@@ -79,8 +79,8 @@ class Method:
     square_loss: bool = False
 
 
-_WIDE = 5000  # features above which two d×d matrices take too much memory
-_REDUCED = 1000  # coordinates of the reduced OPAUC
+_MAX_MATRIX_FEATURES = 5000  # features above which two d×d matrices take too much memory
+_REDUCED_COORDINATES = 1000  # coordinates of the reduced OPAUC
 
 
 def _powers(base: float, first: int, last: int) -> tuple[float, ...]:
@@ -138,7 +138,7 @@ def _reduced(covariance: str, note: str) -> Method:
 
     def coordinates(X: Any, seed: int) -> Callable[[Any], Any]:
         rng, d = np.random.RandomState(seed), X.shape[1]
-        rank = min(_REDUCED, d)
+        rank = min(_REDUCED_COORDINATES, d)
         if covariance == "subset":
             basis = projections.random_features(d, rank, rng)
         elif covariance == "projection":
@@ -147,7 +147,7 @@ def _reduced(covariance: str, note: str) -> Method:
             basis = projections.principal_axes(as_rows(X), np.ones(X.shape[0]), rank, rng)
         return lambda rows: to_scipy(projections.reduced(as_rows(rows), basis))
 
-    return Method(_eta_lambda, _opauc(covariance, _REDUCED), note, coordinates, "OPAUC")
+    return Method(_eta_lambda, _opauc(covariance, _REDUCED_COORDINATES), note, coordinates, "OPAUC")
 
 
 def _oam(update: str, size: int) -> Method:
@@ -215,8 +215,8 @@ METHODS: dict[str, Method] = {
     "SOLAM": Method({"C": STEPS, "R": _powers(10.0, -1, 5)}, _solam, _SPAM_NOTE, square_loss=True),
     "OPAUC": Method(
         _eta_lambda,
-        _opauc(up_to=_WIDE),
-        f"constant step, one pass, last iterate; OPAUCr above {_WIDE} features",
+        _opauc(up_to=_MAX_MATRIX_FEATURES),
+        f"constant step, one pass, last iterate; OPAUCr above {_MAX_MATRIX_FEATURES} features",
         square_loss=True,
     ),
     "OPAUCr": Method(_eta_lambda, _opauc("gaussian", 50), "rank 50, one pass, last iterate"),

@@ -15,7 +15,7 @@ from aucmax.metrics import roc_auc
 from aucmax.report.figures import Figure, Line
 from aucmax.solvers import OAM, OPAUC, UnivariateSGD
 
-FEW = 1000  # features up to which the full covariance is kept
+MAX_COVARIANCE_FEATURES = 1000  # features up to which the full covariance is kept
 RANK = 50
 ALPHA = 1e-4
 _SLOW_SETS = ("mnist", "connect-4", "epsilon", "covtype")
@@ -23,15 +23,15 @@ _FAST_SETS = [s for s in ONLINE.sources if s.name not in _SLOW_SETS]
 
 
 def _opauc(d: int, step_size: Any = "auto", rank: int = RANK) -> OPAUC:
-    if d <= FEW:
+    if d <= MAX_COVARIANCE_FEATURES:
         return OPAUC(step_size)
     return OPAUC(step_size, covariance="gaussian", rank=rank)
 
 
 def _methods(d: int) -> dict[str, Any]:
-    buffer = 100 if d <= FEW else 50
+    buffer = 100 if d <= MAX_COVARIANCE_FEATURES else 50
     return {
-        "OPAUC" if d <= FEW else "OPAUCr": _opauc(d),
+        "OPAUC" if d <= MAX_COVARIANCE_FEATURES else "OPAUCr": _opauc(d),
         "OAM_seq": OAM(update="sequential", buffer_size=buffer),
         "OAM_gra": OAM(update="gradient", buffer_size=buffer),
         "online Uni-Exp": UnivariateSGD(loss="exp", n_epochs=1),
@@ -103,7 +103,8 @@ def _sweep_run(piece: Piece) -> list[Row]:
     X, y, X_test, y_test = piece.train_test()
     ((name, value),) = piece.what[:1]
     at = {"stepsize": "auto", "lambda": ALPHA, "rank": RANK, name: value}
-    solver, wide = _opauc(X.shape[1], at["stepsize"], at["rank"]), X.shape[1] > FEW
+    solver = _opauc(X.shape[1], at["stepsize"], at["rank"])
+    wide = X.shape[1] > MAX_COVARIANCE_FEATURES
     model = AUCClassifier(at["lambda"], solver=solver, random_state=piece.seed)
     seconds = timed_fit(model, X, y)
     if not wide and name != "rank":
@@ -162,7 +163,7 @@ def _rows_finding(rows: list[Row]) -> str:
     )
 
 
-_figure = partial(FigureSpec, fixed=(FEW, RANK, ALPHA))
+_figure = partial(FigureSpec, fixed=(MAX_COVARIANCE_FEATURES, RANK, ALPHA))
 
 
 def _sweep(

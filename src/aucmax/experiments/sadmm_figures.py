@@ -11,7 +11,7 @@ from aucmax.estimators import HingeClassifier
 from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
 from aucmax.experiments.jobs import Row
 from aucmax.experiments.sources import Source
-from aucmax.experiments.trial import POINTS, portions
+from aucmax.experiments.trial import STREAM_POINTS, portions
 from aucmax.report.figures import Figure, Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 
@@ -168,7 +168,7 @@ def _error_figure(name: str, title: str, l1: bool, methods: tuple[str, ...]) -> 
         run=_run,
         panels=partial(_error_panels, sparsity=l1),
         finding=_error_finding,
-        fixed=(POINTS,),
+        fixed=(STREAM_POINTS,),
         runs=10,
     )
 
@@ -181,7 +181,7 @@ RATE = FigureSpec(
     run=_run,
     panels=_rate_panels,
     finding=_rate_finding,
-    fixed=(POINTS,),
+    fixed=(STREAM_POINTS,),
     runs=10,
 )
 L1 = _error_figure(

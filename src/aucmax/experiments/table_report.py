@@ -12,7 +12,7 @@ from aucmax.report.provenance import provenance
 
 __all__ = ["comparison", "failures", "far_cells", "write_table"]
 
-_FAR = 2.0  # published standard deviations
+_FAR_DEVIATIONS = 2.0  # published standard deviations
 
 
 def _text(value: float, form: str = ".4f") -> str:
@@ -70,7 +70,7 @@ def far_cells(results: Results) -> list[str]:
         f"{cell.data}, {cell.method}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
         f"({cell.off:+.1f}): {_reason(results, cell, cell.published)}."
         for cell in results.cells.values()
-        if cell.published is not None and abs(cell.off) > _FAR
+        if cell.published is not None and abs(cell.off) > _FAR_DEVIATIONS
     ]
 
 
@@ -101,7 +101,7 @@ def _unreachable(results: Results, cell: Cell, theirs: Published) -> list[str]:
     best = _optimum(results, cell)
     if not METHODS[cell.method].square_loss or best is None or not _above(results, cell, theirs):
         return []
-    at_optimum = abs(cell.mean - best.mean) <= _FAR * theirs.std
+    at_optimum = abs(cell.mean - best.mean) <= _FAR_DEVIATIONS * theirs.std
     ours = "which ours attains" if at_optimum else "from which ours is far, too"
     tuned = f", alpha tuned on {results.protocol.tune_rows:,} rows" if _quick(results) else ""
     return [
@@ -130,7 +130,7 @@ def _quick(results: Results) -> list[str]:
 
 def _above(results: Results, cell: Cell, theirs: Published) -> list[str]:
     best = _optimum(results, cell)
-    if best is None or theirs.mean <= best.mean + _FAR * theirs.std:
+    if best is None or theirs.mean <= best.mean + _FAR_DEVIATIONS * theirs.std:
         return []
     return ["the published figure is above the optimum of the square loss here"]
 

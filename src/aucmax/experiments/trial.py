@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from aucmax.metrics import roc_auc
 
 __all__ = [
-    "POINTS",
+    "STREAM_POINTS",
     "TrainTest",
     "few_of_each",
     "finite_auc",
@@ -22,7 +22,7 @@ __all__ = [
     "train_test",
 ]
 
-POINTS = 25  # how often a stream is evaluated
+STREAM_POINTS = 25  # how often a stream is evaluated
 
 
 class TrainTest(NamedTuple):
@@ -44,7 +44,7 @@ def train_test(X: Any, y: np.ndarray, test_size: float, seed: int) -> TrainTest:
 def portions(n: int, seed: int) -> Iterator[np.ndarray]:
     """Yield all row numbers in random order, in portions that end at evenly spaced log counts."""
     order = np.random.RandomState(seed).permutation(n)
-    yield from np.split(order, np.unique(np.geomspace(20, n, POINTS).astype(int)))[:-1]
+    yield from np.split(order, np.unique(np.geomspace(20, n, STREAM_POINTS).astype(int)))[:-1]
 
 
 def few_of_each(positive: np.ndarray, each: int = 40) -> np.ndarray:

@@ -17,8 +17,8 @@ from aucmax.solvers import OPAUC, SOLAM, SPAM, VRSPAM
 
 ALPHA = 1e-4
 EPOCHS = 15
-CLOSE = 0.001  # difference in AUC that counts as reaching the optimum
-FEW = 1000  # features up to which OPAUC is shown
+CLOSE_AUC = 0.001  # difference in AUC that counts as reaching the optimum
+MAX_OPAUC_FEATURES = 1000  # features up to which OPAUC is shown
 
 
 def _solvers(d: int) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _solvers(d: int) -> dict[str, Any]:
         "SPAM-L2": SPAM(n_epochs=2 * EPOCHS),
         "SOLAM": SOLAM(n_epochs=2 * EPOCHS),
     }
-    if d <= FEW:
+    if d <= MAX_OPAUC_FEATURES:
         out["OPAUC"] = OPAUC(n_epochs=4)
     return out
 
@@ -130,7 +130,7 @@ def _finding(rows: list[Row]) -> str:
     words = []
     for method, method_rows in grouped(courses, "method").items():
         runs = grouped(method_rows, "run")
-        near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE]
+        near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE_AUC]
         first = [min(some, key=lambda row: row["passes"]) for some in grouped(near, "run").values()]
         summary = f"{method} in {len(first)} of {len(runs)} runs"
         if first:

@@ -25,11 +25,11 @@ __all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
 Floats = NDArray[np.float64]
 
-_POINTS = 300  # different values at which linearity is checked
+_PROBED_VALUES = 300  # different values at which linearity is checked
 _QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
-_NAMED = 20  # columns in a message
-_LOOKED_AT = 100  # columns checked, those with the largest effects first
-_LINE = 1e-6  # deviation from a line, as a share of the contribution, that counts as none
+_MAX_NAMED_COLUMNS = 20  # columns in a message
+_MAX_PROBED_COLUMNS = 100  # columns checked, those with the largest effects first
+_LINE_TOL = 1e-6  # deviation from a line, as a share of the contribution, that counts as none
 
 
 class Shape(NamedTuple):
@@ -110,7 +110,7 @@ def shapes_of(
         Of the rows.
     """
     place = {name: j for j, name in enumerate(by.names)}
-    columns = [place[name] for name in effects.feature[:_LOOKED_AT].tolist()]
+    columns = [place[name] for name in effects.feature[:_MAX_PROBED_COLUMNS].tolist()]
     yield from _bent(by, columns, sampling, confidence, weight)
 
 
@@ -139,7 +139,9 @@ def shape_of(
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     if column not in by.names:
-        some = ", ".join(by.names[:_NAMED]) + (", …" if len(by.names) > _NAMED else "")
+        some = ", ".join(by.names[:_MAX_NAMED_COLUMNS]) + (
+            ", …" if len(by.names) > _MAX_NAMED_COLUMNS else ""
+        )
         raise ValueError(f"column={column!r} is not one of the model's columns: {some}.")
     sampling = sampling_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(column)], sampling, confidence, weight):
@@ -232,8 +234,10 @@ def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         return np.unique(words, return_index=True)
     filled, gaps = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
     points, rows = np.unique(numbers[filled], return_index=True)
-    if len(points) > _POINTS:
-        some = np.unique(np.searchsorted(points, np.linspace(points[0], points[-1], _POINTS)))
+    if len(points) > _PROBED_VALUES:
+        some = np.unique(
+            np.searchsorted(points, np.linspace(points[0], points[-1], _PROBED_VALUES))
+        )
         points, rows = points[some], rows[some]
     return points, np.append(filled[rows], gaps[:1])
 
@@ -243,4 +247,4 @@ def _is_line(values: NDArray[Any], added: Floats) -> bool:
     if len(values) < 2 or values.dtype == object:
         return len(values) < 2 or not np.ptp(added)
     line = added[0] + (values - values[0]) / np.ptp(values) * (added[-1] - added[0])
-    return bool(np.abs(added - line).max() <= _LINE * np.ptp(added))
+    return bool(np.abs(added - line).max() <= _LINE_TOL * np.ptp(added))

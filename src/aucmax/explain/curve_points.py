@@ -18,10 +18,10 @@ __all__ = ["curve_points"]
 
 Floats = NDArray[np.float64]
 
-_STARTS = 64  # points over the range, and as many over the rows
-_HALVINGS = 30
-_NEAR = 1e-3  # tolerance of a middle, as a share of the typical contribution of a value
-_SAME = 1e-9  # the same for rounding
+_START_POINTS = 64  # points over the range, and as many over the rows
+_MAX_HALVINGS = 30
+_LINE_TOL = 1e-3  # tolerance of a middle, as a share of the typical contribution of a value
+_ROUNDING_SHARE = 1e-9  # the same for rounding
 
 
 def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple[Floats, Floats]]:
@@ -43,7 +43,7 @@ def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple
         inner = np.quantile(numbers[curve.j], (0.01, 0.99))
         most = curve.added[(inner[0] <= curve.x) & (curve.x <= inner[1])]
         curve.scale = float(np.ptp(most) if len(most) and np.ptp(most) else np.ptp(curve.added))
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         middles = {curve: curve.middles() for curve in curves}
         middles = {curve: points for curve, points in middles.items() if len(points)}
         if not middles:
@@ -80,7 +80,7 @@ class _Curve:
             return
         place, added = np.searchsorted(self.x, points), self.added
         line = (added[place - 1] + added[place]) / 2
-        off = np.abs(Z @ self.coef - line) > _NEAR * self.scale
+        off = np.abs(Z @ self.coef - line) > _LINE_TOL * self.scale
         self.open[:] = False
         self.open[place - 1] = off
         self.x, self.Z = np.insert(self.x, place, points), np.insert(self.Z, place, Z, axis=0)
@@ -92,15 +92,15 @@ class _Curve:
         share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
         line = added[:-2] + share * (added[2:] - added[:-2])
         straight = np.zeros(len(x), dtype=bool)
-        straight[1:-1] = np.abs(added[1:-1] - line) <= _SAME * self.scale
+        straight[1:-1] = np.abs(added[1:-1] - line) <= _ROUNDING_SHARE * self.scale
         stays = ~straight | np.isin(x, kept)
         return x[stays], self.Z[stays]
 
 
 def _starts(numbers: Floats) -> Floats:
     """Return points over the range of numbers, and over the rows."""
-    over_rows = np.quantile(numbers, np.linspace(0.0, 1.0, _STARTS))
-    return np.unique([*over_rows, *np.linspace(numbers.min(), numbers.max(), _STARTS)])
+    over_rows = np.quantile(numbers, np.linspace(0.0, 1.0, _START_POINTS))
+    return np.unique([*over_rows, *np.linspace(numbers.min(), numbers.max(), _START_POINTS)])
 
 
 def _evaluate(by: ByColumn, points: Mapping[_Curve, Floats]) -> None:

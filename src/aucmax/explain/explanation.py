@@ -18,8 +18,8 @@ from aucmax.explain.row_reasons import Reason, each_reasons
 
 __all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain"]
 
-_HIGHEST = 10  # number of scores that are explained
-_REASONS = 4  # number of reasons for each
+_EXPLAINED_ROWS = 10  # number of scores that are explained
+_REASONS_PER_ROW = 4  # number of reasons for each
 
 # which rows are positive, their scores, and their weights
 Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -57,14 +57,14 @@ def explanation_of(
     by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
     sampling = sampling_of(by, sign, weight)
     effects = effects_of(by, sign, weight, sampling, confidence)
-    top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
+    top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
     return Explanation(
         effects=effects,
         shapes=[*shapes_of(by, effects, sampling, confidence, weight)],
         rows=len(rows),
         test=test,
         highest=rows[top].tolist(),
-        reasons=list(each_reasons(by, _REASONS, by.mean_added(weight), top)),
+        reasons=list(each_reasons(by, _REASONS_PER_ROW, by.mean_added(weight), top)),
     )
 
 
@@ -76,7 +76,7 @@ def rows_to_explain(test: Test, most: int) -> np.ndarray:
     positive, score, weight = test
     counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
     highest = np.argsort(-score, kind="stable")
-    chosen = [highest[counted[highest]][:_HIGHEST]]
+    chosen = [highest[counted[highest]][:_EXPLAINED_ROWS]]
     for kind in (True, False):
         rows = np.flatnonzero((positive == kind) & counted)
         at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))

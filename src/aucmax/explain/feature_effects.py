@@ -23,8 +23,8 @@ from aucmax.objective.scaling import feature_factors, slope_influences
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
-MOST_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
-MOST_CELLS = 10**7  # of the rows from which intervals are computed; larger data are sampled
+MAX_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
+MAX_CELLS = 10**7  # of the rows from which intervals are computed; larger data are sampled
 
 
 class Effects(NamedTuple):
@@ -312,11 +312,11 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     free = np.flatnonzero(varies & pieces.smooth)
     if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
-    if len(free) > MOST_FEATURES:
-        raise ValueError(f"they are for up to {MOST_FEATURES:,} features with a coefficient.")
+    if len(free) > MAX_FEATURES:
+        raise ValueError(f"they are for up to {MAX_FEATURES:,} features with a coefficient.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
-    taken = sample(sign, MOST_CELLS // len(free))
+    taken = sample(sign, MAX_CELLS // len(free))
     each = weight[taken]
     for kind in (1.0, -1.0):  # the classes have the weight that they have in all rows
         each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
@@ -355,7 +355,7 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
         stored, centre = X.astype(np.float64).multiply(factor), mean * factor
         return 0.5 * (stored.power(2).sum(axis=1) + centre @ centre) - stored @ centre
     out = np.empty(n)
-    for rows in np.array_split(np.arange(n), n * d // MOST_CELLS + 1):
+    for rows in np.array_split(np.arange(n), n * d // MAX_CELLS + 1):
         Z = (X[rows] - mean) * factor
         out[rows] = 0.5 * np.einsum("ij,ij->i", Z, Z)
     return out

@@ -24,7 +24,7 @@ _OPSET, _IR = 18, 8  # versions that runtimes since 2022 read
 _OPSET_OF_WORDS, _IR_OF_WORDS = 20, 9  # since 2024: with regular expressions
 _OPSET_OF_TABLES = 3
 _OUTPUTS = ("score", "label", "probability")
-_LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a warning
+_MAX_LOST_SHARE = 1e-5  # share of pairs of rows whose order float32 may lose without a warning
 
 
 def to_onnx(
@@ -132,7 +132,7 @@ def _warn(model: Additive, rows: Any) -> None:
         how = "of all pairs of rows, by the sizes of the coefficients"
     else:
         return
-    if lost > _LOST:
+    if lost > _MAX_LOST_SHARE:
         warnings.warn(
             f"float32 may lose the order of {100 * lost:.2g} % {how}; use float64.",
             DataWarning,

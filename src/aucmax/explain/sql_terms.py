@@ -22,7 +22,7 @@ _GAPS = {
         r"[\t-\r\x1c-\x20\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
     ),
 }
-_TERMS = 50  # terms of a sum on one level: databases limit the depth of an expression
+_TERMS_PER_SUM = 50  # terms of a sum on one level: databases limit the depth of an expression
 
 
 def expression(model: Additive, dialect: str, probability: bool = False) -> str:
@@ -171,8 +171,8 @@ def _number(value: float) -> exp.Expression:
 
 def _sum(terms: list[exp.Expression]) -> exp.Expression:
     """Return a sum; a long one in parts, none of which is deep."""
-    while len(terms) > _TERMS:
-        parts = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
+    while len(terms) > _TERMS_PER_SUM:
+        parts = [terms[i : i + _TERMS_PER_SUM] for i in range(0, len(terms), _TERMS_PER_SUM)]
         terms = [exp.Paren(this=_sum(part)) for part in parts]
     out = terms[0]
     for term in terms[1:]:

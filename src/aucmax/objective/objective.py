@@ -40,7 +40,7 @@ from aucmax.objective.problem import Problem
 __all__ = ["Objective", "UnivariateObjective"]
 
 # widths of the rounded kinks from which a bound is tried; below, rounding exceeds the gain
-_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_ROUNDING_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 class Objective:
@@ -186,7 +186,7 @@ class Objective:
         if not np.isfinite(total):
             return np.inf
         if self.loss.kind == "kinked":
-            lower = max(map(self.bound, self.slopes(self.problem.scores(w), _WIDTHS)))
+            lower = max(map(self.bound, self.slopes(self.problem.scores(w), _ROUNDING_WIDTHS)))
         elif self.loss.kind != "smooth":
             slope = 2.0 * value - dot(gradient, w)
             lower = self.penalty.dual_value(slope, -gradient, value)

@@ -16,7 +16,7 @@ from aucmax.report.text import auc_text, interval_text, plain_number
 
 __all__ = ["card_of"]
 
-_MOST_BARS = 8
+_MAX_BARS = 8
 _CARD = (
     "font: 14px/1.5 system-ui, sans-serif; max-width: 44rem; padding: .75rem 1rem; margin: .5rem 0;"
     " border: 1px solid #8886; border-radius: 8px;"
@@ -62,7 +62,7 @@ def _(model: LinearScorer) -> str:
     coef, spread = np.ravel(model.coef_), getattr(linear, "spread_", None)
     size = coef if spread is None else coef * np.sqrt(spread)
     names = getattr(model, "feature_names_in_", np.arange(1, d + 1))
-    order = np.argsort(-np.abs(size), kind="stable")[:_MOST_BARS]
+    order = np.argsort(-np.abs(size), kind="stable")[:_MAX_BARS]
     bars = [(str(names[j]), float(size[j])) for j in order if size[j] != 0]
     what = (
         "weights"
@@ -103,7 +103,7 @@ def _(model: MulticlassAUCClassifier) -> str:
         if coef[top] != 0:
             bars.append((f"{label}: {names[top]}", float(coef[top])))
     caption = "Largest weight of each class, in the units of the features."
-    return _html(type(model).__name__, facts, bars[:_MOST_BARS], caption)
+    return _html(type(model).__name__, facts, bars[:_MAX_BARS], caption)
 
 
 @card_of.register
@@ -124,7 +124,7 @@ def _(model: Scorecard) -> str:
         ("points", f"{ends[0]:,.0f} to {ends[1]:,.0f}; {model.base_points:g} at odds of "
                    f"{model.base_odds:g} to 1, {model.pdo:g} more double them"),
     ]  # fmt: skip
-    most = sorted(used.items(), key=lambda item: -item[1])[:_MOST_BARS]
+    most = sorted(used.items(), key=lambda item: -item[1])[:_MAX_BARS]
     hidden = len(used) - len(most)
     more = f"; {hidden:,} columns with fewer" if hidden else ""
     return _html(

@@ -16,7 +16,7 @@ from aucmax.report.figures import Figure, Line
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = [
-    "RARE",
+    "RARE_SHARE",
     "Scored",
     "gains",
     "gains_figure",
@@ -39,7 +39,7 @@ Scored = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLik
 _MAX_POINTS = 500  # of a curve
 _GRID = np.linspace(0.0, 1.0, 201)
 _AXIS = (-0.01, 1.01)
-RARE = 0.05  # share of positives below which axes are logarithmic
+RARE_SHARE = 0.05  # share of positives below which axes are logarithmic
 RECALL, FPR = "recall (true-positive rate)", "false-positive rate"
 
 
@@ -122,7 +122,7 @@ def precision_figure(
     axis.
     """
     share = float(np.mean([_share(*test) for test in next(iter(scored.values()))]))
-    rare = share < RARE
+    rare = share < RARE_SHARE
     caption = _caption(
         scored, bands, "precision at each recall",
         f"Wilson's {100 * confidence:g} % interval of the precision; pointwise",
@@ -189,7 +189,7 @@ def _flagging(scored: Mapping[str, Sequence[Scored]]) -> tuple[float, bool, tupl
     """Return the share of positives, whether they are rare, and the limits of the flagged share."""
     test = next(iter(scored.values()))[0]
     share = _share(*test)
-    return share, share < RARE, (1.0 / len(test[0]) if share < RARE else 0.0, 1.0)
+    return share, share < RARE_SHARE, (1.0 / len(test[0]) if share < RARE_SHARE else 0.0, 1.0)
 
 
 def _lines(

@@ -14,7 +14,7 @@ from aucmax.report.reports import Report, as_data, inline, named
 __all__ = ["DataSetInDetail", "DataSets", "KnownData", "Loaded"]
 
 _VERIFIED = {True: "yes", False: "not the reference files", None: "no reference to compare with"}
-_MOST_LABELS = 6  # that are listed
+_MAX_LABELS = 6  # that are listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class Loaded:
     def facts(self) -> Facts:
         """Return the same as lines of a table."""
         listed = [f"{label}: {count:,}" for label, count in self.labels.items()]
-        more = len(listed) - _MOST_LABELS
-        labels = ", ".join([*listed[:_MOST_LABELS], *([f"and {more} more"] if more > 0 else [])])
+        more = len(listed) - _MAX_LABELS
+        labels = ", ".join([*listed[:_MAX_LABELS], *([f"and {more} more"] if more > 0 else [])])
         positive = f"one of {len(listed)}, or a half: load(…, binarize=…)"
         if self.positive_share is not None:
             positive = f"{self.positive_share:.1%}"

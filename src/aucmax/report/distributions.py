@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.quantiles import quantiles
 from aucmax.metrics.delong import effective_rows
-from aucmax.report.curves import RARE, Scored, wilson
+from aucmax.report.curves import RARE_SHARE, Scored, wilson
 from aucmax.report.figures import Figure, Line
 
 __all__ = ["calibration", "calibration_figure", "score_figure", "with_weight"]
@@ -100,7 +100,7 @@ def calibration_figure(scored: Mapping[str, Sequence[Scored]], confidence: float
     positive, chance, weight = _read(test)
     line = calibration(test, confidence)
     expected, observed = weight @ chance, weight @ positive
-    rare = bool(np.average(positive, weights=weight) < RARE)
+    rare = bool(np.average(positive, weights=weight) < RARE_SHARE)
     top = float(max(np.nanmax(line.x), np.nanmax(line.interval[1])))  # type: ignore[index]
     positive_x = line.x[line.x > 0]
     low = float(positive_x.min()) / 2 if len(positive_x) else 1e-6

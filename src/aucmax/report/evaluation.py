@@ -37,7 +37,7 @@ from aucmax.report.text import (
 
 __all__ = ["Evaluation", "Measures"]
 
-_MOST_SHAPES = 12  # that are drawn
+_MAX_SHAPES = 12  # that are drawn
 _COMPARED = {
     "tie": "It ties with",
     "better": "It ranks better than",
@@ -289,9 +289,9 @@ def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
             f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
             "vary between samples of as many rows, for these settings."
         )
-    if len(shapes) > _MOST_SHAPES:
-        hidden = len(shapes) - _MOST_SHAPES
+    if len(shapes) > _MAX_SHAPES:
+        hidden = len(shapes) - _MAX_SHAPES
         words.append(left_out(hidden, "that moves the score less", "that move the score less"))
-    figures = shape_figures(shapes[:_MOST_SHAPES])
+    figures = shape_figures(shapes[:_MAX_SHAPES])
     heading = "How each column bends the score"
     return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]

@@ -14,9 +14,9 @@ from aucmax.metrics.delong import effective_rows
 from aucmax.report.distributions import with_weight
 from aucmax.report.reports import named
 
-__all__ = ["MOST_POINTS", "Budget", "budgets", "operating_points"]
+__all__ = ["MAX_POINTS", "Budget", "budgets", "operating_points"]
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 Counts = NDArray[np.int64] | NDArray[np.float64]  # of rows, or of their weights
@@ -56,7 +56,7 @@ def operating_points(
         ``start``, the position of the initial budget; ``thresholds``, the number of all thresholds;
         ``exact``, whether every threshold that is optimal for some costs of the two errors is
         included: the corners of the curve's convex hull are kept first. There are at most
-        `MOST_POINTS` points, the others evenly over the logarithm of the rows flagged.
+        `MAX_POINTS` points, the others evenly over the logarithm of the rows flagged.
     """
     positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
@@ -167,10 +167,10 @@ def _within(flagged: Counts, share: float) -> int:
 def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[NDArray[np.int64], bool]:
     """Return ascending positions of the points to keep, and whether they include the whole hull."""
     n = len(tp)
-    if n <= MOST_POINTS:
+    if n <= MAX_POINTS:
         return np.arange(n), True
     corners = _hull(tp, fp)
-    room = MOST_POINTS - 2 - len(wanted)
+    room = MAX_POINTS - 2 - len(wanted)
     exact = len(corners) <= room
     if not exact:
         corners = corners[np.linspace(0, len(corners) - 1, room).astype(int)]

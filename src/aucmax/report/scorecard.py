@@ -18,7 +18,7 @@ from aucmax.report.reports import Report, inline
 __all__ = ["SEED", "Column", "HeldOut", "LaterRows", "Points", "Quality", "Scale"]
 
 SEED = 0  # of the folds
-_LOST = 0.1  # of a column's information value by a trend, from which on it is told
+_MAX_LOST_SHARE = 0.1  # of a column's information value by a trend, from which on it is told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class Points(Report):
             f" {one.feature} rises and falls: without a trend its IV would be "
             f"{one.information_value_without_trend:.3f} (--monotone {one.feature}=none)."
             for one in self.by_column
-            if one.information_value_without_trend >= one.information_value + _LOST
+            if one.information_value_without_trend >= one.information_value + _MAX_LOST_SHARE
         )
         return ResultTable(head, rows, in_line(what))
 

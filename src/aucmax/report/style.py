@@ -29,9 +29,9 @@ __all__ = [
 
 # Placeholders, and the corresponding variables of templates/page.css.
 INK, MUTED, GRID = "#fd0001", "#fd0002", "#fd0003"
-_SERIES = 10
+_MAX_SERIES = 10
 _VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
-    f"#fe00{i:02x}": f"--series-{i}" for i in range(_SERIES)
+    f"#fe00{i:02x}": f"--series-{i}" for i in range(_MAX_SERIES)
 }
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2))
 
@@ -101,8 +101,8 @@ def stroke(colour: int, dashes: int | None = None) -> Stroke:
     After the last colour the colours repeat with other dashes. ``dashes`` is for dashes that have
     a meaning.
     """
-    i = dashes if dashes is not None else colour // _SERIES + colour % _SERIES
-    return Stroke(f"#fe00{colour % _SERIES:02x}", _DASHES[i % len(_DASHES)])
+    i = dashes if dashes is not None else colour // _MAX_SERIES + colour % _MAX_SERIES
+    return Stroke(f"#fe00{colour % _MAX_SERIES:02x}", _DASHES[i % len(_DASHES)])
 
 
 # For figures in separate files, on white: the light colours of templates/page.css.

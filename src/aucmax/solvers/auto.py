@@ -8,9 +8,9 @@ from aucmax.solvers.batch.cutting_plane import CuttingPlane
 from aucmax.solvers.batch.exact import Exact
 from aucmax.solvers.batch.newton import Newton
 
-__all__ = ["FEW_FEATURES", "choose", "pick"]
+__all__ = ["MAX_MATRIX_FEATURES", "choose", "pick"]
 
-FEW_FEATURES = 1500  # up to which one d×d factorisation is faster than iterating over the rows
+MAX_MATRIX_FEATURES = 1500  # one d×d factorisation is then faster than iterating over the rows
 
 
 def pick(objective: Objective) -> Solver | None:
@@ -20,7 +20,7 @@ def pick(objective: Objective) -> Solver | None:
     or already known, and conjugate gradient otherwise.
     """
     problem = objective.problem
-    few = problem.knows_moments or problem.n_features <= FEW_FEATURES
+    few = problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES
     first = Exact if few or "products" not in problem.offers else ConjugateGradient
     solvers = (kind() for kind in (first, CoordinateDescent, Newton, CuttingPlane))
     return next((solver for solver in solvers if solver.unfit(objective) is None), None)

@@ -4,13 +4,13 @@ import numpy as np
 
 from aucmax.statistics.base import ClassStatistics
 
-__all__ = ["FEWEST", "disclosure"]
+__all__ = ["MIN_ROWS", "disclosure"]
 
-FEWEST = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
+MIN_ROWS = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
 _VARIANCE_ROUNDING = 1e-9  # of a 0/1 feature
 
 
-def disclosure(moments: ClassStatistics, fewest: float = FEWEST) -> str | None:
+def disclosure(moments: ClassStatistics, fewest: float = MIN_ROWS) -> str | None:
     """Describe the first count that is so small that moments would disclose a row, or return None.
 
     The mean of one row is the row, and two rows follow from their mean and covariance. The

@@ -21,7 +21,7 @@ __all__ = ["load_moments", "read_bounds"]
 _KINDS: dict[str | None, type[ClassStatistics]] = {
     kind.kind: kind for kind in (ClassMoments, DiagonalMoments, FrequentDirections)
 }
-_LINE = 2**17  # characters; longer ones are cut, as csv takes no longer fields
+_MAX_LINE_CHARACTERS = 2**17  # characters; longer ones are cut, as csv takes no longer fields
 
 
 def load_moments(path: str | PathLike[str]) -> ClassStatistics:
@@ -62,7 +62,7 @@ def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.n
     wanted, bounds = set(feature_names), dict[str, tuple[float, float]]()
     with open(path, encoding="utf-8-sig", newline="") as stream:
         # a line without an end would fill the memory
-        lines = csv.reader(iter(partial(stream.readline, _LINE), ""))
+        lines = csv.reader(iter(partial(stream.readline, _MAX_LINE_CHARACTERS), ""))
         try:
             head = next(lines, [])
         except (ValueError, csv.Error):  # no text, or an endless word

@@ -15,8 +15,8 @@ and every product is split into a multiple of 2⁻⁴⁹ and a rest: sums of the
 the rests are small.
 
 The products are divided among several queries. A matrix product of batches of rows is faster than
-single products, so with more than `MOST_FEATURES` features batches are read instead; with
-more than `MOST_HERE` if the engine runs in this process, so that rows need not be transferred.
+single products, so with more than `MAX_FEATURES` features batches are read instead; with
+more than `MAX_LOCAL_FEATURES` if the engine runs in this process, so that rows stay where they are.
 """
 
 import math
@@ -32,11 +32,11 @@ from aucmax.basics.checks import LARGEST
 from aucmax.basics.needs import needs
 from aucmax.statistics.base import Part
 
-__all__ = ["MOST_FEATURES", "MOST_HERE", "TILE", "Batches", "Queried", "query"]
+__all__ = ["MAX_FEATURES", "MAX_LOCAL_FEATURES", "TILE_FEATURES", "Batches", "Queried", "query"]
 
-MOST_FEATURES = 200  # up to which queries are used
-MOST_HERE = 20  # the same for DuckDB and Polars
-TILE = 12  # features of a block; a query computes the products of two blocks
+MAX_FEATURES = 200  # up to which queries are used
+MAX_LOCAL_FEATURES = 20  # the same for DuckDB and Polars
+TILE_FEATURES = 12  # features of a block; a query computes the products of two blocks
 _BATCH_ROWS = 65_536
 
 
@@ -110,7 +110,7 @@ class _Source:
             ) from None
         self.eager = isinstance(native, nw.DataFrame)
         in_process = native.implementation.is_polars() or native.implementation.is_duckdb()
-        self.most = -1 if self.eager else MOST_HERE if in_process else MOST_FEATURES
+        self.most = -1 if self.eager else MAX_LOCAL_FEATURES if in_process else MAX_FEATURES
         schema = native.collect_schema()
         for name in (target, *([] if weight is None else [weight]), *(features or ())):
             if name not in schema:
@@ -257,7 +257,7 @@ class _Source:
             scaled(x, around.centres[:, j], around.scales[:, j]).alias(f"z{j + 1}")
             for j, x in enumerate(self.x)
         ]
-        tiles = [range(lo, min(lo + TILE, d + 1)) for lo in range(0, d + 1, TILE)]
+        tiles = [range(lo, min(lo + TILE_FEATURES, d + 1)) for lo in range(0, d + 1, TILE_FEATURES)]
         for one, other in combinations_with_replacement(tiles, 2):
             pairs = {f"{i}_{j}": (i, j) for i, j in product(one, other) if i <= j}
             terms = [
@@ -336,7 +336,7 @@ class _Source:
         else:
             raise TypeError(
                 f"{type(native).__name__} cannot be read in batches, and has more than "
-                f"{MOST_FEATURES} features; name fewer."
+                f"{MAX_FEATURES} features; name fewer."
             )
 
 

@@ -5,7 +5,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 __all__ = ["woodbury"]
 
-_SMALLEST = 1e-12  # curvatures are raised to this share of the largest
+_MIN_CURVATURE_SHARE = 1e-12  # curvatures are raised to this share of the largest
 
 
 def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> n
     """
     curvature = D + alpha
     largest = np.max(curvature + np.einsum("rj,rj->j", B, B) + delta**2, initial=0.0)
-    curvature = np.maximum(curvature, _SMALLEST * largest if largest > 0.0 else 1.0)
+    curvature = np.maximum(curvature, _MIN_CURVATURE_SHARE * largest if largest > 0.0 else 1.0)
     if not len(B):
         return delta / curvature
     # in units in which the diagonal is I:  (I + CᵀC) v = r,  v = r − Cᵀ(I + CCᵀ)⁻¹ C r

@@ -12,10 +12,10 @@ over time; until then they are cash. After t rows the share S_t = log b/log(t + 
 
     M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} factor(p_i)
 
-M is a martingale with mean 1, so the probability that it ever reaches 1/``LEVEL``, in a stream of
-any length and for any times of looking, is at most ``LEVEL`` (Ville 1939). The sum over the start s
-is that of Shiryaev and Roberts with weights that add up to 1; it is updated with one number per
-bet.
+M is a martingale with mean 1, so the probability that it ever reaches 1/``FALSE_ALARM_RATE``, in a
+stream of any length and for any times of looking, is at most ``FALSE_ALARM_RATE`` (Ville 1939). The
+sum over the start s is that of Shiryaev and Roberts with weights that add up to 1; it is updated
+with one number per bet.
 """
 
 from itertools import product
@@ -26,9 +26,9 @@ from aucmax.basics.archive import ArraySpec
 from aucmax.data.rows import compiled
 from aucmax.streams.tally import BINS, MAX_ROWS, Counts
 
-__all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]
+__all__ = ["BETS", "CELLS", "FALSE_ALARM_RATE", "DriftAlarm"]
 
-LEVEL = 0.05  # bound on the probability of a false alarm in a whole stream
+FALSE_ALARM_RATE = 0.05  # bound on the probability of a false alarm in a whole stream
 CELLS = 512  # of scores; scores in the same cell are ties
 _FALL_FAR, _FALL, _STAY, _RISE, _RISE_FAR, _SPREAD, _GATHER = range(7)
 # the change of the scores of either class that each bet is for, shape (bets, 2)
@@ -60,7 +60,7 @@ class DriftAlarm(Counts):
         rows, alarm = self.arrays["clock"]
         if alarm > rows or self.arrays["counts"].sum() > rows:
             raise ValueError("its alarm has counted more rows than there are")
-        if (self.evidence >= 1.0 / LEVEL) != (alarm > 0):
+        if (self.evidence >= 1.0 / FALSE_ALARM_RATE) != (alarm > 0):
             raise ValueError("its alarm does not match its evidence")
 
     def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray, seed: float) -> None:
@@ -75,7 +75,7 @@ class DriftAlarm(Counts):
 
     @property
     def evidence(self) -> float:
-        """The current capital: 1 before the first row, at least 1/LEVEL after the alarm."""
+        """The capital: 1 before the first row, at least 1/FALSE_ALARM_RATE after the alarm."""
         return float(_asleep(self.arrays["counts"].sum()) + self.arrays["stakes"].sum())
 
     @property
@@ -127,5 +127,5 @@ def _add(codes, cells, counted, ties, bets, counts, stakes, clock):
             evidence += stakes[j]
         counts[k, cell] += 1
         rows += 1
-        if evidence >= 1.0 / LEVEL:
+        if evidence >= 1.0 / FALSE_ALARM_RATE:
             clock[1] = clock[0]

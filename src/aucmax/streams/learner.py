@@ -1,9 +1,9 @@
 """A linear scorer that learns row by row, and can score at any time.
 
 Rows wait until they have a share ``refresh`` of the weight of all rows, or until there are
-``BLOCK`` of them; then they are learnt together, and the new solution scores. This depends on the
-rows alone, not on how they are divided into calls or on predictions in between: learning one by one
-and many at once gives the same bits.
+``MAX_WAITING_ROWS`` of them; then they are learnt together, and the new solution scores. This
+depends on the rows alone, not on how they are divided into calls or on predictions in between:
+learning one by one and many at once gives the same bits.
 """
 
 from collections.abc import Mapping, Set
@@ -19,9 +19,9 @@ from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.rules import MomentsRule, Rule
 from aucmax.streams.waiting import Waiting, checked
 
-__all__ = ["BLOCK", "Scorer", "StreamLearner"]
+__all__ = ["MAX_WAITING_ROWS", "Scorer", "StreamLearner"]
 
-BLOCK = 1000  # maximum of waiting rows
+MAX_WAITING_ROWS = 1000  # maximum of waiting rows
 
 
 class Scorer(NamedTuple):
@@ -287,8 +287,10 @@ class StreamLearner:
             raise ValueError("its waiting rows have more weight than all rows")
         self.rule.arrays = part_of(arrays, "rule")
         self._waiting.restore(names, self.rule.n_features, part_of(arrays, "waiting"))
-        if len(self._waiting) >= BLOCK:
-            raise ValueError(f"it has {len(self._waiting)} waiting rows, {BLOCK} or more")
+        if len(self._waiting) >= MAX_WAITING_ROWS:
+            raise ValueError(
+                f"it has {len(self._waiting)} waiting rows, {MAX_WAITING_ROWS} or more"
+            )
         self.labels, self._scorer = dict(labels), None
 
 
@@ -298,7 +300,7 @@ def _counted(weight, total, since, waiting, gamma, refresh):
     ``waiting`` is the number of waiting rows, including this one.
     """
     total, since = gamma * total + weight, gamma * since + weight
-    return total, since, since >= refresh * total or waiting >= BLOCK
+    return total, since, since >= refresh * total or waiting >= MAX_WAITING_ROWS
 
 
 _count = compiled(_counted)  # for many rows; for a single row the call would take longer

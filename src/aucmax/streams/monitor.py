@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.streams.drift import LEVEL
+from aucmax.streams.drift import FALSE_ALARM_RATE
 from aucmax.streams.state import State, summary
 
 __all__ = ["moved", "stream_report"]
@@ -44,7 +44,11 @@ def stream_report(state: State) -> dict[str, Any]:
     test = state.pair.test(positive)
     if test is not None:
         report["test"] = test._asdict()
-    report["drift"] = {"evidence": state.drift.evidence, "row": state.alarm, "level": LEVEL}
+    report["drift"] = {
+        "evidence": state.drift.evidence,
+        "row": state.alarm,
+        "level": FALSE_ALARM_RATE,
+    }
     report["moved"] = moved(state)[:_MAX_FEATURES]
     return report
 

@@ -24,7 +24,7 @@ from aucmax.estimators.inputs import names_after
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.disclosure import FEWEST
+from aucmax.statistics.disclosure import MIN_ROWS
 from aucmax.statistics.files import read_bounds
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.private import BoundedSums
@@ -102,7 +102,7 @@ def build(
         Kept, typer.Option(help="diagonal keeps only variances: O(d) numbers for d features.")
     ] = Kept.full,
     align: Align = False,
-    min_rows: MinRows = FEWEST,
+    min_rows: MinRows = MIN_ROWS,
     privacy: Privacy,
     as_json: Json = False,
 ) -> None:

@@ -16,7 +16,7 @@ from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.disclosure import FEWEST, disclosure
+from aucmax.statistics.disclosure import MIN_ROWS, disclosure
 from aucmax.statistics.files import load_moments
 
 __all__ = ["added", "merge", "subtract", "write"]
@@ -26,7 +26,7 @@ def merge(
     files: Annotated[list[Path], typer.Argument(metavar="MOMENTS...", help="The files to add.")],
     out: Out,
     align: Align = False,
-    min_rows: MinRows = FEWEST,
+    min_rows: MinRows = MIN_ROWS,
     as_json: Json = False,
 ) -> None:
     """Add files of moments, as if all rows had been in one file.
@@ -52,7 +52,7 @@ def subtract(
     part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of some of these.")],
     out: Out,
     align: Align = False,
-    min_rows: MinRows = FEWEST,
+    min_rows: MinRows = MIN_ROWS,
     as_json: Json = False,
 ) -> None:
     """Subtract the rows of one file of moments from another, such as a hospital or a day.

@@ -31,7 +31,7 @@ from aucmax.data.rows import (
     to_scipy,
 )
 from aucmax.data.rows.kernels import vectorised
-from aucmax.data.rows.view import LONG
+from aucmax.data.rows.view import LONG_VECTOR
 
 __all__ = [
     "CANCELLED",
@@ -205,7 +205,9 @@ def normal_product(
     v = np.ascontiguousarray(V, dtype=np.float64)
     m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
     d = n_features(X)
-    if isinstance(X, CSR) and d > LONG:  # v and the product would evict each other from the cache
+    if (
+        isinstance(X, CSR) and d > LONG_VECTOR
+    ):  # v and the product would evict each other from the cache
         r = s * (scores(X, v) - m)
         return adjoint(X, r), r.sum()
     by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS

@@ -16,7 +16,7 @@ from aucmax.data.rows.kernels import INLINE, REORDER, fetch, overloaded
 
 __all__ = [
     "CSR",
-    "LONG",
+    "LONG_VECTOR",
     "Rows",
     "as_rows",
     "fetch_ahead",
@@ -52,7 +52,7 @@ Rows = np.ndarray | CSR
 
 _STEPS_AHEAD = 4  # distance of the prefetched row
 _ENTRIES_AHEAD = 64  # distance of the prefetched entries
-LONG = 200_000  # length above which a vector does not stay in the cache
+LONG_VECTOR = 200_000  # length above which a vector does not stay in the cache
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:
@@ -235,7 +235,7 @@ def _dense_entries(X, i, w):
 
 
 def _csr_entries(X, i, w):
-    if len(w) > LONG:
+    if len(w) > LONG_VECTOR:
         first, end = X.indptr[i], X.indptr[i + 1]
         ahead = min(_ENTRIES_AHEAD, len(X.indices) - end)
         for k in range(np.uint64(first + ahead), np.uint64(end + ahead)):

@@ -19,7 +19,7 @@ __all__ = ["BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_nume
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
-_AT_ONCE = 1 << 22  # bytes of numbers
+_BYTES_AT_ONCE = 1 << 22  # bytes of numbers
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class InTurn:
         self.num_rows = sum(file.metadata.row_group(k).num_rows for k in groups)
         self._read = partial(file.read_row_groups, groups)
         self._names, self._place = names, {name: j for j, name in enumerate(names)}
-        self._at_once = max(_AT_ONCE // (8 * max(self.num_rows, 1)), pa.cpu_count())
+        self._at_once = max(_BYTES_AT_ONCE // (8 * max(self.num_rows, 1)), pa.cpu_count())
         self._first: int | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:

@@ -11,7 +11,7 @@ from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
 
 __all__ = ["dates_in_text", "declared_dates", "typed_dates"]
 
-_SAMPLE = 50  # values that decide which formats are tried
+_SAMPLED_VALUES = 50  # values that decide which formats are tried
 _NAMES = {
     "%d/%m/%Y": "day/month/year",
     "%m/%d/%Y": "month/day/year",
@@ -35,8 +35,10 @@ def dates_in_text(column: FileColumn, known: list[bool]) -> Read | None:
     """Return dates as numbers, if all known values of a text column are dates of one format."""
     words = column.words
     rows = [i for i, is_known in enumerate(known) if is_known]
-    first = forms_of(words[i] for i in rows[:_SAMPLE])
-    forms = [form for form, count in first.items() if count > MOSTLY * min(len(rows), _SAMPLE)]
+    first = forms_of(words[i] for i in rows[:_SAMPLED_VALUES])
+    forms = [
+        form for form, count in first.items() if count > MOSTLY * min(len(rows), _SAMPLED_VALUES)
+    ]
     if not forms:
         return None
     different = {words[i] for i in rows}

@@ -88,7 +88,7 @@ def _names(file: parquet.ParquetFile) -> list[str]:
     return [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
 
 
-_FRESH = 1_000_000_000  # nanoseconds in which a file may change without a new time stamp
+_FRESH_NANOSECONDS = 10**9  # in which a file may change without a new time stamp
 _seen: dict[Any, parquet.FileMetaData] = {}  # of the last file
 
 
@@ -99,7 +99,7 @@ def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
     if isinstance(path, RowGroups):
         path = path.path
     stat = path.stat() if isinstance(path, Path) else None
-    if stat is None or time.time_ns() - stat.st_mtime_ns < _FRESH:
+    if stat is None or time.time_ns() - stat.st_mtime_ns < _FRESH_NANOSECONDS:
         return parquet.ParquetFile(native)
     key = path, stat.st_ino, stat.st_size, stat.st_mtime_ns
     file = parquet.ParquetFile(native, metadata=_seen.get(key))

@@ -23,7 +23,7 @@ from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, 
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
-_PAIRS = 10**6  # pairs held at a time for a loss that is summed over every pair
+_PAIRS_PER_BLOCK = 10**6  # pairs held at a time for a loss that is summed over every pair
 _ALL = Bends(1.0, 1.0)  # as if each pair bent J: where pairs do so elsewhere, as at a hinge's kink
 
 
@@ -45,7 +45,7 @@ class PairwiseLoss(PointLoss, RankingLoss):
         # for a positive i: Σ_j s_j ½ ℓ′(z_i − z_j)(x_i − x_j); for a negative j the same over i
         pos, neg = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
         out, weighed = np.zeros(X.shape), s[:, None] * X
-        for i in np.array_split(pos, len(pos) * len(neg) // _PAIRS + 1):
+        for i in np.array_split(pos, len(pos) * len(neg) // _PAIRS_PER_BLOCK + 1):
             slope = 0.5 * self.derivative(z[i, None] - z[neg])
             out[i] = (slope @ s[neg])[:, None] * X[i] - slope @ weighed[neg]
             out[neg] += slope.T @ weighed[i] - (slope.T @ s[i])[:, None] * X[neg]
@@ -97,7 +97,7 @@ class _EveryPair:
     def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield some positives, their differences from all negatives, and the pairs' weights."""
         z, s, neg = self.z, self.s, self.neg
-        for i in np.array_split(self.pos, len(self.pos) * len(neg) // _PAIRS + 1):
+        for i in np.array_split(self.pos, len(self.pos) * len(neg) // _PAIRS_PER_BLOCK + 1):
             yield i, z[i, None] - z[neg], 0.5 * np.outer(s[i], s[neg])
 
 

@@ -21,10 +21,10 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
-    BELOW,
-    LOOKS,
-    SAFE,
-    UNITS,
+    LOOK_GROWTH,
+    MAX_CURVATURE_RATIO,
+    POLE_DISTANCE,
+    SMALLEST_VALUE_SHARE,
     minimise,
     preconditioner,
     radau,
@@ -35,8 +35,8 @@ from aucmax.solvers.batch.krylov import (
 __all__ = ["ConjugateGradient", "multi_shift"]
 
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_CAUTION = 1e-4  # share of the smallest eigenvalue assumed near the optimum, where steps are few
-_CHECKS = 4  # times a solve may resume because of its true residual
+_EIGENVALUE_SHARE = 1e-4  # of the smallest, assumed near the optimum, where steps are few
+_MAX_RESTARTS = 4  # times a solve may resume because of its true residual
 
 
 class ConjugateGradient(Solver):
@@ -108,7 +108,7 @@ class ConjugateGradient(Solver):
         tol, max_iter = runs[0].tol, runs[0].max_iter
         W, quality = np.zeros((len(shifts), problem.n_features)), np.full(len(shifts), np.inf)
         steps = 0
-        if spread(problem.curvature + shifts.min()) <= UNITS:
+        if spread(problem.curvature + shifts.min()) <= MAX_CURVATURE_RATIO:
             product = goals[0].data_product
             zero = W[0]
             W, reach, steps = multi_shift(
@@ -137,7 +137,7 @@ def _solve(
     probed = False
     right, smallest, fallen, steps = problem.delta, 1.0, 0.0, 0
     if start is not None and objective.value(start) < objective.at_zero:
-        w, smallest = start.copy(), _CAUTION
+        w, smallest = start.copy(), _EIGENVALUE_SHARE
         fallen = objective.at_zero - objective.value(w)
         right = -(objective.data_gradient(w) + alpha * w)
 
@@ -150,7 +150,7 @@ def _solve(
     def watch(x: np.ndarray, taken: int) -> bool:
         return monitor.active and monitor(w + x, steps + taken)
 
-    for _ in range(_CHECKS):
+    for _ in range(_MAX_RESTARTS):
         solved = minimise(
             product, right, near.solve, enough, max_iter - steps,
             floor=near.floor, known=smallest, watch=watch,
@@ -246,10 +246,10 @@ def multi_shift(
         steps += 1
         if steps < look and steps < max_iter and rr > 0.0:
             continue
-        look = int(LOOKS * steps) + 1
+        look = int(LOOK_GROWTH * steps) + 1
         ritz = smallest_ritz(lengths[:steps, 0], turns[:steps, 0]) - base
         for k in range(live):
-            mu = BELOW * (sigma[k] + base) + SAFE * max(ritz, 0.0)
+            mu = POLE_DISTANCE * (sigma[k] + base) + SMALLEST_VALUE_SHARE * max(ritz, 0.0)
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
         while live:
             k = live - 1

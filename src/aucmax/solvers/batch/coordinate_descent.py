@@ -19,7 +19,7 @@ from aucmax.objective.problem import Columns, Problem
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.batch.working_set import (
-    FIRST_SET,
+    FIRST_SET_FEATURES,
     Stall,
     decrement,
     decrement_by_products,
@@ -30,15 +30,21 @@ from aucmax.solvers.batch.working_set import (
     working_set,
 )
 
-__all__ = ["MATRIX_UP_TO", "SET_MATRIX_UP_TO", "CoordinateDescent", "on_matrix", "sparse_columns"]
+__all__ = [
+    "MAX_MATRIX_FEATURES",
+    "MAX_SET_MATRIX_FEATURES",
+    "CoordinateDescent",
+    "on_matrix",
+    "sparse_columns",
+]
 
-MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
-SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
-_INNER = 0.01  # a round stops at this share of the gain possible before it by single features
-_SWEEPS = 10  # sweeps between two moves on the support
-_NEWTON = 10  # linear systems solved in one such move
-_SYSTEM = 1e-3  # share of its gain that may be missing when one is solved for many features
-_PRODUCTS = 100  # most products for one system
+MAX_MATRIX_FEATURES = 1500  # features for which the d×d matrix is formed
+MAX_SET_MATRIX_FEATURES = 1000  # size of a working set for which its own matrix is formed
+_INNER_TOL = 0.01  # a round stops at this share of the gain possible before it by single features
+_SWEEPS_PER_MOVE = 10  # sweeps between two moves on the support
+_SYSTEMS_PER_MOVE = 10  # linear systems solved in one such move
+_SYSTEM_TOL = 1e-3  # share of its gain that may be missing when one is solved for many features
+_MAX_PRODUCTS_PER_SYSTEM = 100  # most products for one system
 
 
 class CoordinateDescent(Solver):
@@ -78,7 +84,7 @@ class CoordinateDescent(Solver):
         run = self.settled(run)
         problem = objective.problem
         w = np.zeros(problem.n_features) if start is None else start.copy()
-        if problem.knows_moments or problem.n_features <= MATRIX_UP_TO:
+        if problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES:
             problem.moments()
             w, gap, sweeps = _on_features(objective, w, run)
         else:
@@ -104,8 +110,8 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
         if run.monitor(w, sweeps) or done or sweeps >= run.max_iter or stalled(promise):
             return w, gap, sweeps
         left = run.max_iter - sweeps
-        limit = min(_SWEEPS, left) if run.monitor.active else left
-        w, taken, _ = on_matrix(H, delta, penalty, w, _INNER * promise, limit)
+        limit = min(_SWEEPS_PER_MOVE, left) if run.monitor.active else left
+        w, taken, _ = on_matrix(H, delta, penalty, w, _INNER_TOL * promise, limit)
         sweeps += taken
 
 
@@ -126,7 +132,7 @@ def on_matrix(
             return w, sweeps, done
         _matrix_sweep(H, h, gradient, w, form, everything)
         active = np.flatnonzero(w)
-        again = min(_SWEEPS, max_iter - sweeps) - 1
+        again = min(_SWEEPS_PER_MOVE, max_iter - sweeps) - 1
         for _ in range(again):
             _matrix_sweep(H, h, gradient, w, form, active)
         sweeps += 1 + again
@@ -138,7 +144,7 @@ def _on_support(
 ) -> np.ndarray:
     """Move towards the optimum over the support without raising the objective."""
     w = w.copy()
-    for _ in range(_NEWTON):
+    for _ in range(_SYSTEMS_PER_MOVE):
         pieces = penalty.pieces(w)
         S = support_of(h, pieces)
         if len(S) == 0:
@@ -233,7 +239,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
     """
     problem, penalty = objective.problem, objective.penalty
     w[problem.curvature <= 0.0] = 0.0
-    size, sweeps, stalled = FIRST_SET, 0, Stall()
+    size, sweeps, stalled = FIRST_SET_FEATURES, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
     columns = sparse_columns(problem, S, problem.columns(S))
     while True:
@@ -253,8 +259,8 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
             return w, gap, sweeps
         S = working_set(promise, w, penalty, size)
         columns = sparse_columns(problem, S, problem.columns(S))
-        aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
-        if len(S) <= SET_MATRIX_UP_TO:
+        aim, left = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
+        if len(S) <= MAX_SET_MATRIX_FEATURES:
             H = _set_matrix(columns)
             w[S], taken, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, left)
         else:
@@ -276,7 +282,7 @@ def _on_columns(
     X, sweeps = columns.matrix, 0
     while True:
         z = X @ w
-        limit = min(_SWEEPS, max_iter - sweeps)
+        limit = min(_SWEEPS_PER_MOVE, max_iter - sweeps)
         taken, gained = _column_sweeps(columns, w, z, penalty.compiled(), aim, limit)
         sweeps += taken
         if gained <= aim or sweeps >= max_iter:
@@ -304,8 +310,8 @@ def _on_column_support(
         lambda v: product(v) + convex * v,
         -slope,
         lambda v: v / diagonal,
-        lambda gained, left: left <= max(_SYSTEM * gained, 0.1 * aim),
-        _PRODUCTS,
+        lambda gained, left: left <= max(_SYSTEM_TOL * gained, 0.1 * aim),
+        _MAX_PRODUCTS_PER_SYSTEM,
     )
     w = w.copy()
     w[S], _ = piece_move(

@@ -23,13 +23,13 @@ from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 
-__all__ = ["IDLE", "CuttingPlane", "Planes", "plane_weights"]
+__all__ = ["MAX_IDLE_PROGRAMS", "CuttingPlane", "Planes", "plane_weights"]
 
-_TOWARDS = 0.1  # share of the way from the best point to w_t at which the next plane touches R
-IDLE = 30  # consecutive programs without weight after which a plane is dropped
-_WIDTHS = (0.01, 0.1, 1.0)  # widths of rounded kinks, for the planes of a warm start
-_STALLED = 20  # planes in a row that changed neither bound before rounding is blamed
-_LOOKS = 14  # points of a line search
+_CENTRE_SHARE = 0.1  # share of the way from the best point to w_t at which the next plane touches R
+MAX_IDLE_PROGRAMS = 30  # consecutive programs without weight after which a plane is dropped
+_ROUNDING_WIDTHS = (0.01, 0.1, 1.0)  # widths of rounded kinks, for the planes of a warm start
+_MAX_STALLED_PLANES = 20  # planes in a row that changed neither bound before rounding is blamed
+_LINE_SEARCH_POINTS = 14  # points of a line search
 
 
 class CuttingPlane(Solver):
@@ -83,7 +83,7 @@ class CuttingPlane(Solver):
         best, lower = pairs.value + 0.5 * alpha * dot(w, w), 0.0
         planes.add(*objective.plane(pairs))
         if start is not None:
-            for slopes in objective.slopes(z, _WIDTHS):
+            for slopes in objective.slopes(z, _ROUNDING_WIDTHS):
                 planes.add(*objective.plane(slopes))
         count, idle = 1, 0
         while True:
@@ -99,16 +99,16 @@ class CuttingPlane(Solver):
             idle = 0 if moved else idle + 1
             best, lower = value, max(lower, bound)
             quality = objective.relative(max(best - lower, 0.0), best)
-            if quality <= run.tol or count >= run.max_iter or idle >= _STALLED:
+            if quality <= run.tol or count >= run.max_iter or idle >= _MAX_STALLED_PLANES:
                 # the scores were updated along the way; the reported value is that of w itself
                 z = problem.scores(w)
                 best = objective.at(z).value + 0.5 * alpha * dot(w, w)
                 quality = objective.relative(max(best - lower, 0.0), best)
-                if quality <= run.tol or count >= run.max_iter or idle >= _STALLED:
+                if quality <= run.tol or count >= run.max_iter or idle >= _MAX_STALLED_PLANES:
                     break
             if run.monitor(w, 2.0 * count):
                 break
-            planes.add(*objective.plane(objective.at(z + _TOWARDS * (z_t - z))))
+            planes.add(*objective.plane(objective.at(z + _CENTRE_SHARE * (z_t - z))))
             count += 1
         what = f"cutting planes stopped after {count} planes"
         message = unfinished(objective, run, quality, count, what)
@@ -145,12 +145,12 @@ def _search(
     if at_low >= 0.0:
         return lowest
     looks = 2
-    while at_high < 0.0 and looks < 2 * _LOOKS:
+    while at_high < 0.0 and looks < 2 * _LINE_SEARCH_POINTS:
         low, at_low = high, at_high
         high *= 2.0
         at_high = slope(high)
         looks += 1
-    for _ in range(_LOOKS):
+    for _ in range(_LINE_SEARCH_POINTS):
         width = high - low
         if at_high <= 0.0 or width <= 1e-3 * high:
             break
@@ -191,8 +191,8 @@ class Planes:
                 w += (weight / self.alpha) * a
         bound = float(mu @ self.b) - 0.5 * self.alpha * dot(w, w)
         self.idle = np.where(mu > 1e-10 * mu.max(), 0, self.idle + 1)
-        if np.any(self.idle > IDLE):
-            kept = np.flatnonzero(self.idle <= IDLE)
+        if np.any(self.idle > MAX_IDLE_PROGRAMS):
+            kept = np.flatnonzero(self.idle <= MAX_IDLE_PROGRAMS)
             self.a = [self.a[k] for k in kept]
             self.b, self.idle = self.b[kept], self.idle[kept]
             self.gram = self.gram[np.ix_(kept, kept)]

@@ -26,9 +26,9 @@ from aucmax.statistics.woodbury import woodbury
 
 __all__ = ["Exact"]
 
-_SHIFT = 1e-9  # share of the largest eigenvalue above which α is safe from rounding
-_FEW = 8  # number of α up to which Cholesky factorisations cost less than an eigendecomposition
-_ROUNDING = 1e-14  # share of J(0) below which no gain is possible
+_MIN_ALPHA_SHARE = 1e-9  # share of the largest eigenvalue above which α is safe from rounding
+_MAX_CHOLESKY_ALPHAS = 8  # their factorisations cost less than one eigendecomposition
+_ROUNDING_SHARE = 1e-14  # share of J(0) below which no gain is possible
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
@@ -99,11 +99,13 @@ class Exact(Solver):
         ndarray, shape (k, d)
             In the problem's coordinates.
         """
-        if len(alphas) > _FEW:
+        if len(alphas) > _MAX_CHOLESKY_ALPHAS:
             delta = problem.delta
             matrix = problem.within + np.outer(delta, delta)
             values, vectors = eigh(matrix, check_finite=False)
-            if alphas.min() > _SHIFT * values[-1]:  # else the smallest α is lost in rounding
+            if (
+                alphas.min() > _MIN_ALPHA_SHARE * values[-1]
+            ):  # else the smallest α is lost in rounding
 
                 def solve(right: np.ndarray) -> np.ndarray:
                     return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
@@ -202,7 +204,7 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
             residual = -(objective.data_gradient(w) + alpha * w)
             move = inverse(residual)
             gap = abs(0.5 * dot(residual, move))
-            if gap <= _ROUNDING * objective.at_zero:
+            if gap <= _ROUNDING_SHARE * objective.at_zero:
                 return w, gap
             w = w + move
     return w, gap

@@ -18,11 +18,11 @@ from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 
 __all__ = [
-    "BELOW",
-    "LOOKS",
-    "SAFE",
-    "UNITS",
-    "WORK",
+    "LOOK_GROWTH",
+    "MAX_CURVATURE_RATIO",
+    "MAX_MULTIPLICATIONS",
+    "POLE_DISTANCE",
+    "SMALLEST_VALUE_SHARE",
     "Product",
     "Solved",
     "minimise",
@@ -35,20 +35,20 @@ __all__ = [
 
 Product = Callable[[np.ndarray], np.ndarray]
 
-UNITS = 1e5  # ratio of curvatures above which features are assumed to have different units
-_HALFWAY = 0.5  # least `standardize` to which rows of many features are preconditioned
-_SMALL = 1500  # features up to which the preconditioner is a d×d matrix
+MAX_CURVATURE_RATIO = 1e5  # above it features are assumed to have different units
+_MIN_STANDARDIZE = 0.5  # least `standardize` to which rows of many features are preconditioned
+_MAX_MATRIX_FEATURES = 1500  # features up to which the preconditioner is a d×d matrix
 _ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, from which correlations are computed
-_EACH = 20  # rows of each class for every direction with more curvature than α
-WORK = 10**8  # multiplications for which more rows are used: all rows, with very few features
+_ROWS_PER_DIRECTION = 20  # rows of each class for every direction with more curvature than α
+MAX_MULTIPLICATIONS = 10**8  # for which more rows are used: all, with very few features
 _RIDGES = (1e-14, 1e-12, 1e-10)  # added to the diagonal: the first that can be factored
-_LOST = 100.0  # times rounding: a smaller eigenvalue cannot be distinguished from 0
-_FEW = 30  # rows in which a feature must stand out for its correlations to be meaningful
-SAFE = 0.1  # share of the smallest Ritz value that is taken as the end of the spectrum
-BELOW = 0.9  # share of an eigenvalue, at which itself the quadrature has a pole
-_PROBE = 12  # steps from a random vector, to explore the rest of a spectrum
-_LONG_PROBE = 60  # the same if features have different units, when some may hide others
-LOOKS = 1.1  # growth of the number of steps between two estimates of the spectrum
+_ROUNDING_FACTOR = 100.0  # times rounding: a smaller eigenvalue cannot be distinguished from 0
+_MIN_ROWS_OF_A_FEATURE = 30  # in which it must stand out for meaningful correlations
+SMALLEST_VALUE_SHARE = 0.1  # of the smallest Ritz value: the assumed end of the spectrum
+POLE_DISTANCE = 0.9  # share of an eigenvalue, at which itself the quadrature has a pole
+_PROBE_STEPS = 12  # steps from a random vector, to explore the rest of a spectrum
+_LONG_PROBE_STEPS = 60  # the same if features have different units, when some may hide others
+LOOK_GROWTH = 1.1  # growth of the number of steps between two estimates of the spectrum
 
 
 class Solved(NamedTuple):
@@ -69,7 +69,7 @@ class Solved(NamedTuple):
     def drift(self, residual: np.ndarray, precondition: Product) -> float:
         """Return what rounding adds to ``left``, given the recomputed residual."""
         off = residual - self.residual
-        return 0.5 * dot(off, precondition(off)) / (SAFE * self.smallest)
+        return 0.5 * dot(off, precondition(off)) / (SMALLEST_VALUE_SHARE * self.smallest)
 
 
 def minimise(
@@ -119,13 +119,13 @@ def minimise(
         a, t = np.array(lengths), np.array(turns)
         if look and looked < len(a):
             smallest, looked = min(smallest, smallest_ritz(a, t)), len(a)
-        mu = min(max(floor, SAFE * smallest), BELOW * smallest)
+        mu = min(max(floor, SMALLEST_VALUE_SHARE * smallest), POLE_DISTANCE * smallest)
         return 0.5 * rz * radau(a, t, mu) if rz > 0.0 else 0.0
 
     while True:
         steps = len(lengths)
         last = not rz > nothing or steps >= max_iter
-        left = remaining(last or steps > LOOKS * looked)
+        left = remaining(last or steps > LOOK_GROWTH * looked)
         # a stop by an old estimate of the spectrum must be confirmed by a new one
         if last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
@@ -192,7 +192,7 @@ class Preconditioner(NamedTuple):
     floor: float
     units: np.ndarray
     kept: Product
-    steps: int = _PROBE
+    steps: int = _PROBE_STEPS
 
     def probe(self, product: Product) -> float:
         """Return the smallest Ritz value of M⁻¹A found by some steps from a random vector.
@@ -219,7 +219,7 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     bends = curvature > 0.0
     curvature = np.where(bends, curvature, float(curvature.max()))
     units = np.sqrt(curvature)
-    if problem.n_features <= _SMALL and "moments" in problem.offers:
+    if problem.n_features <= _MAX_MATRIX_FEATURES and "moments" in problem.offers:
         inverse = _inverse(*_correlations(objective, alpha))
         if inverse is not None:
             solve, kept = inverse
@@ -227,14 +227,16 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
             return Preconditioner(
                 lambda v: solve(v / units) / units, floor, units, lambda v: kept(bends * v)
             )
-    elif spread(curvature) <= UNITS:
-        gamma = min(problem.gamma, _HALFWAY)
-        halfway = curvature ** ((_HALFWAY - gamma) / (1.0 - gamma))
+    elif spread(curvature) <= MAX_CURVATURE_RATIO:
+        gamma = min(problem.gamma, _MIN_STANDARDIZE)
+        halfway = curvature ** ((_MIN_STANDARDIZE - gamma) / (1.0 - gamma))
         halfway *= float(curvature.sum()) / float(halfway.sum())
         floor = alpha / float(halfway.max())
         return Preconditioner(lambda v: v / halfway, floor, units, lambda v: bends * v)
     floor = alpha / float(curvature.max())
-    return Preconditioner(lambda v: v / curvature, floor, units, lambda v: bends * v, _LONG_PROBE)
+    return Preconditioner(
+        lambda v: v / curvature, floor, units, lambda v: bends * v, _LONG_PROBE_STEPS
+    )
 
 
 def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
@@ -265,7 +267,7 @@ def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
             factor = cho_factor(matrix, check_finite=False)
         except LinAlgError:
             continue
-        lost = max(_LOST * len(matrix) * float(np.finfo(float).eps), 10.0 * ridge)
+        lost = max(_ROUNDING_FACTOR * len(matrix) * float(np.finfo(float).eps), 10.0 * ridge)
         if not whole or np.diag(factor[0]).min() ** 2 > lost:
             return partial(cho_solve, factor, check_finite=False), lambda v: v
         return _on_range(matrix, lost)
@@ -286,12 +288,14 @@ def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]
     """
     problem, d = objective.problem, objective.problem.n_features
     whole = objective.data_curvature()
-    rows = max(_ROWS * d + _AT_LEAST, WORK // d**2)
+    rows = max(_ROWS * d + _AT_LEAST, MAX_MULTIPLICATIONS // d**2)
     if alpha > 0.0:  # α gives most of J's curvature, except along at most so many directions
-        rows = int(min(rows, _AT_LEAST + _EACH * float(whole.sum()) / alpha))
+        rows = int(min(rows, _AT_LEAST + _ROWS_PER_DIRECTION * float(whole.sum()) / alpha))
     part = problem.sample(rows)
     bending = objective.data_hessian(part)
-    rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
+    rare = None
+    if part.n_samples < problem.n_samples:
+        rare = part.standing_out() < _MIN_ROWS_OF_A_FEATURE
     own = np.einsum("jj->j", bending).copy()
     scale = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
     bending *= scale * scale[:, None]

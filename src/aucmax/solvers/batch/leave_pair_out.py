@@ -43,10 +43,10 @@ __all__ = ["leave_pair_out"]
 
 PAIRS_PER_BLOCK = 2**21  # 16 MB
 MAX_MATRIX_BYTES = 10**9  # of an array of shape (n, n)
-_SINGULAR = 1e-9  # share of a direction's curvature that must remain without a row
-_SOLVES = 4  # with the approximate inverse: the first, and three that refine it
+_MIN_CURVATURE_SHARE = 1e-9  # share of a direction's curvature that must remain without a row
+_SOLVES_PER_SYSTEM = 4  # with the approximate inverse: the first, and three that refine it
 _EPS = np.finfo(float).eps
-_TIE = 16 * _EPS  # of a margin, as a share of the sizes that add up to it
+_TIE_SHARE = 16 * _EPS  # of a margin, as a share of the sizes that add up to it
 
 
 def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ class _Pairs:
             clear_wins, curvature = _clear_wins(
                 self.P[part] @ self.Q.T, pos, neg, ee, self.rounding, near
             )
-            if curvature < _SINGULAR:
+            if curvature < _MIN_CURVATURE_SHARE:
                 raise LinAlgError
             i, j = np.nonzero(near)
             wins += clear_wins + self._near_wins(i + k, j)
@@ -252,7 +252,7 @@ class _Pairs:
             return Z - (share * Z).sum(axis=1, keepdims=True) / 2
 
         w, v = np.zeros((2, len(i), rows.X.shape[1]))
-        for _ in range(_SOLVES):
+        for _ in range(_SOLVES_PER_SYSTEM):
             by_w, by_v = [rows.about_means(scores(A), share) for A in (w, v)]
             w += self._inverse((c - t * by_w) @ rows.X - self.alpha * w, i, j)
             v += self._inverse((e - t * by_v) @ rows.X - self.alpha * v, i, j)
@@ -263,7 +263,7 @@ class _Pairs:
         # the derivatives by each distinct row
         for slope, A in ((e - t * by_v, w), (c - t * by_w, v)):
             sizes += (np.abs(slope @ rows.member) * (np.abs(A) @ rows.magnitude.T)).sum(axis=1)
-        return np.where(np.abs(margins) > _TIE * sizes, np.sign(margins), 0.0)
+        return np.where(np.abs(margins) > _TIE_SHARE * sizes, np.sign(margins), 0.0)
 
     def _inverse(self, A: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Return approximately (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for that row's pair."""

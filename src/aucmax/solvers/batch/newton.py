@@ -31,17 +31,17 @@ from aucmax.solvers.batch.proximal_newton import Minimum, proximal_newton
 
 __all__ = ["Expansion", "Newton"]
 
-_FORCING = 0.2  # share of its gain that may be missing when a Newton system is solved
-_MORE = 3.0  # times Newton's decrement bounds the gain: pairs that drop out lose their curvature
+_SYSTEM_TOL = 0.2  # share of its gain that may be missing when a Newton system is solved
+_GAP_PER_DECREMENT = 3.0  # bounds the gain: pairs that drop out lose their curvature
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_USUAL = 11  # products that a system is expected to take, until one has taken more
-_CHEAP = 22  # products that a matrix may cost if it serves several α
-_STEEP = 0.1  # share of the initial slope at which a line search stops
-_LONGER = 4.0  # largest factor between two steps tried along the same direction
-_EXACT = 0.1  # share of its gain that may be missing if there is only one step
-_IDLE = 3  # consecutive steps that do not lower J, after which only rounding moves w
-_ROUNDED = 1e-15  # share of J by which rounding alone may raise or lower it
-_LOST = 100.0  # times the rounding of J: a smaller gain cannot be seen in it
+_USUAL_PRODUCTS = 11  # products that a system is expected to take, until one has taken more
+MAX_PRODUCTS_PER_MATRIX = 22  # products that a matrix may cost if it serves several α
+_SLOPE_SHARE = 0.1  # share of the initial slope at which a line search stops
+_MAX_STEP_GROWTH = 4.0  # largest factor between two steps tried along the same direction
+_LAST_SYSTEM_TOL = 0.1  # share of its gain that may be missing if there is only one step
+_MAX_IDLE_STEPS = 3  # consecutive steps that do not lower J, after which only rounding moves w
+_ROUNDING_SHARE = 1e-15  # share of J by which rounding alone may raise or lower it
+_ROUNDING_FACTOR = 100.0  # times the rounding of J: a smaller gain cannot be seen in it
 
 Enough = Callable[[float, float], bool]
 Product = Callable[[np.ndarray], np.ndarray]
@@ -109,14 +109,14 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
     that are active at w remain active along the step. The last step only confirms this.
     """
     iterate, systems = _Iterate(objective, w), _Systems(objective, run)
-    forcing, before = _FORCING, np.inf
+    forcing, before = _SYSTEM_TOL, np.inf
     steps, products, idle = 0, 0, 0
     while True:
         value, gap = iterate.value, iterate.gap()
         stop = steps > 0 and run.monitor(iterate.w, 2.0 * products + 2.0 * steps)
         if objective.relative(gap, value) <= run.tol or stop or products >= run.max_iter:
             break
-        if steps > run.max_iter or idle > _IDLE:
+        if steps > run.max_iter or idle > _MAX_IDLE_STEPS:
             break
         step = systems.step(iterate, before - value, forcing, run.max_iter - products)
         products, decrement = products + step.products, step.decrement
@@ -124,7 +124,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         if sufficient:
             gap = min(gap, step.claim)
         if not step.direction.any():  # too small to move
-            gap = min(gap, _MORE * decrement)
+            gap = min(gap, _GAP_PER_DECREMENT * decrement)
             break
         length = iterate.advance(step)
         del step
@@ -133,7 +133,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
             break
         steps += 1
         fall = value - iterate.data - objective.penalty.value(iterate.w)
-        idle = idle + 1 if fall <= _ROUNDED * abs(value) else 0
+        idle = idle + 1 if fall <= _ROUNDING_SHARE * abs(value) else 0
         before = value if length >= 1.0 else np.inf  # a short step does not show the remaining gain
         if sufficient:
             break
@@ -141,7 +141,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
             iterate.recompute_scores()
         iterate.recompute_gradient()
         total = max(objective.at_zero - value + decrement, decrement)
-        forcing = min(_FORCING, max(decrement / total, 1e-6))
+        forcing = min(_SYSTEM_TOL, max(decrement / total, 1e-6))
     return Minimum(iterate.w, iterate.value, gap, steps, products)
 
 
@@ -257,8 +257,12 @@ class Expansion:
         """∇²f(v), if it costs little compared with the products that it saves."""
         problem, term = self.objective.problem, self.term
         if isinstance(term, ByRow):
-            return self.objective.bend_matrix(term) if problem.gram_cost <= _CHEAP else None
-        if isinstance(term, ActivePairs) and problem.pair_gram_cost <= _CHEAP:
+            return (
+                self.objective.bend_matrix(term)
+                if problem.gram_cost <= MAX_PRODUCTS_PER_MATRIX
+                else None
+            )
+        if isinstance(term, ActivePairs) and problem.pair_gram_cost <= MAX_PRODUCTS_PER_MATRIX:
             return self.objective.bend_matrix(term)
         return None
 
@@ -277,13 +281,16 @@ class Expansion:
             near, bending = preconditioner(objective, l2), objective.bending(self.term)
 
             def enough(gained: float, left: float) -> bool:
-                return left <= _EXACT * gained and objective.relative(left, value) <= 0.5 * tol
+                return (
+                    left <= _LAST_SYSTEM_TOL * gained
+                    and objective.relative(left, value) <= 0.5 * tol
+                )
 
             model = minimise(
                 lambda v: bending(v) + l2 * v, right, near.solve, enough, max_iter,
                 floor=near.floor,
             )  # fmt: skip
-        lacks = objective.relative(_MORE * (model.gained + model.left), value)
+        lacks = objective.relative(_GAP_PER_DECREMENT * (model.gained + model.left), value)
         return self.point + model.x, lacks**2 + objective.relative(model.left, value)
 
 
@@ -295,7 +302,7 @@ class _Systems:
 
     def __init__(self, objective: Objective, run: Run) -> None:
         self.objective, self.run, self.smallest = objective, run, 1.0
-        self.probed, self.by_matrix, self.usual = False, False, _USUAL
+        self.probed, self.by_matrix, self.usual = False, False, _USUAL_PRODUCTS
 
     @cached_property
     def near(self) -> Preconditioner:
@@ -387,14 +394,14 @@ def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: f
     at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010, "Self-concordant analysis for
     logistic regression", proposition 1).
     """
-    claim = _MORE * (model.gained + model.left)
+    claim = _GAP_PER_DECREMENT * (model.gained + model.left)
     near = objective.loss.concordant and move is not None and np.ptp(move) <= 1.0
     return claim if near else max(claim, fall)
 
 
 def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
     """Return Newton's decrement if it is lost in rounding, else infinity."""
-    return decrement if decrement <= _LOST * objective.rounding(w) else np.inf
+    return decrement if decrement <= _ROUNDING_FACTOR * objective.rounding(w) else np.inf
 
 
 class _Line:
@@ -434,7 +441,7 @@ class _Line:
     def _lowered(self, t: float, term: LossAt) -> float | None:
         """Return J after a step of length t, given the data term there; None if it is too high."""
         value = term.value + self.objective.penalty.value(self.w + t * self.direction)
-        limit = self.value + 1e-4 * t * self.slope + _ROUNDED * abs(self.value)
+        limit = self.value + 1e-4 * t * self.slope + _ROUNDING_SHARE * abs(self.value)
         return value if value <= limit else None
 
     def _unmoved(self) -> tuple[float, np.ndarray, LossAt]:
@@ -471,10 +478,10 @@ class _Line:
                     best, lowest = t, value
                 slope, bend = term.along(move)
                 slope, bend = slope + self.along + t * self.across, bend + self.across
-                if abs(slope) <= _STEEP * abs(self.slope):
+                if abs(slope) <= _SLOPE_SHARE * abs(self.slope):
                     break
                 low, high = (t, high) if slope < 0.0 else (low, t)
-                most = min(high, _LONGER * t)
+                most = min(high, _MAX_STEP_GROWTH * t)
                 new = t - slope / bend if bend > 0.0 else most
                 new = new if low < new < most else 0.5 * (low + most)
             del term

@@ -22,7 +22,7 @@ from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.coordinate_descent import on_matrix, sparse_columns
 from aucmax.solvers.batch.krylov import Product, minimise
 from aucmax.solvers.batch.working_set import (
-    FIRST_SET,
+    FIRST_SET_FEATURES,
     Stall,
     candidates,
     decrement,
@@ -31,19 +31,19 @@ from aucmax.solvers.batch.working_set import (
     working_set,
 )
 
-__all__ = ["MATRIX_UP_TO", "ColumnSet", "Minimum", "proximal_newton"]
+__all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Minimum", "proximal_newton"]
 
-MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
-_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
-_DENSE = 0.05  # share of stored entries above which sparse columns are held dense
+MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a third
+_MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
+MIN_DENSITY = 0.05  # share of stored entries above which sparse columns are held dense
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
-_BLOCK = 64  # columns of that matrix computed at a time
-_INNER = 0.01  # a working set is solved to this share of its features' possible gain
-_MODEL = 0.01  # a model is solved to this share of the possible gain where it was made
-_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
-_PRODUCTS = 200  # most products spent on one model
-_SYSTEM = 0.01  # share of its gain that may be missing when a system on the support is solved
-_PROXIMAL = 10  # most consecutive proximal steps
+_COLUMNS_PER_BLOCK = 64  # columns of that matrix computed at a time
+_SET_TOL = 0.01  # a working set is solved to this share of its features' possible gain
+_MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
+_MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_MAX_PRODUCTS_PER_MODEL = 200  # most products spent on one model
+_SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
+_MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
 class Minimum(NamedTuple):
@@ -67,7 +67,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
-    size, steps, cost, stalled = FIRST_SET, 0, 0, Stall()
+    size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
     part: ColumnSet | None = None
     before = np.inf
     while True:
@@ -86,7 +86,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         S = working_set(promise, w, penalty, size)
         if part is None or not np.array_equal(S, part.S):
             part = ColumnSet(objective, S)
-        aim = _INNER * float(promise[S].sum())
+        aim = _SET_TOL * float(promise[S].sum())
         w, taken, spent = _on_set(objective, part, w, aim, run.max_iter - cost, steps, run.monitor)
         steps, cost = steps + taken, cost + max(spent, 1)
         size = min(2 * max(size, len(S)), len(w))
@@ -126,7 +126,7 @@ class ColumnSet:
         if not isinstance(columns.X, np.ndarray):
             self.matrix = sparse_columns(problem, S, columns, objective.translates).matrix
             entries = problem.n_samples * len(S)
-            if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
+            if MIN_DENSITY * entries <= self.matrix.nnz and entries <= _MAX_HELD_ENTRIES:
                 self.matrix = np.asfortranarray(self.matrix.toarray())
         else:
             self.matrix = columns.X
@@ -135,8 +135,9 @@ class ColumnSet:
         self.transposed = self.matrix.T
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
-        most = MATRIX_UP_TO if dense else MATRIX_UP_TO // 3  # a sparse product costs less
-        self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
+        # a sparse product costs less
+        most = MAX_MATRIX_FEATURES if dense else MAX_MATRIX_FEATURES // 3
+        self.small = len(S) <= most and problem.n_samples * len(S) <= _MAX_HELD_ENTRIES
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -146,14 +147,14 @@ class ColumnSet:
             return self._weighted(term)
         k = len(self.S)
         H = np.zeros((k, k))
-        for first in range(0, k, _BLOCK):
-            block = self.matrix[:, first : first + _BLOCK]
+        for first in range(0, k, _COLUMNS_PER_BLOCK):
+            block = self.matrix[:, first : first + _COLUMNS_PER_BLOCK]
             if not isinstance(block, np.ndarray):
                 block = block.toarray()
             bent = np.empty(block.shape, order="F")
             for j in range(block.shape[1]):
                 bent[:, j] = term.product(np.ascontiguousarray(block[:, j]))
-            H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
+            H[first:, first : first + _COLUMNS_PER_BLOCK] = self.matrix[:, first:].T @ bent
         return np.tril(H) + np.tril(H, -1).T
 
     def _weighted(self, term: ByRow) -> np.ndarray:
@@ -194,7 +195,7 @@ def _on_set(
         gradient, promise = iterate.promise()
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
-        inner = max(_MODEL * promise, 0.1 * aim)
+        inner = max(_MODEL_TOL * promise, 0.1 * aim)
         target, spent = iterate.target(gradient, inner, max_cost - cost)
         cost += spent
         if not iterate.advance(gradient, target):
@@ -235,12 +236,12 @@ class _Iterate:
         part, v, term = self.part, self.v, self.term
         if part.small:
             H = part.hessian(term)
-            return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _SWEEPS)[0], 1
+            return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _MAX_SWEEPS)[0], 1
 
         def product(u: np.ndarray) -> np.ndarray:
             return part.transposed @ term.product(part.matrix @ u)
 
-        limit = min(_PRODUCTS, max_cost)
+        limit = min(_MAX_PRODUCTS_PER_MODEL, max_cost)
         model = _Model(product, part.curvature, gradient, v, self.penalty, limit)
         # proximal steps find the support, conjugate gradient solves on it
         while model.promise > aim and model.spent < limit:
@@ -296,7 +297,7 @@ class _Model:
         η is halved if it is too long.
         """
         taken = 0
-        while taken < _PROXIMAL and self.spent < self.limit and self.promise > aim:
+        while taken < _MAX_PROXIMAL_STEPS and self.spent < self.limit and self.promise > aim:
             step = self.length / self.metric
             new = self.penalty.prox(self.v - step * self.slope, step)
             move = new - self.v
@@ -332,7 +333,7 @@ class _Model:
             lambda u: self._bend(embedded(u))[S] + bend * u,
             -slope,
             lambda u: u / scale,
-            lambda gained, left: left <= max(_SYSTEM * gained, 0.5 * aim),
+            lambda gained, left: left <= max(_SYSTEM_TOL * gained, 0.5 * aim),
             self.limit - self.spent,
         ).x
         tried = []

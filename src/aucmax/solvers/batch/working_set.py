@@ -11,7 +11,7 @@ from aucmax.objective.penalties import Penalty, Pieces
 from aucmax.solvers.batch.krylov import Product, minimise
 
 __all__ = [
-    "FIRST_SET",
+    "FIRST_SET_FEATURES",
     "Stall",
     "candidates",
     "decrement",
@@ -23,10 +23,10 @@ __all__ = [
     "working_set",
 ]
 
-FIRST_SET = 100  # features in the first working set
-_STALLED = 4  # consecutive rounds with less than half of the possible gain: rounding is blamed
-_PRODUCTS = 100  # most products spent on one decrement
-_LOST = 100.0  # times rounding: a smaller eigenvalue or slope cannot be distinguished from 0
+FIRST_SET_FEATURES = 100  # features in the first working set
+_MAX_STALLED_ROUNDS = 4  # with less than half of the possible gain: rounding is blamed
+_MAX_PRODUCTS_PER_DECREMENT = 100  # most products spent on one decrement
+_ROUNDING_FACTOR = 100.0  # smaller eigenvalues or slopes cannot be distinguished from 0
 
 
 def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
@@ -50,7 +50,7 @@ class Stall:
     def __call__(self, promise: float) -> bool:
         self.idle = 0 if promise < 0.5 * self.least else self.idle + 1
         self.least = min(self.least, promise)
-        return self.idle > _STALLED
+        return self.idle > _MAX_STALLED_ROUNDS
 
 
 def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
@@ -93,7 +93,7 @@ def decrement_by_products(
         -(gradient[S] + pieces.left[S]),
         lambda v: v / diagonal,
         lambda gained, left: left <= gained,
-        _PRODUCTS,
+        _MAX_PRODUCTS_PER_DECREMENT,
     )
     return 2.0 * (model.gained + model.left) if definite else np.inf
 
@@ -104,7 +104,7 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
     That error is ε √h_j times (1 + Σ_k √h_k |w_k|), or a little more.
     """
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
-    lost = _LOST * float(np.finfo(float).eps) * size
+    lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
     return bool(np.any(np.delete(promise, S) > 0.5 * lost * lost))
 
 
@@ -128,7 +128,7 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
     unit = 1.0 / np.sqrt(diagonal)  # whether Cholesky succeeds must not depend on units
     system *= unit
     system *= unit[:, None]
-    rounding = _LOST * len(right) * float(np.finfo(float).eps)
+    rounding = _ROUNDING_FACTOR * len(right) * float(np.finfo(float).eps)
     for ridge in (0.0, rounding):  # computing eigenvalues would cost a hundred times as much
         diagonal += ridge
         with contextlib.suppress(LinAlgError):

@@ -13,11 +13,11 @@ from aucmax.objective.penalties import Penalty
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled_add, times, unscaled
 
 __all__ = ["COMID"]
 
-_FIRST = 10.0  # the automatic C times the mean of ‖x‖²
+_AUTOMATIC_C = 10.0  # the automatic C times the mean of ‖x‖²
 
 
 class COMID(HingeSolver):
@@ -102,7 +102,7 @@ class COMID(HingeSolver):
         step = self.given_step()
         if step is not None:
             return step / np.sqrt(t)
-        eta = _FIRST / (state["slower"] * batch.mean_norm2() * np.sqrt(t))
+        eta = _AUTOMATIC_C / (state["slower"] * batch.mean_norm2() * np.sqrt(t))
         own = batch.weighted_norm2[batch.order]
         return np.minimum(eta, np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))
 
@@ -122,7 +122,7 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
             scaled_add(X, i, eta[t] * weight[i] * sign[i] / c, S, average, v, u)
         c /= 1.0 + eta[t] * alpha
         S += c
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             c, S = 1.0, 0.0
     k["scale"], k["sum"] = c, S

@@ -24,9 +24,9 @@ from aucmax.solvers.stochastic.scaled import solution
 __all__ = ["Epoch", "State", "StochasticSolver"]
 
 State = dict[str, Any]
-_RETRIES = 8  # times the automatic step may be quartered
-_REMOTE = 100.0  # mean ‖x‖² over mean ‖x − μ‖² above which the origin is to blame
-_UNGAINED = 0.5  # share of the possible improvement of J that is not reached
+_MAX_STEP_CUTS = 8  # times the automatic step may be quartered
+_MAX_OFFSET_RATIO = 100.0  # mean ‖x‖² over mean ‖x − μ‖² above which the origin is to blame
+_MAX_UNGAINED_SHARE = 0.5  # share of the possible improvement of J that is not reached
 
 
 class Epoch(NamedTuple):
@@ -150,10 +150,10 @@ class StochasticSolver(Solver):
 
     def shortfall(self, objective: Objective, value: float, optimality: float) -> str | None:
         share = objective.share_to_gain(value, optimality)
-        if self.origin_remedy is None or not share > _UNGAINED:
+        if self.origin_remedy is None or not share > _MAX_UNGAINED_SHARE:
             return None
         remoteness = objective.problem.remoteness
-        if remoteness <= _REMOTE:
+        if remoteness <= _MAX_OFFSET_RATIO:
             return None
         outcome = "the objective is no lower than with the same score for every row"
         if np.isfinite(share):
@@ -182,7 +182,7 @@ class StochasticSolver(Solver):
                 value = objective.value(w)
                 if value <= objective.at_zero:
                     sound, since = copy.deepcopy(state), epoch
-                elif slower < 4.0**_RETRIES:
+                elif slower < 4.0**_MAX_STEP_CUTS:
                     epoch, slower = since, 4.0 * slower
                     if epoch == 0:  # the start may depend on the step
                         sound = self.fresh(whole, penalty, start, state, slower)

@@ -38,7 +38,7 @@ from aucmax.solvers.stochastic.scaled import numbers, scaled_add
 
 __all__ = ["begin", "run", "solution"]
 
-_FOLD = 1e-5  # ω below this, or above its inverse, is folded into the vectors
+_MIN_SCALE = 1e-5  # ω below this, or above its inverse, is folded into the vectors
 
 
 class _Sketch(NamedTuple):
@@ -179,7 +179,7 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
         # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
         res = omega * wx - cw - sign[i]
         omega *= 1.0 - rate * lam
-        if not _FOLD < abs(omega) < 1.0 / _FOLD:
+        if not _MIN_SCALE < abs(omega) < 1.0 / _MIN_SCALE:
             _fold(omega, Omega, w, sum_w, v, g, Zw, tw)
             omega, Omega = 1.0, 0.0
         h = -rate * res / omega, rate * (res + f / T) / (T * omega), -rate / (T * omega)

@@ -8,7 +8,7 @@ import numpy as np
 
 from aucmax.data.rows import compiled, inlined, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.expiry import heap_discard, heap_fill, heap_move, heap_pop, heap_push
-from aucmax.solvers.stochastic.scaled import FOLD
+from aucmax.solvers.stochastic.scaled import MIN_SCALE
 
 __all__ = ["lazy_steps", "pairs", "slope"]
 
@@ -136,7 +136,7 @@ def lazy_steps(X, order, sign, weight, eta, classes, settings, v, u, queue):
         c /= 1.0 + scale * l2
         S += c
         B += c * theta
-        if c < FOLD:
+        if c < MIN_SCALE:
             a, b = _fold(v, u, total, c, theta, S, B, P)
             c, S, theta, B = 1.0, 0.0, 0.0, 0.0
     _fold(v, u, total, c, theta, S, B, P)

@@ -34,7 +34,7 @@ from aucmax.statistics.projections import (
 
 __all__ = ["OPAUC"]
 
-_BLOCK = 512  # rows whose random numbers are drawn, or that are reduced, at a time
+_ROWS_PER_BLOCK = 512  # rows whose random numbers are drawn, or that are reduced, at a time
 _REDUCED = ("subset", "projection", "pca")
 _COVARIANCES = ("full", "gaussian", *_REDUCED)
 
@@ -132,8 +132,8 @@ class OPAUC(StochasticSolver):
         settings = full_covariance.Settings(
             float(batch.unit), eta, slower, penalty.l2, bool(self.average), bool(self.centered)
         )
-        for lo in range(0, len(batch.order), _BLOCK):
-            part = batch.order[lo : lo + _BLOCK]
+        for lo in range(0, len(batch.order), _ROWS_PER_BLOCK):
+            part = batch.order[lo : lo + _ROWS_PER_BLOCK]
             visits = batch.visits._replace(order=part)
             if self.covariance == "gaussian":
                 tau = state["s"].shape[1]

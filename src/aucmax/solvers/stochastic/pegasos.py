@@ -17,7 +17,7 @@ from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, squared, times
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled_add, squared, times
 
 __all__ = ["Pegasos"]
 
@@ -104,7 +104,7 @@ def _steps(visits, norm2, times, settings, v, u, k):
         short = sign[i] * c * vx < 1.0
         # w ← (1 − ηα) w, with ηα = 1/t
         c *= 1.0 - 1.0 / times[t]
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             vx, c, S, vv = c * vx, 1.0, 0.0, squared(v)
         if short:

@@ -21,7 +21,7 @@ from aucmax.solvers.stochastic.scaled import times
 
 __all__ = ["RDA"]
 
-_FIRST = 0.1  # the automatic γ divided by the mean of ‖x‖²
+_AUTOMATIC_GAMMA = 0.1  # the automatic γ divided by the mean of ‖x‖²
 
 
 class _Betas(NamedTuple):
@@ -84,7 +84,7 @@ class RDA(HingeSolver):
     def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
         """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by each step."""
         step = self.given_step()
-        gamma = _FIRST * state["slower"] * scale if step is None else step
+        gamma = _AUTOMATIC_GAMMA * state["slower"] * scale if step is None else step
         return gamma * np.sqrt(t) + alpha * t
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:

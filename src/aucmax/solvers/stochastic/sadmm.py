@@ -16,7 +16,7 @@ from aucmax.objective.penalties import Penalty, soft
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch, Classes
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled_add, times, unscaled
 
 __all__ = ["SADMM"]
 
@@ -116,7 +116,7 @@ def _l2_steps(X, order, sign, weight, norm2, rho, settings, v, u, k):
             scaled_add(X, i, beta * sign[i] / (r * c), S, average, v, u)
         c *= r / (r + alpha)
         S += c
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             c, S = 1.0, 0.0
     k["scale"], k["sum"] = c, S

@@ -12,7 +12,7 @@ from aucmax.data.rows import compiled, inlined, row_add
 from aucmax.solvers.stochastic.samples import Batch
 
 __all__ = [
-    "FOLD",
+    "MIN_SCALE",
     "fold",
     "numbers",
     "scaled",
@@ -29,7 +29,7 @@ def numbers(*names: str) -> np.ndarray:
     return np.zeros(1, dtype=[(name, np.float64) for name in names])
 
 
-FOLD = 1e-4  # the scale below which it is folded into v, as the average would lose more digits
+MIN_SCALE = 1e-4  # the scale below which it is folded into v, as the average would lose more digits
 
 
 def scaled(d: int, *names: str) -> dict[str, np.ndarray]:

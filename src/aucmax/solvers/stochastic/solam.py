@@ -21,7 +21,7 @@ from aucmax.objective.penalties import L2Ball, Penalty
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Classes
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, squared, times
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled, scaled_add, squared, times
 
 __all__ = ["SOLAM"]
 
@@ -208,7 +208,7 @@ def _steps(X, order, sign, weight, norm2, schedule, R, v, u, k):
         if length > R:
             c *= R / length
         scaled_add(X, i, h, S, True, v, u)
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             N, c, S = c * c * N, 1.0, 0.0
     k["scale"], k["sum"], k["a"], k["b"], k["alpha"] = c, S, a, b, alpha

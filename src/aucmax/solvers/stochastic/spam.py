@@ -21,11 +21,11 @@ from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
 from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, times, unscaled
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled, scaled_add, times, unscaled
 
 __all__ = ["SPAM"]
 
-_FEW = 12  # entries per stored entry above which the lazy elastic net is faster
+_MIN_FEATURES_PER_ENTRY = 12  # entries per stored entry above which the lazy elastic net is faster
 
 
 class SPAM(StochasticSolver):
@@ -102,7 +102,9 @@ class SPAM(StochasticSolver):
         inner = k["scale"] * inner
         unscaled(state)
         X = batch.X
-        if "elastic net" in penalty.offers and _FEW * n_stored(X) < n_rows(X) * n_features(X):
+        if "elastic net" in penalty.offers and _MIN_FEATURES_PER_ENTRY * n_stored(X) < n_rows(
+            X
+        ) * n_features(X):
             settings = (running, penalty.l2, penalty.l1, average)
             lazy_steps(*batch.visits, eta, (mass, total, dots), settings, v, u, heap_of(len(v)))
             k["steps"] += len(eta)
@@ -170,7 +172,7 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
         b += h * xb
         c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2
         S += c
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             a, b, c, S = c * a, c * b, 1.0, 0.0
     k["scale"], k["sum"] = c, S

@@ -21,7 +21,7 @@ from aucmax.objective.penalties import Penalty
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, times
+from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled, scaled_add, times
 
 __all__ = ["UnivariateSGD"]
 
@@ -136,7 +136,7 @@ def _steps(X, order, sign, weight, norm2, eta, mass, settings, vectors, k):
         scaled_add(X, i, h, S, average, v, u)
         c /= 1.0 + rate * alpha
         S += c
-        if c < FOLD:
+        if c < MIN_SCALE:
             fold(c, S, v, u)
             c, S = 1.0, 0.0
     k["scale"], k["sum"] = c, S
