@@ -2,8 +2,8 @@
 
 Never a traceback, a hang, or a file that was changed. Every input comes from its number alone, so
 that a failure can be run again:
-``AUCMAX_ATTACK=csv:1234 pytest -m exhaustive tests/house/test_fuzz.py``.
-A long run: ``AUCMAX_ATTACKS=1000000 pytest -s -m exhaustive tests/house/test_fuzz.py``.
+``AUCMAX_ATTACK=csv:1234 pytest -m exhaustive tests/project/test_fuzz.py``.
+A long run: ``AUCMAX_ATTACKS=1000000 pytest -s -m exhaustive tests/project/test_fuzz.py``.
 """
 
 import contextlib
