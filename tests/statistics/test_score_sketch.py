@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from aucmax import ScoreSketch, metrics
 from aucmax.basics.errors import ModelFileError
+from aucmax.metrics.binned import binned_auc
 from oracles import binned
 
 untimed = settings(deadline=None, derandomize=True, max_examples=120)
@@ -213,3 +214,10 @@ def test_what_cannot_be_told_or_added():
         ScoreSketch(bins=4) + ScoreSketch(bins=8)
     with pytest.raises(ValueError, match="bins must be a whole number"):
         ScoreSketch(bins=1)
+
+
+def test_squares_of_weights_that_decay_has_lost_break_nothing():
+    """Squared weights underflow before the weights do."""
+    weight = np.array([[1.0, 1.0, 0.0, 1e-200, 0.0], [0.0, 0.0, 1.0, 0.0, 1.0]])
+    auc, low, high, *_ = binned_auc(weight, weight**2, False, 0.95)
+    assert 0.0 <= low < auc <= high <= 1.0

@@ -107,8 +107,8 @@ def carrying_rows(
     square = weight**2 if square is None else square
     numbers = []
     for part in (loss, 1 - loss):
-        total = float(weight @ part**2)
-        numbers.append(total**2 / float(square @ part**4) if total > 0.0 else 0.0)
+        fourth = float(square @ part**4)  # 0 also where decayed weights have no squares left
+        numbers.append(float(weight @ part**2) ** 2 / fourth if fourth > 0.0 else 0.0)
     return min(numbers)
 
 

@@ -235,7 +235,7 @@ def interval_around(
         low, high = hoeffding_interval(auc, pairs, confidence)
     # Rounding must not close the interval, nor leave the AUC outside it.
     low, high = min(low, float(np.nextafter(auc, 0.0))), max(high, float(np.nextafter(auc, 1.0)))
-    return AUCInterval(auc, low, high, std_error)
+    return AUCInterval(auc, float(low), float(high), std_error)
 
 
 def _wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
