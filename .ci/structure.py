@@ -1,6 +1,6 @@
 """Count what keeps the code easy to read, and fail where a count is above its limit.
 
-``python .ci/structure.py`` prints each count beside its limit; with ``--list`` it names what counts.
+``python .ci/structure.py`` prints each count beside its limit; ``--list`` names what counts.
 A limit is what has been reached: it is lowered with the count, and raised only for a reason that
 the commit's message gives.
 """
