@@ -84,7 +84,7 @@ def test_an_edit_compiles_what_calls_it_again(body, users, others, monkeypatch):
 
 def test_a_constant_belongs_to_the_kernels_that_read_it(monkeypatch):
     edit = Edit()
-    monkeypatch.setattr(spam, "FOLD", 2e-4)
+    monkeypatch.setattr(spam, "MIN_SCALE", 2e-4)
     assert edit.modules == {"spam"}
 
 

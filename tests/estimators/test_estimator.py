@@ -625,7 +625,7 @@ class TestBadInput:
     def test_moments_and_streams(self):
         X, y = problem()
         moments = ClassMoments.from_data(X, y)
-        bad(lambda: AUCClassifier(solver="spam").fit_moments(moments), "hold no rows.*'exact'")
+        bad(lambda: AUCClassifier(solver="spam").fit_moments(moments), "without rows.*'exact'")
         bad(lambda: AUCClassifier().fit_moments((1, 2)), "must be a ClassMoments; got tuple")
         three = ClassMoments.from_data(X, np.arange(len(y)) % 3)
         bad(lambda: AUCClassifier().fit_moments(three), "exactly two classes")

@@ -481,9 +481,9 @@ def test_sql_gives_them(fitted, rows):
 
 def test_sql_takes_sigmoids_only(rows):
     model = AUCClassifierCV(probability="isotonic", **SQUARE).fit(*rows)
-    with pytest.raises(ValueError, match="isotonic regression; SQL takes"):
+    with pytest.raises(ValueError, match="isotonic regression; SQL needs"):
         to_sql(model, columns=list("abcde"), probability=True)
-    with pytest.raises(ValueError, match="no probabilities; SQL takes"):
+    with pytest.raises(ValueError, match="no probabilities; SQL needs"):
         to_sql(AUCClassifier().fit(*rows), columns=list("abcde"), probability=True)
 
 

@@ -75,7 +75,7 @@ def test_the_default_takes_ten_rows_of_one_feature():
 def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     if not few:
         for module in ("solvers.auto", "estimators.search"):
-            monkeypatch.setattr(f"aucmax.{module}.FEW_FEATURES", 0)
+            monkeypatch.setattr(f"aucmax.{module}.MAX_MATRIX_FEATURES", 0)
         monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent.MAX_MATRIX_FEATURES", 0)
     X, y = problem()
     X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
@@ -392,7 +392,7 @@ def test_alphas_of_the_user_are_all_tried():
 @pytest.mark.parametrize("few", [True, False])
 def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
     if not few:
-        monkeypatch.setattr("aucmax.estimators.search.FEW_FEATURES", 0)
+        monkeypatch.setattr("aucmax.estimators.search.MAX_MATRIX_FEATURES", 0)
     X, y = problem(n=200)
     seen = []
     how = {"tol": 1e-8, "cv": 3, "standardize": (0.5, 1.0)}

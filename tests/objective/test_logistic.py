@@ -147,7 +147,7 @@ _SINGLE = (FORMS["float32"], FORMS["csr32"])
 def test_more_features_than_rows(form, path, monkeypatch):
     for name, value in path.items():
         monkeypatch.setattr(proximal_newton, name, value)
-    monkeypatch.setattr(proximal_newton, "FIRST_SET", 4)
+    monkeypatch.setattr(proximal_newton, "FIRST_SET_FEATURES", 4)
     X, y, _ = some(3, n=50, d=80, density=0.3)
     for l1_ratio in (0.0, 0.5, 1.0):
         clf = AUCClassifier(1e-2, l1_ratio, max_iter=10_000, **TIGHT).fit(form(X), y)

@@ -335,7 +335,7 @@ def test_all_solvers_agree_on_larger_problems(seed, alpha, gamma, named):
 def test_working_sets_grow_to_the_matrix_solution(penalty, seed, solver, monkeypatch, named):
     """More features than the first working set holds, on rows."""
     X, y = rows(200 + seed, n=120, d=150, density=0.2)
-    monkeypatch.setattr(coordinate_descent, "FIRST_SET", 5)
+    monkeypatch.setattr(coordinate_descent, "FIRST_SET_FEATURES", 5)
     data = (sp.csr_array(X), y, None)
     whole = fit(data, *penalty, solver="coordinate_descent", tol=1e-15)
     sets = fit(data, *penalty, solver=named(solver), tol=1e-14)

@@ -177,7 +177,7 @@ def test_a_start_counts_by_its_direction(loss, length):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_working_sets_grow_to_the_optimum(sparse, path, monkeypatch):
     """More features than the first set holds, and more than rows."""
-    monkeypatch.setattr(proximal_newton, "FIRST_SET", 4)
+    monkeypatch.setattr(proximal_newton, "FIRST_SET_FEATURES", 4)
     rng = np.random.RandomState(0)
     X = rng.randn(120, 150) * (rng.rand(120, 150) < 0.3)
     y = (X[:, :30] @ rng.randn(30) + 0.3 * rng.randn(120) > 0).astype(int)
