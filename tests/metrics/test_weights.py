@@ -269,3 +269,21 @@ def test_commands_learn_nothing_from_rows_of_weight_zero(run, tmp_path):
     for a, b in zip(scorers + budgets, scorers_of_more + budgets_of_more, strict=True):
         numbers = {key: value for key, value in a.items() if not isinstance(value, str)}
         assert {key: b[key] for key in numbers} == pytest.approx(numbers, rel=1e-9)
+
+
+def test_folds_of_commands_hold_no_rows_of_weight_zero(run, tmp_path):
+    """So that as many folds are made, and the same settings chosen, as without these rows."""
+    rng = np.random.default_rng(3)
+    y = np.arange(120) % 8 == 0
+    frame = pd.DataFrame({"a": rng.normal(size=120) + y, "y": y.astype(int), "w": 1.0})
+    nothing = pd.DataFrame({"a": rng.normal(size=90), "y": 1, "w": 0.0})
+    reports = []
+    for rows in (frame, pd.concat([frame, nothing])):
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        reading = (tmp_path / "rows.csv", "--target", "y", "--weight", "w", "--json")
+        code, out, err = run("train", *reading, "-o", tmp_path / "model")
+        assert code == 0, err
+        reports.append(json.loads(out))
+    one, other = reports
+    for name in ("folds", "rounds", "alpha", "held_out_auc"):
+        assert one[name] == pytest.approx(other[name], rel=1e-12), name

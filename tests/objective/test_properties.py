@@ -94,12 +94,12 @@ def test_the_hessian_product_is_the_slope_of_the_gradient(loss, sample):
     z, u, sign, s = sample
     h = 1e-6
     slope = (loss.gradient(z + h * u, sign, s) - loss.gradient(z - h * u, sign, s)) / (2 * h)
-    product = loss.hessian_product(z, u, sign, s)
+    product = loss.at(z, sign, s).product(u)
     np.testing.assert_allclose(product, slope, rtol=0, atol=1e-7)
     assert u @ product >= -1e-12  # convex
     other = np.cos(np.arange(len(u)))
     assert other @ product == pytest.approx(
-        u @ loss.hessian_product(z, other, sign, s), rel=1e-9, abs=1e-12
+        u @ loss.at(z, sign, s).product(other), rel=1e-9, abs=1e-12
     )
 
 
@@ -127,7 +127,7 @@ def test_what_a_loss_is_like_where_all_scores_are_zero(loss, sample):
         means = np.where(sign > 0, s @ (u * (sign > 0)), s @ (u * (sign < 0)))
         within, between = loss.bends_at_zero
         bent = within * s @ (u - means) ** 2 + between * delta**2
-        assert u @ loss.hessian_product(zero, u, sign, s) == pytest.approx(bent, abs=1e-12)
+        assert u @ loss.at(zero, sign, s).product(u) == pytest.approx(bent, abs=1e-12)
 
 
 @each_loss

@@ -1,13 +1,13 @@
-"""The version of the package."""
+"""The versions of packages."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 __all__ = ["package_version"]
 
 
-def package_version() -> str:
+def package_version(package: str = "aucmax") -> str:
     """Return the version that is installed."""
     try:
-        return version("aucmax")
+        return version(package)
     except PackageNotFoundError:  # running from a source tree that is not installed
         return "0+unknown"

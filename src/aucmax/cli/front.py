@@ -97,7 +97,7 @@ class LabelledRows:
     @property
     def folding(self) -> Folding:
         """The way in which the rows may be split."""
-        return Folding(self.source.groups, self.source.time)
+        return Folding(self.source.groups, self.source.time, self.weight)
 
     @property
     def y(self) -> Labels:
@@ -111,8 +111,9 @@ class LabelledRows:
 
     @property
     def rarest(self) -> int:
-        """The number of rows of the rarer class."""
-        return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
+        """The number of rows of the rarer class, without those of weight 0."""
+        counted = True if self.weight is None else self.weight > 0.0
+        return int(min((self.is_positive & counted).sum(), (~self.is_positive & counted).sum()))
 
     def folds(self, folds: int, seed: int, rounds: int) -> Pairs:
         """Return the rows of the folds; raise ValueError if a training part lacks a class."""

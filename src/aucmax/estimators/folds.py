@@ -73,17 +73,23 @@ class Folding:
         Rows of one group stay together.
     time : ndarray, shape (n,), optional
         Training rows come before test rows. Not together with groups.
+    weight : ndarray, shape (n,), optional
+        Rows of weight 0 are in no part.
     """
 
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
+    weight: np.ndarray | None = None
 
     def at(self, rows: np.ndarray) -> Folding:
         """Return the same for some of the rows."""
-        return Folding(
-            None if self.groups is None else self.groups[rows],
-            None if self.time is None else self.time[rows],
-        )
+        facts = (self.groups, self.time, self.weight)
+        return Folding(*(None if of_row is None else of_row[rows] for of_row in facts))
+
+    def counted(self, y: np.ndarray) -> tuple[np.ndarray, Folding]:
+        """Return the numbers of the rows whose weight is not 0, and their folding."""
+        rows = np.arange(len(y)) if self.weight is None else np.flatnonzero(self.weight)
+        return rows, self.at(rows)
 
     @property
     def words(self) -> str:
@@ -94,13 +100,15 @@ class Folding:
 
     def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
         """Return the number of rows of each label, or of groups that have such rows."""
-        of_row = np.arange(len(y)) if self.groups is None else self.groups
+        rows, counted = self.counted(y)
+        of_row, y = rows if counted.groups is None else counted.groups, y[rows]
         return {label: len(np.unique(of_row[y == label])) for label in np.unique(y).tolist()}
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
         """Return the number of folds, up to a maximum, that can each have rows of every label."""
         most = min(n_folds, *self.to_hold_out(y).values())
-        return most if self.time is None else min(most, len(np.unique(self.time)) - 1)
+        time = self.counted(y)[1].time
+        return most if time is None else min(most, len(np.unique(time)) - 1)
 
     def rounds(self, rarer: int) -> int:
         """Return how often folds are drawn by default, given the rows of the rarer class."""
@@ -125,6 +133,11 @@ class Folding:
         ValueError
             If there are too few groups or times.
         """
+        rows, counted = self.counted(y)
+        pairs = counted._folds(y[rows], n_folds, seed, rounds)
+        return [(rows[train], rows[test]) for train, test in pairs]
+
+    def _folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int) -> Pairs:
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
         if self.time is not None:
@@ -160,6 +173,11 @@ class Folding:
         ValueError
             If there are too few rows, groups or times.
         """
+        rows, counted = self.counted(y)
+        pairs = counted._splits(y[rows], n_splits, test_size, seed)
+        return [(rows[train], rows[test]) for train, test in pairs]
+
+    def _splits(self, y: np.ndarray, n_splits: int, test_size: float, seed: int) -> Pairs:
         from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
         if self.time is not None:

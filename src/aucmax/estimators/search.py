@@ -562,17 +562,14 @@ def _automatic_folds(y: np.ndarray, weight: np.ndarray | None, groups: Any) -> P
     They are shuffled, because folds of neighbouring rows differ if the rows are sorted.
     """
     check_consistent_length(y, groups)
-    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    labels = y[rows]
-    folding = Folding(None if groups is None else np.asarray(groups)[rows])
-    for label, count in folding.to_hold_out(labels).items():
+    folding = Folding(None if groups is None else np.asarray(groups), weight=weight)
+    for label, count in folding.to_hold_out(y).items():
         if count < 2:
             weighted = "" if weight is None else " with a weight above 0"
             what = f"has 1 row{weighted}" if groups is None else "has its rows in 1 group"
             raise ValueError(f"label {label!r} {what}; cross-validation needs 2 or more.")
-    rarer = int(np.unique(labels, return_counts=True)[1].min())
-    parts = folding.folds(labels, folding.most(labels, FOLDS), 0, folding.rounds(rarer))
-    return [(rows[train], rows[test]) for train, test in parts]
+    rarer = int(np.unique(y if weight is None else y[weight > 0.0], return_counts=True)[1].min())
+    return folding.folds(y, folding.most(y, FOLDS), 0, folding.rounds(rarer))
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
+
+from aucmax.basics.version import package_version
 
 __all__ = ["provenance"]
 
@@ -23,13 +24,5 @@ def provenance(
     if seed is not None:
         facts.append(("seed", str(seed)))
     facts.append(("date", datetime.now().astimezone().isoformat(" ", "seconds")))
-    facts.append(("aucmax", _version("aucmax")))
-    facts.append(("Python", platform.python_version()))
-    return facts + [(package, _version(package)) for package in _PACKAGES]
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
+    facts += [("aucmax", package_version()), ("Python", platform.python_version())]
+    return facts + [(package, package_version(package)) for package in _PACKAGES]

@@ -198,12 +198,6 @@ class RankingLoss:
         """Return the derivative of `value` with respect to z, shape (n,)."""
         return self.at(z, sign, s).gradient[:]
 
-    def hessian_product(
-        self, z: np.ndarray, u: np.ndarray, sign: np.ndarray, s: np.ndarray
-    ) -> np.ndarray:
-        """Return the second derivative of `value` at z times u, shape (n,)."""
-        return self.at(z, sign, s).product(u)
-
 
 class PointLoss:
     """A loss ℓ of single numbers t, which are differences of scores or margins."""
