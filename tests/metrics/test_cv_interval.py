@@ -307,12 +307,14 @@ def test_interval_covers_learnt_scorers():
         covered += found.low <= np.mean(areas) <= found.high
         off.append(found.auc - np.mean(areas))
         told.append(found.std_error**2)
-        # Wilson's for 20 pairs or more; the end nearer to ½ allows for rows that were not seen
-        square = 3.841458820694124 * min(told[-1] / (found.auc * (1 - found.auc)), 1 / 20)
+        # Wilson's for 20 pairs or more; the end nearer to ½ allows for rows that were not seen, and
+        # the other one misses in 2.5 to 5 % of samples
+        share = min(told[-1] / (found.auc * (1 - found.auc)), 1 / 20)
+        one_sided, square = 2.705543454095404 * share, 3.841458820694124 * share
         ends = np.array([found.low, found.high])
         nearer, farther = np.sort((ends - found.auc) ** 2 / (ends * (1 - ends)))[::-1]
-        assert farther == pytest.approx(square)
-        assert nearer > square or square == 3.841458820694124 / 20
+        assert one_sided * (1 - 1e-9) <= farther <= square * (1 + 1e-9)
+        assert nearer > square or share == 1 / 20
     assert 0.93 <= covered / runs <= 0.98
     assert 0.85 < np.mean(told) / np.mean(np.square(off)) < 1.35
 

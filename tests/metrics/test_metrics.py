@@ -349,24 +349,30 @@ def test_delong_on_a_worked_example():
     assert 0 < low < auc < high < 1
 
 
+@pytest.mark.parametrize("distance", [0.5, 2, 3])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_interval_is_wilsons_with_unseen_rows_towards_one_half(sign):
+def test_interval_is_wilsons_with_unseen_rows_towards_one_half(sign, distance):
+    """The end away from ½ gets what is left of the error by the end that few samples can miss."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [400, 30])
-    score = sign * (rng.normal(size=y.size) + 2 * y)
+    score = sign * (rng.normal(size=y.size) + distance * y)
     auc, low, high, std_error = metrics.auc_interval(y, score, 0.9)
-    share = 0.0
+    plain, wide = std_error**2 / (auc * (1 - auc)), 0.0
     for placed in delong.components(y == 1, score):
         n, variance = placed.size, placed.var(ddof=1)
         loss = 1 - placed if auc > 0.5 else placed
-        seen = np.sum(loss**2) ** 2 / np.sum(loss**4)
-        unseen = np.log(2)
-        share += (seen * variance / (auc * (1 - auc)) + unseen) / (seen + unseen) / n
-    towards, away = (low, high) if auc > 0.5 else (high, low)
-    for theta, square in ((towards, share), (away, std_error**2 / (auc * (1 - auc)))):
-        # 1.6448536 is the normal quantile of 0.95, from tables
-        reach = 1.6448536269514722**2 * square * theta * (1 - theta)
-        assert (auc - theta) ** 2 == pytest.approx(reach)
+        rows = np.sum(loss**2) ** 2 / np.sum(loss**4)
+        wide += (rows * variance / (auc * (1 - auc)) + 1) / (rows + 1) / n
+    if auc < 0.5:
+        auc, low, high = 1 - auc, 1 - high, 1 - low
+    quantile = t(29).isf
+    assert auc - low == pytest.approx(quantile(0.05) * np.sqrt(wide * low * (1 - low)))
+    top = high + quantile(0.05) * np.sqrt(wide * high * (1 - high))
+    size = 1 / plain - 1
+    exceeded = min(beta(high * size, (1 - high) * size).sf(top), 0.05)
+    assert (exceeded < 1e-6) == (distance == 3)
+    reach = quantile(0.1 - exceeded) * np.sqrt(plain * high * (1 - high))
+    assert high - auc == pytest.approx(reach)
 
 
 def test_interval_of_a_half_has_unseen_rows_on_both_sides():
@@ -374,7 +380,7 @@ def test_interval_of_a_half_has_unseen_rows_on_both_sides():
     auc, low, high, std_error = metrics.auc_interval(y, score)
     assert auc == 0.5
     assert 0.5 - low == pytest.approx(high - 0.5)
-    square = 3.841458820694124 * std_error**2
+    square = t(9).isf(0.025) ** 2 * std_error**2
     assert 0.5 - low > np.sqrt(square / (1 + 4 * square)) + 1e-3  # Wilson's without them
 
 
@@ -382,7 +388,7 @@ def test_interval_of_many_rows_is_delongs():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 50_000)
     auc, low, high, std_error = metrics.auc_interval(y, rng.normal(size=y.size) + 2 * y)
-    np.testing.assert_allclose([auc - low, high - auc], norm.isf(0.025) * std_error, rtol=0.01)
+    np.testing.assert_allclose([auc - low, high - auc], norm.isf(0.025) * std_error, rtol=0.02)
 
 
 @untimed
@@ -722,8 +728,7 @@ def test_an_area_is_never_above_one_nor_the_interval_closed():
     assert 1 - auc == pytest.approx(1 / n**2, rel=1e-6)
     assert std_error == pytest.approx(np.sqrt(2) / n**2, rel=1e-4)
     # one wrong pair says little of how often rows are far off: about as n coins of which none fell
-    unseen = 2 * np.log(2) / (1 + np.log(2))
-    assert 1 - low == pytest.approx(unseen * norm.isf(0.025) ** 2 / n, rel=0.01)
+    assert 1 - low == pytest.approx(norm.isf(0.025) ** 2 / n, rel=0.01)
     assert auc < high < 1
 
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, ndtri_exp, stdtrit
+from scipy.optimize import brentq
+from scipy.special import betaincc, ndtr, ndtri, ndtri_exp, stdtrit
 
 from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
@@ -30,9 +31,9 @@ __all__ = [
     "interval_around",
 ]
 
-# Rows that spread as far as they can, of which a sample shows none: half of all samples have none
-# if there are log 2 of them on average.
-_UNSEEN = float(np.log(2))
+# A row of each class that spreads as far as it can and that a sample may have missed.
+_UNSEEN_ROWS = 1.0
+_MIN_SIZE = 1e-9  # α + β of a beta distribution, for a variance as large as that of one coin
 
 
 class AUCDifference(NamedTuple):
@@ -137,15 +138,16 @@ def auc_interval(
     Notes
     -----
     The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
-    pairs as DeLong's variance says. For the end nearer to ½ this variance is shrunk towards its
-    largest possible value by log 2 rows of each class: at a high AUC the rare rows that are ranked
-    low may be missing from a small sample. With many rows it is the area plus or minus DeLong's
-    error. In simulations with normal, exponential and logistic scores, and with heavy tails
-    (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 98 % from 15 rows of a class
-    on, up to an AUC of .98. Hoeffding's interval, which holds for every distribution [3]_, takes
-    over where a class shows no spread: one row, an AUC of 0 or 1, all scores tied. Weights must not
-    stand for repeated rows. docs/auc_intervals.md gives the formulas, and how well the interval
-    covers.
+    pairs as DeLong's variance says, with Student's quantile. For the end nearer to ½ this variance
+    is shrunk towards its largest possible value by one row of each class: at a high AUC the rare
+    rows that are ranked low may be missing from a small sample. Where no sample could miss that
+    end, the other one may be missed in nearly all of the 5 %. With many rows it is the area plus
+    or minus DeLong's error. In simulations with normal, exponential and logistic scores, and with
+    heavy tails (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 97 % from 15
+    rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds for every
+    distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or 1, all
+    scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives the formulas,
+    and how well the interval covers.
 
     References
     ----------
@@ -163,7 +165,7 @@ def auc_interval(
     >>> y = np.repeat([0, 1], [500, 50])
     >>> interval = auc_interval(y, rng.normal(size=550) + 2 * y)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
-    0.940 (0.893 to 0.964)
+    0.940 (0.889 to 0.961)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
@@ -191,7 +193,7 @@ def interval_around(
     *,
     shared: float = 0.0,
     pairs: float | None = None,
-    freedom: float = np.inf,
+    freedom: float | None = None,
 ) -> AUCInterval:
     """Return Wilson's interval; towards ½ with rows that the sample may have missed.
 
@@ -212,30 +214,79 @@ def interval_around(
         and what models that share training rows have in common.
     pairs : float, optional
         Independent pairs of a positive and a negative: the rows of the smaller class by default.
-    freedom : float
-        Degrees of freedom of Student's quantile; the normal one by default.
+    freedom : float, optional
+        Degrees of freedom of Student's quantile, one less than the rows of the smaller class by
+        default; infinite for the normal one.
     """
-    pairs = min(one.rows for one in spreads) if pairs is None else pairs
+    rows = min(one.rows for one in spreads)
+    pairs = rows if pairs is None else pairs
     variance = sum(one.variance for one in spreads) + shared
     std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
     if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
         with_unseen = shared + sum(
-            shrunk_variance(one, rows, auc * miss, _UNSEEN)
-            for one, rows in zip(spreads, carriers, strict=True)
+            shrunk_variance(one, number, auc * miss, _UNSEEN_ROWS)
+            for one, number in zip(spreads, carriers, strict=True)
         )
-        miss_rate = (1.0 - confidence) / 2
-        z = float(ndtri(miss_rate) if np.isinf(freedom) else stdtrit(freedom, miss_rate))
         wide, plain = (
-            _wilson(auc, miss, z * z * min(square / (auc * miss), 1.0 / pairs))
-            for square in (with_unseen, variance)
+            min(square / (auc * miss), 1.0 / pairs) for square in (with_unseen, variance)
         )
-        # Rows that the sample missed can only bring the area nearer to ½.
-        low, high = (wide if auc >= miss else plain)[0], (wide if auc <= miss else plain)[1]
+        region = _Region(wide, plain, 1.0 - confidence, rows - 1 if freedom is None else freedom)
+        low = region.nearer_end(auc, miss) if auc >= miss else 1.0 - region.farther_end(miss, auc)
+        high = 1.0 - region.nearer_end(miss, auc) if auc <= miss else region.farther_end(auc, miss)
     else:
         low, high = hoeffding_interval(auc, pairs, confidence)
     # Rounding must not close the interval, nor leave the AUC outside it.
     low, high = min(low, float(np.nextafter(auc, 0.0))), max(high, float(np.nextafter(auc, 1.0)))
     return AUCInterval(auc, float(low), float(high), std_error)
+
+
+class _Region(NamedTuple):
+    """The areas that a sample is expected to have at a true area θ of ½ or more.
+
+    Those from θ − z(α − u)·√(plain θ(1 − θ)) to θ + z(α/2)·√(wide θ(1 − θ)), where u is the
+    probability to exceed the latter.
+    """
+
+    wide: float  # the variance as a share of θ(1 − θ), with rows that the sample may have missed
+    plain: float  # the same without
+    error: float  # α, the probability of other areas
+    freedom: float
+
+    def quantile(self, probability: float) -> float:
+        """Return the z that Student's distribution exceeds with this probability."""
+        if np.isinf(self.freedom):
+            return -float(ndtri(probability))
+        return -float(stdtrit(self.freedom, probability))
+
+    def nearer_end(self, auc: float, miss: float) -> float:
+        """Return the lowest θ whose region contains an area."""
+        return _wilson(auc, miss, self.quantile(self.error / 2) ** 2 * self.wide)[0]
+
+    def farther_end(self, auc: float, miss: float) -> float:
+        """Return the highest θ whose region contains an area."""
+        lowest, highest = (
+            _wilson(auc, miss, self.quantile(error) ** 2 * self.plain)[1]
+            for error in (self.error, self.error / 2)
+        )
+        if self._above(highest, auc) <= 0.0:  # u is α/2
+            return highest
+        if self._above(lowest, auc) >= 0.0:  # u is 0
+            return lowest
+        return float(brentq(self._above, lowest, highest, args=(auc,)))
+
+    def _above(self, theta: float, auc: float) -> float:
+        """Return how far the region of θ begins above an area."""
+        z = self.quantile(self.error - self._exceeded(theta))
+        return theta - auc - z * float(np.sqrt(self.plain * theta * (1.0 - theta)))
+
+    def _exceeded(self, theta: float) -> float:
+        """Return u, by the beta distribution with mean θ and variance plain·θ(1 − θ)."""
+        half = self.error / 2
+        top = theta + self.quantile(half) * float(np.sqrt(self.wide * theta * (1.0 - theta)))
+        if top >= 1.0:
+            return 0.0
+        size = max(1.0 / self.plain - 1.0, _MIN_SIZE)
+        return min(float(betaincc(size * theta, size * (1.0 - theta), top)), half)
 
 
 def _wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
