@@ -34,13 +34,15 @@ from aucmax import (
     save,
 )
 from aucmax.data.rows.store import InMemory
-from aucmax.estimators import selection, tuning
+from aucmax.estimators import selection
+from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.tuning import fold_moments
 from aucmax.metrics import roc_auc
 from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.problem import MomentsProblem
-from aucmax.solvers import Exact
+from aucmax.solvers import Exact, Newton
 from aucmax.statistics import moments
 from aucmax.statistics.labelled import Labelled
 
@@ -157,11 +159,11 @@ def test_merged_moments_are_those_of_the_training_rows():
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
-    folds = [tuning.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    training, total = tuning.fold_moments(labelled(X, sign), folds)
+    folds = list(KFold(4, shuffle=True, random_state=0).split(X))
+    training, total = fold_moments(labelled(X, sign), folds)
     everything = np.arange(len(y))
     for rows, merged in zip(
-        [*(f.train for f in folds), everything], [*training, total], strict=True
+        [*(train for train, _ in folds), everything], [*training, total], strict=True
     ):
         direct = moments.ClassMoments.from_data(X[rows], sign[rows])
         assert np.allclose(merged.counts, direct.counts, rtol=0)
@@ -416,18 +418,18 @@ def test_a_step_from_all_rows_forgets_those_that_are_held_out(sparse, d, monkeyp
     rng = np.random.RandomState(0)
     X = rng.randn(9000, d) * (rng.rand(9000, d) < 0.5)
     y = (X[:, :5] @ rng.randn(5) + rng.randn(9000) > 0.6).astype(int)
-    X, alone = sp.csr_matrix(X) if sparse else X, []
-    path = tuning._path
+    X, solved = sp.csr_matrix(X) if sparse else X, []
+    solve = Newton.solve
 
-    def counted(problem, loss, alphas, *how):
-        alone.extend([loss.name] * len(alphas))
-        return path(problem, loss, alphas, *how)
+    def counted(*how):
+        solved.append(how)
+        return solve(*how)
 
-    monkeypatch.setattr(tuning, "_path", counted)
+    monkeypatch.setattr(Newton, "solve", counted)
     how = {"standardize": (0.5,)}
     clf = AUCClassifierCV(**how).fit(X, y)
     others = np.isfinite(clf.auc_path_[:, 1:])
-    assert len(alone) - alone.count("square") < 0.5 * others.sum()
+    assert len(solved) < 0.5 * others.sum()
     exact = AUCClassifierCV(clf.alphas_[0, 0], tol=1e-8, **how).fit(X, y)
     apart = (clf.auc_path_ - exact.auc_path_)[:, 1:][others]
     assert np.abs(apart).max() < 3e-4
@@ -450,8 +452,8 @@ def test_a_callback_cannot_change_the_scores():
 def test_no_step_is_taken_where_few_rows_of_a_class_count(weighted, monkeypatch):
     """All rows' optimum is not near that of a part where each row of a class moves it far."""
     found = []
-    find = tuning.Centres.find
-    monkeypatch.setattr(tuning.Centres, "find", lambda *given: found.append(find(*given)))
+    find = Centres.find
+    monkeypatch.setattr(Centres, "find", lambda *given: found.append(find(*given)))
     rng = np.random.RandomState(0)
     X, y = rng.randn(1200, 2), np.repeat([0, 1], [800, 400])
     X[y == 1, 0] += 1.0
@@ -564,12 +566,12 @@ def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    folds = [tuning.Fold(a, b) for a, b in cv.split(X, y)]
+    folds = list(cv.split(X, y))
     monkeypatch.setattr(moments, "block_moments", counted)
-    training, total = tuning.fold_moments(labelled(X, sign), folds)
+    training, total = fold_moments(labelled(X, sign), folds)
     assert sum(read) == 2 * len(y)
     for rows, merged in zip(
-        [*(f.train for f in folds), slice(None)], [*training, total], strict=True
+        [*(train for train, _ in folds), slice(None)], [*training, total], strict=True
     ):
         direct = moments.ClassMoments.from_data(X[rows], sign[rows])
         assert np.allclose(merged.counts, direct.counts, rtol=0)

@@ -31,7 +31,7 @@ from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Pairs
 from aucmax.estimators.scoring import METRICS, scoring_of
-from aucmax.estimators.tuning import SearchProgress
+from aucmax.estimators.table import SearchProgress
 from aucmax.objective.losses import LOSSES
 from aucmax.report.curves import Scored
 from aucmax.report.facts import Folds, TrainingRows

@@ -1,18 +1,19 @@
 """Expansions at optima of all rows, from which one step leads to the optimum of a training part."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from aucmax.estimators.selection import Grid, penalty_of
+from aucmax.estimators.selection import Line, Place
 from aucmax.objective import Objective
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion, Newton
 
-__all__ = ["Centres", "Place"]
+__all__ = ["Centres"]
 
-Place = tuple[int, ...]  # of a cell, or of a line of them
-
+_LOOSE_TOL_FACTOR = 10.0
 _CENTRE_TOL_FACTOR = 0.1  # optimality of a centre, over tol, from which a fold's step begins
 _MAX_CENTRE_GAP = 0.01  # largest optimality itself: from farther away, a plain Newton step may fail
 
@@ -28,7 +29,6 @@ class Centres:
     ----------
     whole : RowsProblem
         All rows.
-    grid : Grid
     tol, max_iter : float, int
         Those of the final model.
 
@@ -38,47 +38,50 @@ class Centres:
     and selection", AISTATS.
     """
 
-    def __init__(self, whole: RowsProblem, grid: Grid, tol: float, max_iter: int) -> None:
-        self.whole, self.grid, self.tol, self.max_iter = whole, grid, tol, max_iter
+    def __init__(self, whole: RowsProblem, tol: float, max_iter: int) -> None:
+        self.whole, self.tol, self.max_iter = whole, tol, max_iter
         self._lines: dict[Place, dict[int, Expansion]] = {}
 
-    def at(self, place: Place) -> Expansion | None:
-        """Return the expansion from which to start a cell, if there is one."""
-        *line, k = place
-        return self._lines.get(tuple(line), {}).get(k)
+    @property
+    def loose_tol(self) -> float:
+        """The optimality that suffices in the folds, as a ranking is less sensitive than J.
 
-    def find(self, cells: np.ndarray, start: np.ndarray | None, tol: float) -> None:
-        """Compute the expansions of some cells, given as a mask.
+        It does not suffice for a step from a centre, whose error depends on the held-out rows.
+        """
+        return _LOOSE_TOL_FACTOR * self.tol
+
+    def on(self, line: Line) -> list[Expansion | None]:
+        """Return the expansion from which to start each cell of a line, if there is one."""
+        expansions = self._lines.get(line.place, {})
+        return [expansions.get(k) for k in line.ks.tolist()]
+
+    def find(self, lines: Sequence[Line], start: np.ndarray | None) -> None:
+        """Compute the expansions of some cells.
 
         Parameters
         ----------
-        cells : ndarray of bool, shape ``grid.shape``
+        lines : sequence of Line
         start : ndarray, shape (d,), optional
             Coefficients to start from.
-        tol : float
-            The optimality that the first cell of a line needs.
         """
-        for *line, k in np.argwhere(cells).tolist():
-            expansions = self._lines.setdefault(tuple(line), {})
-            near = (
-                expansions[min(expansions, key=lambda other: abs(other - k))]
-                if expansions
-                else None
-            )
-            expansion = self._expansion((*line, k), near, start, tol)
-            if expansion is not None:
-                expansions[k] = expansion
+        for line in lines:
+            expansions = self._lines.setdefault(line.place, {})
+            for i, k in enumerate(line.ks.tolist()):
+                nearest = min(expansions, key=lambda other: abs(other - k), default=None)
+                near = None if nearest is None else expansions[nearest]
+                expansion = self._expansion(line, i, near, start)
+                if expansion is not None:
+                    expansions[k] = expansion
 
     def _expansion(
-        self, place: Place, near: Expansion | None, start: np.ndarray | None, tol: float
+        self, line: Line, i: int, near: Expansion | None, start: np.ndarray | None
     ) -> Expansion | None:
-        grid, (a, b, c, k) = self.grid, place
-        penalty = penalty_of(float(grid.alphas[b, k]), grid.l1_ratios[c], grid.coef_bounds)
+        penalty = line.penalties[i]
         if "l2" not in penalty.offers:
             return None
         if near is None:
-            problem = self.whole.scaled(grid.standardize[b])
-            objective = Objective(problem, grid.losses[a].on(problem), penalty)
+            problem = self.whole.scaled(line.standardize)
+            objective = Objective(problem, line.loss.on(problem), penalty)
             begin = None if start is None else objective.problem.from_features(start)
         else:
             objective, begin = near.objective.with_penalty(penalty), near.point
@@ -92,5 +95,5 @@ class Centres:
             if quality > _MAX_CENTRE_GAP:
                 break
             near = Expansion(objective, w)
-        run = Run(Monitor(objective), tol, self.max_iter, sure=False)
+        run = Run(Monitor(objective), self.loose_tol, self.max_iter, sure=False)
         return Expansion(objective, solver.solve(objective, begin, run).coef)

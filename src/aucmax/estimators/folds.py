@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 __all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "time_folds"]
 
-Pairs = list[tuple[np.ndarray, np.ndarray]]
+Pairs = list[tuple[np.ndarray, np.ndarray]]  # row numbers of a training and of a held-out part
 
 FOLDS = 5  # unless there are too few rows
 FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck

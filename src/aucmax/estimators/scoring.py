@@ -2,9 +2,8 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +12,11 @@ from sklearn.utils import _safe_indexing
 
 from aucmax.basics.checks import number
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
-from aucmax.objective.penalties import L2
-from aucmax.objective.problem import Problem
 from aucmax.statistics.labelled import Labelled
 
-__all__ = ["METRICS", "Cell", "HeldOut", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
+__all__ = ["METRICS", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
 
 
 def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
@@ -45,45 +41,6 @@ _WORDS = {
 }
 
 
-Cell = Callable[[], AUCClassifier]  # makes the model of a cell
-
-
-class HeldOut:
-    """Rows on which to score models: those of ``rows`` with positive weight.
-
-    Parameters
-    ----------
-    X : array-like
-        All rows, as passed to the search.
-    labelled : Labelled
-        The same, checked.
-    rows : ndarray
-        Row numbers.
-    """
-
-    def __init__(self, X: Any, labelled: Labelled, rows: np.ndarray) -> None:
-        weight = labelled.weight_of(rows)
-        self.counted = np.ones(len(rows), dtype=bool) if weight is None else weight > 0
-        self._all, self._labelled, self._rows = X, labelled, rows[self.counted]
-        self.positive = labelled.positive[self._rows]
-        self.weight = labelled.weight_of(self._rows)
-
-    @cached_property
-    def X(self) -> Any:
-        """The rows, in their original type."""
-        return _safe_indexing(self._all, self._rows)
-
-    @cached_property
-    def y(self) -> np.ndarray:
-        """The labels of the rows."""
-        return self._labelled.classes[self.positive.astype(np.intp)]
-
-    @property
-    def both_classes(self) -> bool:
-        """Whether positives and others are among them."""
-        return bool(self.positive.any() and not self.positive.all())
-
-
 class Metric(NamedTuple):
     """A metric of scores by its name in `METRICS`, with its limit if it has one."""
 
@@ -106,9 +63,12 @@ class Metric(NamedTuple):
         scores = model.decision_function(X)
         return self._at(*read(y, sample_weight, model.classes_.tolist()[1], score=scores))
 
-    def of_cells(self, held: HeldOut, Z: np.ndarray, models: Sequence[Cell]) -> list[float]:
-        """Return the metric of the scores Z (n, k) of held-out rows, for each of k models."""
-        return [self._at(held.positive, held.weight, z) for z in np.ascontiguousarray(Z.T)]
+    def of_cells(
+        self, judge: "Judge", rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
+    ) -> list[float]:
+        """Return the metric of the scores Z (m, k) of some rows (m,), for each of k models."""
+        positive, weight = judge.labelled.positive[rows], judge.labelled.weight_of(rows)
+        return [self._at(positive, weight, z) for z in np.ascontiguousarray(Z.T)]
 
     def _at(self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray) -> float:
         limit = () if self.max_fpr is None else (self.max_fpr,)
@@ -147,9 +107,13 @@ class Scorer:
                 f"decision_function or of predict, or one of {', '.join(map(repr, METRICS))}."
             ) from error
 
-    def of_cells(self, held: HeldOut, Z: np.ndarray, models: Sequence[Cell]) -> list[float]:
-        """Return the score of each of k models on held-out rows, which have the scores Z (n, k)."""
-        return [self.of(model(), held.X, held.y, held.weight) for model in models]
+    def of_cells(
+        self, judge: "Judge", rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
+    ) -> list[float]:
+        """Return the score of each of k models on some rows (m,)."""
+        X, y = _safe_indexing(judge.X, rows), judge.labelled.labels[rows]
+        weight = judge.labelled.weight_of(rows)
+        return [self.of(model, X, y, weight) for model in models]
 
 
 Scoring = Metric | Scorer
@@ -175,27 +139,26 @@ class Judge:
     labelled: Labelled
     like: AUCClassifier
 
-    def held_out(self, rows: np.ndarray) -> HeldOut:
-        """Return some rows on which to score models."""
-        return HeldOut(self.X, self.labelled, rows)
+    def scores(
+        self, rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
+    ) -> np.ndarray:
+        """Return the score of each of k cells; NaN if the rows are of one class.
 
-    def model(
-        self,
-        alpha: float,
-        l1_ratio: float,
-        named: NamedLoss,
-        standardize: float,
-        problem: Problem,
-        w: np.ndarray,
-    ) -> AUCClassifier:
-        """Return a model with these settings and the solution w (d,) of a problem."""
-        out = copy.copy(self.like)
-        out.alpha, out.l1_ratio, out.standardize = alpha, l1_ratio, standardize
-        out.loss, out.within = named
-        coef = problem.to_features(w)
-        threshold = named.intercept(named.objective(problem, L2(0.0)), w, coef)
-        out.coef_, out.intercept_ = coef[None, :], np.array([threshold])
-        return out
+        Parameters
+        ----------
+        rows : ndarray of int, shape (m,)
+            Held-out rows; those of weight 0 do not count.
+        Z : ndarray, shape (m, k)
+            Their scores w·x.
+        models : iterable of AUCClassifier
+            The models of the cells; a metric does without.
+        """
+        if not self.labelled.both_classes(rows):
+            return np.full(Z.shape[1], np.nan)
+        counted = self.labelled.counted(rows)
+        if not counted.all():
+            rows, Z = rows[counted], Z[counted]
+        return np.array(self.scoring.of_cells(self, rows, Z, models))
 
 
 def _check_known(y: Any, classes: np.ndarray) -> None:

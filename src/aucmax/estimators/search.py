@@ -22,6 +22,7 @@ from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Source, opened
+from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import solve
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
@@ -37,20 +38,22 @@ from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
 from aucmax.estimators.scoring import METRICS, Judge, Metric, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Grid,
+    Place,
     alpha_grid,
-    best_cell,
     penalty_of,
     takes,
     usual_alpha,
     within_of,
 )
-from aucmax.estimators.tuning import Fold, SearchProgress, fold_moments, tune, warn_of
+from aucmax.estimators.table import SearchProgress, Table
+from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.labelled import Labelled
+from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["AUCClassifierCV"]
 
@@ -244,32 +247,29 @@ class AUCClassifierCV(LinearScorer):
             rows = labelled_rows(self, X, y, sample_weight)
             folds = self._folds(X, rows, groups)
             self._check_folds(folds, rows)
-            training, total = None, rows.statistics
+            training: Sequence[ClassMoments | None] = [None] * len(folds)
+            total = rows.statistics
             few = rows.store.n_features <= MAX_MATRIX_FEATURES
             if few and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds)
             whole = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
-            grid = self._grid(whole, scoring)
-            tuning = tune(
-                rows, folds, grid, judge=self._judge(scoring, X, rows), training=training,
-                whole=whole, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
-                callback=partial(self._tell, stage),
-            )  # fmt: skip
-            place, chosen = self._choose(grid, tuning.scores)
-            held_out = tuning.held_out(place)
-            interval = _interval(folds, held_out, rows, groups)
-            best = self._refitted(chosen, whole, rows, tuning.start())
+            grid, judge = self._grid(whole, scoring), self._judge(scoring, X, rows)
+            table = Table(grid, folds, judge, partial(self._tell, stage))
+            tune(table, training, Centres(whole, self.tol, self.max_iter), self.n_jobs)
+            place, chosen = self._choose(table)
+            held_out = table.held_out(place)
+            interval = _interval(table.tests, held_out, rows, groups)
+            best = self._refitted(chosen, whole, rows, table.start())
             if self.probability:
                 stage("calibrating")
-                scores = tuning.scores_of(best.coef_[0])
+                scores = table.scores_of([best.coef_[0]] * len(folds))
                 final = [of_part + best.intercept_[0] for of_part in scores]
-                tests = [fold.test for fold in folds]
                 best.calibration_ = calibrate_folds(
-                    tests, held_out, final, rows.positive, rows.weight, self.probability
+                    table.tests, held_out, final, rows.positive, rows.weight, self.probability
                 )
-        warn_of(tuning.messages)
+        warn_of(table.messages)
         self.__dict__.update(
-            chosen, auc_path_=tuning.scores, best_estimator_=best, classes_=rows.classes
+            chosen, auc_path_=table.scores, best_estimator_=best, classes_=rows.classes
         )
         self.held_out_, self.best_interval_ = held_out, interval
         self.__dict__.pop("calibration_", None)
@@ -450,7 +450,7 @@ class AUCClassifierCV(LinearScorer):
     def _chooses_folds(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "auto"
 
-    def _folds(self, X: Any, rows: Labelled, groups: Any) -> list[Fold]:
+    def _folds(self, X: Any, rows: Labelled, groups: Any) -> Pairs:
         """Return the splits, as row numbers."""
         y, in_parts = rows.labels, isinstance(X, Source)
         if self._chooses_folds():
@@ -475,14 +475,14 @@ class AUCClassifierCV(LinearScorer):
         return _folds_of(pairs, y, in_parts)
 
     @staticmethod
-    def _check_folds(folds: list[Fold], rows: Labelled) -> None:
-        for k, fold in enumerate(folds):
-            if not rows.both_classes(fold.train):
+    def _check_folds(folds: Pairs, rows: Labelled) -> None:
+        for k, (train, _) in enumerate(folds):
+            if not rows.both_classes(train):
                 raise ValueError(
                     f"the training part of fold {k} holds only one class; use fewer folds or a "
                     "stratified splitter."
                 )
-        blind = sum(not rows.both_classes(fold.test) for fold in folds)
+        blind = sum(not rows.both_classes(test) for _, test in folds)
         advice = "use fewer folds or a stratified splitter."
         if blind == len(folds):
             raise ValueError(
@@ -496,9 +496,9 @@ class AUCClassifierCV(LinearScorer):
                 stacklevel=3,
             )
 
-    def _choose(self, grid: Grid, scores: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Return place and settings of the best cell, with a preference for the usual α."""
-        place = best_cell(scores, grid.decades)
+    def _choose(self, table: Table) -> tuple[Place, dict[str, Any]]:
+        """Return place and settings of the best cell."""
+        place, grid = table.best, table.grid
         if place is None:
             raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
         a, b, c, k = place
@@ -508,30 +508,30 @@ class AUCClassifierCV(LinearScorer):
             "standardize_": grid.standardize[b],
             "l1_ratio_": grid.l1_ratios[c],
             "alpha_": float(grid.alphas[b, k]),
-            "best_score_": float(np.nanmean(scores[:, a, b, c, k])),
+            "best_score_": float(np.nanmean(table.scores[:, a, b, c, k])),
         }
 
 
 def _interval(
-    folds: list[Fold], scores: list[np.ndarray], labelled: Labelled, groups: Any
+    tests: list[np.ndarray], scores: list[np.ndarray], labelled: Labelled, groups: Any
 ) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
-    usable = [k for k, fold in enumerate(folds) if labelled.both_classes(fold.test)]
-    rows = np.concatenate([folds[k].test for k in usable])
+    usable = [k for k, test in enumerate(tests) if labelled.both_classes(test)]
+    rows = np.concatenate([tests[k] for k in usable])
     return cv_auc_interval(
         labelled.positive[rows],
         np.concatenate([scores[k] for k in usable]),
-        np.repeat(usable, [len(folds[k].test) for k in usable]),
+        np.repeat(usable, [len(tests[k]) for k in usable]),
         sample_weight=labelled.weight_of(rows),
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
 
 
-def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
+def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
     """Return pairs of row numbers, or of masks, as folds; raise ValueError for anything else."""
     if not pairs:
         raise ValueError("cv gives no splits; name at least one (train, test) pair.")
-    folds = []
+    folds: Pairs = []
     for k, pair in enumerate(pairs):
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise ValueError(
@@ -552,7 +552,7 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
             kind = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
             rows = rows.astype(kind)
             parts.append(np.sort(rows) if in_order else rows)
-        folds.append(Fold(*parts))
+        folds.append((parts[0], parts[1]))
     return folds
 
 

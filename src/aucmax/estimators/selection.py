@@ -5,6 +5,7 @@ neighbours of the best α, and tries the other losses there: docs/choosing.md ha
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,11 @@ from aucmax.solvers.auto import pick
 
 __all__ = [
     "Grid",
+    "Line",
+    "Place",
     "alpha_grid",
     "best_cell",
+    "mean_scores",
     "penalty_of",
     "takes",
     "usual_alpha",
@@ -29,6 +33,49 @@ __all__ = [
 
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold, for a decade away from the usual α
 _FIRST_ALPHAS = 2  # number of α to each side of the usual one with which a walk begins
+
+Place = tuple[int, ...]  # of a cell, or of a line of them
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Cells of a grid that differ only in α.
+
+    Parameters
+    ----------
+    place : tuple of int
+        That of the line in the grid.
+    ks : ndarray of int, shape (k,)
+        The places of the α on it, ascending.
+    loss : NamedLoss
+    standardize, l1_ratio : float
+    alphas : ndarray, shape (k,)
+    penalties : list of Penalty
+    """
+
+    place: Place
+    ks: np.ndarray
+    loss: NamedLoss
+    standardize: float
+    l1_ratio: float
+    alphas: np.ndarray
+    penalties: list[Penalty]
+
+    def __str__(self) -> str:
+        return f"{self.loss}, standardize {self.standardize:g}"
+
+    def __len__(self) -> int:
+        return len(self.ks)
+
+    @property
+    def places(self) -> list[Place]:
+        """The places of the cells."""
+        return [(*self.place, k) for k in self.ks.tolist()]
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a batch solver takes the cells."""
+        return takes(self.loss.loss, self.penalties[0])
 
 
 class Grid(NamedTuple):
@@ -46,10 +93,16 @@ class Grid(NamedTuple):
     coef_bounds: np.ndarray | None = None
     usual: np.ndarray | None = None
 
-    def name(self, line: tuple[int, ...]) -> str:
-        """Return the name of a line of α in messages, for (loss, standardize, l1_ratio)."""
-        a, b, _ = line
-        return f"{self.losses[a]}, standardize {self.standardize[b]:g}"
+    def lines(self, cells: np.ndarray) -> list[Line]:
+        """Return some cells, given as a mask, line by line."""
+        lines = []
+        for a, b, c in np.argwhere(cells.any(axis=-1)).tolist():
+            ks, l1_ratio = np.flatnonzero(cells[a, b, c]), self.l1_ratios[c]
+            alphas = self.alphas[b, ks]
+            penalties = [penalty_of(alpha, l1_ratio, self.coef_bounds) for alpha in alphas.tolist()]
+            settings = self.losses[a], self.standardize[b], l1_ratio
+            lines.append(Line((a, b, c), ks, *settings, alphas, penalties))
+        return lines
 
     def first(self) -> np.ndarray:
         """Return the first cells as a mask: all cells if the α are the user's.
@@ -64,7 +117,7 @@ class Grid(NamedTuple):
         first = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & first[:, None, None, None], self.shape)
 
-    def following(self, best: tuple[int, ...] | None, tried: np.ndarray) -> np.ndarray:
+    def following(self, best: Place | None, tried: np.ndarray) -> np.ndarray:
         """Return the next cells as a mask: those whose α are the neighbours of the best cell's.
 
         If these were tried, each loss that was not is next, with the settings of the best cell and
@@ -153,7 +206,7 @@ def _unit(problem: Problem, gamma: float) -> float:
     return distance / 2.0 if distance > 0 else 1.0
 
 
-def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[int, ...] | None:
+def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> Place | None:
     """Return the place of the cell to choose, given held-out scores; None if all are NaN.
 
     Parameters
@@ -169,16 +222,20 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
     -----
     Among equals, the strongest penalty wins. docs/choosing.md has the evidence.
     """
-    counts = np.isfinite(scores).sum(axis=0)
-    if not counts.any():
+    compared = mean_scores(scores)
+    if np.isnan(compared).all():
         return None
-    total = np.nansum(scores, axis=0)
-    compared = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
     if decades is not None:
         noise = _noise(scores, int(np.nanargmax(compared)))
         compared = compared - _LEAN_PER_DECADE * noise * decades**2
     equal = np.argwhere(compared == np.nanmax(compared))
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
+
+
+def mean_scores(scores: np.ndarray) -> np.ndarray:
+    """Return the means of scores (folds, …) over the folds; NaN where no fold has a finite one."""
+    total, counts = np.nansum(scores, axis=0), np.isfinite(scores).sum(axis=0)
+    return np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
 
 
 def _noise(scores: np.ndarray, best: int) -> float:

@@ -45,8 +45,12 @@ class Labelled:
         """Return the weights of some rows, None where none has one."""
         return None if self.weight is None else self.weight[rows]
 
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Tell of some rows which weigh anything, a mask."""
+        weight = self.weight_of(rows)
+        return np.ones(len(rows), dtype=bool) if weight is None else weight > 0
+
     def both_classes(self, rows: np.ndarray) -> bool:
         """Tell whether rows of both classes weigh anything among these."""
-        weight = self.weight_of(rows)
-        positive = self.positive[rows] if weight is None else self.positive[rows][weight > 0]
+        positive = self.positive[rows][self.counted(rows)]
         return bool(positive.any() and not positive.all())

@@ -1,0 +1,205 @@
+"""The table of a search: the cells of its grid by folds, filled as the search goes on."""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.folds import Pairs
+from aucmax.estimators.scoring import Judge
+from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import Problem
+
+__all__ = ["SearchProgress", "Solution", "Table"]
+
+
+class SearchProgress(NamedTuple):
+    """The progress of a search, a view of its table.
+
+    Parameters
+    ----------
+    what : str
+        The path of α that begins.
+    done, total : int
+        Paths: one for each fold and line of α to try. There are more as the search continues.
+    scores : ndarray, shape (folds, *grid.shape)
+        Held-out scores so far, NaN where there is none yet; a read-only view that is filled as the
+        search continues.
+    finished : ndarray of bool, shape (folds,)
+        The folds in which all first cells are finished; also a view.
+    grid : Grid
+        The cells.
+    """
+
+    what: str
+    done: int
+    total: int
+    scores: np.ndarray
+    finished: np.ndarray
+    grid: Grid
+
+    @property
+    def best(self) -> float:
+        """The highest mean score of a cell over the finished folds, or NaN."""
+        means = mean_scores(self.scores[self.finished] if self.finished.any() else self.scores)
+        means = means[~np.isnan(means)]
+        return float(means.max()) if len(means) else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The solved cells of a line in one fold.
+
+    Parameters
+    ----------
+    line : Line
+    problem : Problem
+        That of the training part.
+    W : ndarray, shape (k, d)
+        The optima, in the problem's coordinates.
+    coefs : ndarray, shape (d, k)
+        The same as coefficients of the features.
+    messages : list of str
+        What the solvers said.
+    """
+
+    line: Line
+    problem: Problem
+    W: np.ndarray
+    coefs: np.ndarray
+    messages: list[str]
+
+    def models(self, like: AUCClassifier) -> Iterator[AUCClassifier]:
+        """Yield the model of each cell, with the classes and the names of another one."""
+        line, objective = self.line, self.line.loss.objective(self.problem, L2(0.0))
+        for alpha, w in zip(line.alphas.tolist(), self.W, strict=True):
+            model = copy.copy(like)
+            model.alpha, model.l1_ratio, model.standardize = alpha, line.l1_ratio, line.standardize
+            model.loss, model.within = line.loss
+            coef = self.problem.to_features(w)
+            threshold = line.loss.intercept(objective, w, coef)
+            model.coef_, model.intercept_ = coef[None, :], np.array([threshold])
+            yield model
+
+
+class Table:
+    """The cells of a grid by folds: which were tried, how they scored, which are next, the best.
+
+    Parameters
+    ----------
+    grid : Grid
+    folds : list of (train, test)
+        Row numbers.
+    judge : Judge
+        Scores the cells on the held-out rows.
+    callback : callable
+        Called with a `SearchProgress`.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (folds, *grid.shape)
+        Held-out scores so far, NaN for cells without one. Those of the first cells are entered fold
+        by fold; later ones in all folds at once, so that means are over the same folds.
+    finished : ndarray of bool, shape (folds,)
+        The folds in which all first cells are scored.
+    tried : ndarray of bool, shape ``grid.shape``
+        The cells that are or will be filled.
+    solved : ndarray of int, shape (folds,)
+        The number of lines that were solved.
+    total : int
+        Lines to solve in all folds, so far.
+    messages : list of str
+        What the solvers said.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        folds: Pairs,
+        judge: Judge,
+        callback: Callable[[SearchProgress], object],
+    ) -> None:
+        self.grid, self.folds, self.judge, self.callback = grid, folds, judge, callback
+        self.tests = [test for _, test in folds]
+        self.scores = np.full((len(folds), *grid.shape), np.nan)
+        self.finished = np.zeros(len(folds), dtype=bool)
+        self.tried = np.zeros(grid.shape, dtype=bool)
+        self.solved, self.total = np.zeros(len(folds), dtype=int), 0
+        self.messages: list[str] = []
+        self.starts: list[np.ndarray | None] = [None] * len(folds)
+        self._filled = self.scores.copy()
+        self._kept: list[dict[Place, np.ndarray]] = [
+            {} for _ in folds
+        ]  # of each cell its w, or z if shorter
+        self._coefs: list[dict[Place, np.ndarray]] = [{} for _ in folds]  # since `next`
+        self._views = self.scores.view(), self.finished.view()
+        for view in self._views:
+            view.flags.writeable = False  # a callback must not change what is chosen
+
+    @property
+    def best(self) -> Place | None:
+        """The place of the best cell so far, None if none has a score."""
+        return best_cell(self.scores, self.grid.decades)
+
+    def next(self) -> list[Line]:
+        """Return the lines of cells to fill next, in every fold; none when the walk has ended.
+
+        From now on lines start from the solution of the best cell, if it is one of the last.
+        """
+        self.scores[:] = self._filled
+        best, new = self.best, self.grid.first()
+        if self.tried.any():
+            new = self.grid.following(best, self.tried)
+        for k, coefs in enumerate(self._coefs):
+            near = None if best is None else coefs.get(best)
+            if near is not None and np.isfinite(near).all():
+                self.starts[k] = near
+            coefs.clear()
+        self.tried |= new
+        lines = self.grid.lines(new)
+        self.total += len(self.folds) * len(lines)
+        return lines
+
+    def fill(self, k: int, solutions: Sequence[Solution], Z: np.ndarray) -> None:
+        """Enter the solutions of fold k, given the scores Z (m, cells) of its held-out rows."""
+        for solution in solutions:
+            line, coefs = solution.line, solution.coefs
+            z, Z = np.split(Z, [len(line)], axis=1)
+            models = solution.models(self.judge.like)
+            self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], z, models)
+            self._kept[k] |= zip(line.places, (coefs if len(coefs) <= len(z) else z).T, strict=True)
+            if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
+                with np.errstate(
+                    over="ignore"
+                ):  # of features so small that it does not begin there
+                    self._coefs[k] |= zip(line.places, coefs.T.astype(np.float32), strict=True)
+        if not self.finished[k]:
+            self.scores[k], self.finished[k] = self._filled[k], True
+
+    def tell(self, what: str) -> None:
+        """Tell the callback which path begins."""
+        done = int(self.solved.sum())
+        self.callback(SearchProgress(what, done, self.total, *self._views, self.grid))
+
+    def start(self) -> np.ndarray | None:
+        """Return coefficients near those of the best cell on all rows, if there are any."""
+        starts = [start for start in self.starts if start is not None]
+        return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
+
+    def held_out(self, place: Place) -> list[np.ndarray]:
+        """Return the held-out scores w·x of a cell, fold by fold."""
+        return self.scores_of([cells[place] for cells in self._kept])
+
+    def scores_of(self, kept: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the scores (m,) of the held-out rows of each fold, or else for its w (d,)."""
+        store = self.judge.labelled.store
+        coefs = [len(values) == store.n_features for values in kept]
+        asked = [(self.tests[k], kept[k][:, None]) for k in np.flatnonzero(coefs)]
+        scores = store.scores_of(asked) if asked else iter(())
+        return [
+            next(scores)[:, 0] if follows else z for follows, z in zip(coefs, kept, strict=True)
+        ]
