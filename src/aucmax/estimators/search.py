@@ -259,7 +259,7 @@ class AUCClassifierCV(LinearScorer):
             place, chosen = self._choose(table)
             held_out = table.held_out(place)
             interval = _interval(table.tests, held_out, rows, groups)
-            best = self._refitted(chosen, whole, rows, table.start())
+            best = self._refitted(chosen, whole, rows, table.start)
             if self.probability:
                 stage("calibrating")
                 scores = table.scores_of([best.coef_[0]] * len(folds))

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +62,6 @@ class Solution:
         That of the training part.
     W : ndarray, shape (k, d)
         The optima, in the problem's coordinates.
-    coefs : ndarray, shape (d, k)
-        The same as coefficients of the features.
     messages : list of str
         What the solvers said.
     """
@@ -70,8 +69,12 @@ class Solution:
     line: Line
     problem: Problem
     W: np.ndarray
-    coefs: np.ndarray
     messages: list[str]
+
+    @cached_property
+    def coefs(self) -> np.ndarray:
+        """The optima as coefficients of the features, shape (d, k)."""
+        return np.column_stack([self.problem.to_features(w) for w in self.W])
 
     def models(self, like: AUCClassifier) -> Iterator[AUCClassifier]:
         """Yield the model of each cell, with the classes and the names of another one."""
@@ -107,34 +110,24 @@ class Table:
     finished : ndarray of bool, shape (folds,)
         The folds in which all first cells are scored.
     tried : ndarray of bool, shape ``grid.shape``
-        The cells that are or will be filled.
-    solved : ndarray of int, shape (folds,)
-        The number of lines that were solved.
-    total : int
-        Lines to solve in all folds, so far.
-    messages : list of str
-        What the solvers said.
+        The cells that are filled, or are being filled.
+    starts : list of ndarray, shape (d,), or None
+        Coefficients near those of the best cell, of each fold.
     """
 
     def __init__(
-        self,
-        grid: Grid,
-        folds: Pairs,
-        judge: Judge,
-        callback: Callable[[SearchProgress], object],
+        self, grid: Grid, folds: Pairs, judge: Judge, callback: Callable[[SearchProgress], object]
     ) -> None:
         self.grid, self.folds, self.judge, self.callback = grid, folds, judge, callback
         self.tests = [test for _, test in folds]
         self.scores = np.full((len(folds), *grid.shape), np.nan)
         self.finished = np.zeros(len(folds), dtype=bool)
         self.tried = np.zeros(grid.shape, dtype=bool)
-        self.solved, self.total = np.zeros(len(folds), dtype=int), 0
-        self.messages: list[str] = []
         self.starts: list[np.ndarray | None] = [None] * len(folds)
-        self._filled = self.scores.copy()
-        self._kept: list[dict[Place, np.ndarray]] = [
-            {} for _ in folds
-        ]  # of each cell its w, or z if shorter
+        self._filled, self._messages = self.scores.copy(), list[tuple[int, int, str]]()
+        self._done, self._total = np.zeros(len(folds), dtype=int), 0  # lines, of all folds
+        # of each fold: of each cell its w, or the held-out scores if they are fewer numbers
+        self._kept: list[dict[Place, np.ndarray]] = [{} for _ in folds]
         self._coefs: list[dict[Place, np.ndarray]] = [{} for _ in folds]  # since `next`
         self._views = self.scores.view(), self.finished.view()
         for view in self._views:
@@ -145,61 +138,83 @@ class Table:
         """The place of the best cell so far, None if none has a score."""
         return best_cell(self.scores, self.grid.decades)
 
+    @property
+    def messages(self) -> list[str]:
+        """What the solvers said."""
+        ordered = sorted(self._messages, key=lambda message: message[:2])
+        return [f"fold {k}: {text}" for _, k, text in ordered]
+
+    @property
+    def start(self) -> np.ndarray | None:
+        """Coefficients near those of the best cell on all rows, if there are any."""
+        starts = [start for start in self.starts if start is not None]
+        return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
+
     def next(self) -> list[Line]:
         """Return the lines of cells to fill next, in every fold; none when the walk has ended.
 
-        From now on lines start from the solution of the best cell, if it is one of the last.
+        From now on they start at the best cell, if that is one of the last.
         """
         self.scores[:] = self._filled
-        best, new = self.best, self.grid.first()
+        best, cells = self.best, self.grid.first()
         if self.tried.any():
-            new = self.grid.following(best, self.tried)
+            cells = self.grid.following(best, self.tried)
         for k, coefs in enumerate(self._coefs):
             near = None if best is None else coefs.get(best)
             if near is not None and np.isfinite(near).all():
                 self.starts[k] = near
             coefs.clear()
-        self.tried |= new
-        lines = self.grid.lines(new)
-        self.total += len(self.folds) * len(lines)
+        self.tried |= cells
+        lines = self.grid.lines(cells)
+        self._total += len(self.folds) * len(lines)
         return lines
 
-    def fill(self, k: int, solutions: Sequence[Solution], Z: np.ndarray) -> None:
-        """Enter the solutions of fold k, given the scores Z (m, cells) of its held-out rows."""
-        for solution in solutions:
-            line, coefs = solution.line, solution.coefs
-            z, Z = np.split(Z, [len(line)], axis=1)
-            models = solution.models(self.judge.like)
-            self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], z, models)
-            self._kept[k] |= zip(line.places, (coefs if len(coefs) <= len(z) else z).T, strict=True)
-            if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
-                with np.errstate(
-                    over="ignore"
-                ):  # of features so small that it does not begin there
-                    self._coefs[k] |= zip(line.places, coefs.T.astype(np.float32), strict=True)
-        if not self.finished[k]:
-            self.scores[k], self.finished[k] = self._filled[k], True
-
     def tell(self, what: str) -> None:
-        """Tell the callback which path begins."""
-        done = int(self.solved.sum())
-        self.callback(SearchProgress(what, done, self.total, *self._views, self.grid))
+        """Tell the callback what begins."""
+        done = int(self._done.sum())
+        self.callback(SearchProgress(what, done, self._total, *self._views, self.grid))
 
-    def start(self) -> np.ndarray | None:
-        """Return coefficients near those of the best cell on all rows, if there are any."""
-        starts = [start for start in self.starts if start is not None]
-        return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
+    def counted(self, k: int, lines: Sequence[Line]) -> Iterator[Line]:
+        """Yield lines to solve in fold k; tell the callback of each, and count it when solved."""
+        for line in lines:
+            self.tell(f"fold {k + 1}: {line}")
+            yield line
+            self._done[k] += 1
+
+    def fill(self, solutions: dict[int, list[Solution]]) -> None:
+        """Enter the solutions of some folds; their held-out rows are scored together."""
+        store = self.judge.labelled.store
+        none = np.empty((store.n_features, 0))
+        asked = [
+            (self.tests[k], np.hstack([one.coefs for one in of_fold] or [none]))
+            for k, of_fold in solutions.items()
+        ]
+        for k, Z in zip(solutions, store.scores_of(asked), strict=True):
+            for solution in solutions[k]:
+                z, Z = np.split(Z, [len(solution.line)], axis=1)
+                self._enter(k, solution, z)
+            if not self.finished[k]:
+                self.scores[k], self.finished[k] = self._filled[k], True
+
+    def _enter(self, k: int, solution: Solution, Z: np.ndarray) -> None:
+        line, coefs = solution.line, solution.coefs
+        models = solution.models(self.judge.like)
+        self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, models)
+        kept = coefs if len(coefs) <= len(Z) else Z
+        self._kept[k] |= zip(line.places, kept.T, strict=True)
+        if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
+            with np.errstate(over="ignore"):  # of features so small that none begins there
+                self._coefs[k] |= zip(line.places, coefs.T.astype(np.float32), strict=True)
+        self._messages += ((self._total, k, f"{line}: {text}") for text in solution.messages)
 
     def held_out(self, place: Place) -> list[np.ndarray]:
         """Return the held-out scores w·x of a cell, fold by fold."""
         return self.scores_of([cells[place] for cells in self._kept])
 
     def scores_of(self, kept: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the scores (m,) of the held-out rows of each fold, or else for its w (d,)."""
+        """Return the held-out scores of each fold: themselves (m,), or those for its w (d,)."""
         store = self.judge.labelled.store
-        coefs = [len(values) == store.n_features for values in kept]
-        asked = [(self.tests[k], kept[k][:, None]) for k in np.flatnonzero(coefs)]
+        pairs = list(zip(self.tests, kept, strict=True))
+        asked = [(test, w[:, None]) for test, w in pairs if len(w) == store.n_features]
         scores = store.scores_of(asked) if asked else iter(())
-        return [
-            next(scores)[:, 0] if follows else z for follows, z in zip(coefs, kept, strict=True)
-        ]
+        return [next(scores)[:, 0] if len(z) == store.n_features else z for z in kept]

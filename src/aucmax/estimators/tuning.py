@@ -66,28 +66,16 @@ def tune(
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while lines := table.next():
             if any(fold.steps for fold in folds):
-                centres.find(lines, table.start())
-            messages = pool(delayed(_fill)(table, lines, group, centres) for group in groups)
-            table.messages += itertools.chain.from_iterable(messages)
+                centres.find(lines, table.start)
+            pool(delayed(_fill)(table, lines, group, centres) for group in groups)
     table.tell("refit")
 
 
 def _fill(
     table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]", centres: Centres
-) -> list[str]:
-    """Solve some lines of a table in a group of folds and enter them; return the messages."""
-    store = table.judge.labelled.store
-    none = np.empty((store.n_features, 0))
-    solutions = [fold.solutions(table, lines, centres) for fold in folds]
-    coefs = [np.hstack([one.coefs for one in of_fold] or [none]) for of_fold in solutions]
-    asked = [(table.tests[fold.k], W) for fold, W in zip(folds, coefs, strict=True)]
-    messages = []
-    for fold, of_fold, Z in zip(folds, solutions, store.scores_of(asked), strict=True):
-        table.fill(fold.k, of_fold, Z)
-        messages += [
-            f"fold {fold.k}: {one.line}: {message}" for one in of_fold for message in one.messages
-        ]
-    return messages  # and no coefficients, of which wide data have many
+) -> None:  # no coefficients, of which wide data have many
+    """Fill some lines of a table in a group of folds."""
+    table.fill({fold.k: fold.solutions(table, lines, centres) for fold in folds})
 
 
 def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], ClassMoments]:
@@ -179,12 +167,11 @@ class _Fold:
 
     def solutions(self, table: Table, lines: Sequence[Line], centres: Centres) -> list[Solution]:
         """Return the solutions of those lines of a table that a solver takes."""
-        solutions = []
-        for line in lines:
-            table.tell(f"fold {self.k + 1}: {line}")
-            if line.has_solver:
-                solutions.append(self._solved(line, centres, table.starts[self.k]))
-            table.solved[self.k] += 1
+        solutions = [
+            self._solved(line, centres, table.starts[self.k])
+            for line in table.counted(self.k, lines)
+            if line.has_solver
+        ]
         self._forget_rows()
         return solutions
 
@@ -212,8 +199,7 @@ class _Fold:
             some = [objectives[i] for i in far]
             stop = centres.loose_tol, centres.max_iter
             W[far], messages = _path(some, line.alphas[far], *stop, begin)
-        coefs = np.column_stack([problem.to_features(w) for w in W])
-        return Solution(line, problem, W, coefs, messages)
+        return Solution(line, problem, W, messages)
 
     def _by_rows(self) -> RowsProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
