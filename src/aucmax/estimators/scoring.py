@@ -2,21 +2,18 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import get_scorer
-from sklearn.utils import _safe_indexing
 
 from aucmax.basics.checks import number
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
-from aucmax.statistics.labelled import Labelled
 
-__all__ = ["METRICS", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
+__all__ = ["METRICS", "Metric", "Scorer", "Scoring", "scoring_of"]
 
 
 def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
@@ -61,16 +58,12 @@ class Metric(NamedTuple):
         """Return the metric of a model's scores."""
         _check_known(y, model.classes_)
         scores = model.decision_function(X)
-        return self._at(*read(y, sample_weight, model.classes_.tolist()[1], score=scores))
+        return self.of_scores(*read(y, sample_weight, model.classes_.tolist()[1], score=scores))
 
-    def of_cells(
-        self, judge: "Judge", rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
-    ) -> list[float]:
-        """Return the metric of the scores Z (m, k) of some rows (m,), for each of k models."""
-        positive, weight = judge.labelled.positive[rows], judge.labelled.weight_of(rows)
-        return [self._at(positive, weight, z) for z in np.ascontiguousarray(Z.T)]
-
-    def _at(self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray) -> float:
+    def of_scores(
+        self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray
+    ) -> float:
+        """Return the metric of the scores (n,) of rows."""
         limit = () if self.max_fpr is None else (self.max_fpr,)
         return METRICS[self.name](positive, weight, scores, *limit)
 
@@ -107,58 +100,8 @@ class Scorer:
                 f"decision_function or of predict, or one of {', '.join(map(repr, METRICS))}."
             ) from error
 
-    def of_cells(
-        self, judge: "Judge", rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
-    ) -> list[float]:
-        """Return the score of each of k models on some rows (m,)."""
-        X, y = _safe_indexing(judge.X, rows), judge.labelled.labels[rows]
-        weight = judge.labelled.weight_of(rows)
-        return [self.of(model, X, y, weight) for model in models]
-
 
 Scoring = Metric | Scorer
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A judge, which scores the cells of a search on held-out rows.
-
-    Parameters
-    ----------
-    scoring : Metric or Scorer
-    X : array-like
-        All rows, as given.
-    labelled : Labelled
-        The same, checked.
-    like : AUCClassifier
-        A model of the search without coefficients: its classes, its features' names.
-    """
-
-    scoring: Scoring
-    X: Any
-    labelled: Labelled
-    like: AUCClassifier
-
-    def scores(
-        self, rows: np.ndarray, Z: np.ndarray, models: Iterable[AUCClassifier]
-    ) -> np.ndarray:
-        """Return the score of each of k cells; NaN if the rows are of one class.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (m,)
-            Held-out rows; those of weight 0 do not count.
-        Z : ndarray, shape (m, k)
-            Their scores w·x.
-        models : iterable of AUCClassifier
-            The models of the cells; a metric does without.
-        """
-        if not self.labelled.both_classes(rows):
-            return np.full(Z.shape[1], np.nan)
-        counted = self.labelled.counted(rows)
-        if not counted.all():
-            rows, Z = rows[counted], Z[counted]
-        return np.array(self.scoring.of_cells(self, rows, Z, models))
 
 
 def _check_known(y: Any, classes: np.ndarray) -> None:

@@ -35,17 +35,16 @@ from aucmax.estimators.labelling import (
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
-from aucmax.estimators.scoring import METRICS, Judge, Metric, Scoring, scoring_of
+from aucmax.estimators.scoring import METRICS, Metric, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Grid,
-    Place,
     alpha_grid,
     penalty_of,
     takes,
     usual_alpha,
     within_of,
 )
-from aucmax.estimators.table import SearchProgress, Table
+from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
@@ -256,10 +255,12 @@ class AUCClassifierCV(LinearScorer):
             grid, judge = self._grid(whole, scoring), self._judge(scoring, X, rows)
             table = Table(grid, folds, judge, partial(self._tell, stage))
             tune(table, training, Centres(whole, self.tol, self.max_iter), self.n_jobs)
-            place, chosen = self._choose(table)
-            held_out = table.held_out(place)
+            place = table.best
+            if place is None:
+                raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
+            settings, held_out = grid.settings(place), table.held_out(place)
             interval = _interval(table.tests, held_out, rows, groups)
-            best = self._refitted(chosen, whole, rows, table.start)
+            best = self._refitted(settings, whole, rows, table.start)
             if self.probability:
                 stage("calibrating")
                 scores = table.scores_of([best.coef_[0]] * len(folds))
@@ -268,10 +269,10 @@ class AUCClassifierCV(LinearScorer):
                     table.tests, held_out, final, rows.positive, rows.weight, self.probability
                 )
         warn_of(table.messages)
-        self.__dict__.update(
-            chosen, auc_path_=table.scores, best_estimator_=best, classes_=rows.classes
-        )
-        self.held_out_, self.best_interval_ = held_out, interval
+        self.__dict__.update({f"{name}_": value for name, value in settings.items()})
+        self.best_score_ = float(np.nanmean([of_fold[place] for of_fold in table.scores]))
+        self.auc_path_, self.held_out_, self.best_interval_ = table.scores, held_out, interval
+        self.best_estimator_, self.classes_ = best, rows.classes
         self.__dict__.pop("calibration_", None)
         if self.probability:
             self.calibration_ = best.calibration_
@@ -340,23 +341,19 @@ class AUCClassifierCV(LinearScorer):
 
     def _refitted(
         self,
-        chosen: dict[str, Any],
+        settings: dict[str, Any],
         whole: RowsProblem,
         rows: Labelled,
         start: np.ndarray | None,
     ) -> AUCClassifier:
         """Return the chosen model, fitted to all rows."""
-        best = AUCClassifier(
-            chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
-            within=chosen["within_"], standardize=chosen["standardize_"],
-            coef_bounds=self.coef_bounds, tol=self.tol, max_iter=self.max_iter,
-            positive=self.positive,
-        )  # fmt: skip
+        shared = ("coef_bounds", "tol", "max_iter", "positive")
+        best = AUCClassifier(**settings, **{name: getattr(self, name) for name in shared})
         restore_names(best, input_names(self))
-        settings = best.settings().named(whole.n_features, rows.feature_names)
-        fitted = solve(whole, settings, start)
+        named = best.settings().named(whole.n_features, rows.feature_names)
+        fitted = solve(whole, named, start)
         fitted.warn(stacklevel=3)
-        if not settings.goal.by_moments:  # its solver keeps no moments
+        if not named.goal.by_moments:  # its solver keeps no moments
             fitted = replace(fitted, statistics=None)
         best.take_over(fitted, rows.classes)
         if isinstance(rows.store, InParts):
@@ -418,26 +415,20 @@ class AUCClassifierCV(LinearScorer):
 
     def _grid(self, whole: RowsProblem, scoring: Scoring) -> Grid:
         gammas = tuple(float(g) for g in self.standardize)
-        if self.alphas is None:
-            alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
-        else:
-            ascending = np.sort(np.asarray(self.alphas, dtype=np.float64))
-            alphas = np.repeat(ascending[None, :], len(gammas), axis=0)
         ratios, bounds = tuple(float(r) for r in self.l1_ratios), None
         if self.coef_bounds is not None:
             names = getattr(self, "feature_names_in_", None)
             box = Bounded(L2(0.0), self.coef_bounds).named(whole.n_features, names)
             bounds = box.coef_bounds
-        taus = self.within
-        if isinstance(taus, str):
-            taus = within_of(scoring)
+        taus = within_of(scoring) if isinstance(self.within, str) else self.within
         losses = self._named_losses(taus)
-        usual = None
-        if self.alphas is None:
-            usual = np.array(
-                [[usual_alpha(whole, g, named.loss) for g in gammas] for named in losses]
-            )
-        return Grid(losses, gammas, ratios, alphas, bounds, usual)
+        if self.alphas is not None:
+            ascending = np.sort(np.asarray(self.alphas, dtype=np.float64))
+            alphas = np.repeat(ascending[None, :], len(gammas), axis=0)
+            return Grid(losses, gammas, ratios, alphas, bounds)
+        alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
+        usual = [[usual_alpha(whole, gamma, named.loss) for gamma in gammas] for named in losses]
+        return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual))
 
     def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
         return tuple(
@@ -495,21 +486,6 @@ class AUCClassifierCV(LinearScorer):
                 UserWarning,
                 stacklevel=3,
             )
-
-    def _choose(self, table: Table) -> tuple[Place, dict[str, Any]]:
-        """Return place and settings of the best cell."""
-        place, grid = table.best, table.grid
-        if place is None:
-            raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
-        a, b, c, k = place
-        return place, {
-            "loss_": grid.losses[a].loss,
-            "within_": grid.losses[a].within,
-            "standardize_": grid.standardize[b],
-            "l1_ratio_": grid.l1_ratios[c],
-            "alpha_": float(grid.alphas[b, k]),
-            "best_score_": float(np.nanmean(table.scores[:, a, b, c, k])),
-        }
 
 
 def _interval(

@@ -104,6 +104,13 @@ class Grid(NamedTuple):
             lines.append(Line((a, b, c), ks, *settings, alphas, penalties))
         return lines
 
+    def settings(self, place: Place) -> dict[str, Any]:
+        """Return the settings of a cell, as `AUCClassifier` names them."""
+        a, b, c, k = place
+        loss, within = self.losses[a]
+        shared = {"standardize": self.standardize[b], "l1_ratio": self.l1_ratios[c]}
+        return {"loss": loss, "within": within, **shared, "alpha": float(self.alphas[b, k])}
+
     def first(self) -> np.ndarray:
         """Return the first cells as a mask: all cells if the α are the user's.
 

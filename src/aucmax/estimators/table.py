@@ -4,18 +4,20 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Pairs
-from aucmax.estimators.scoring import Judge
+from aucmax.estimators.scoring import Metric, Scoring
 from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
+from aucmax.statistics.labelled import Labelled
 
-__all__ = ["SearchProgress", "Solution", "Table"]
+__all__ = ["Judge", "SearchProgress", "Solution", "Table"]
 
 
 class SearchProgress(NamedTuple):
@@ -76,14 +78,60 @@ class Solution:
         """The optima as coefficients of the features, shape (d, k)."""
         return np.column_stack([self.problem.to_features(w) for w in self.W])
 
-    def models(self, like: AUCClassifier) -> Iterator[AUCClassifier]:
-        """Yield the model of each cell, with the classes and the names of another one."""
-        line, objective = self.line, self.line.loss.objective(self.problem, L2(0.0))
-        for alpha, w in zip(line.alphas.tolist(), self.W, strict=True):
-            model = copy.copy(like)
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A judge, which scores the cells of a search on held-out rows.
+
+    Parameters
+    ----------
+    scoring : Metric or Scorer
+    X : array-like
+        All rows, as given.
+    labelled : Labelled
+        The same, checked.
+    like : AUCClassifier
+        A model of the search without coefficients: its classes, its features' names.
+    """
+
+    scoring: Scoring
+    X: Any
+    labelled: Labelled
+    like: AUCClassifier
+
+    def scores(self, rows: np.ndarray, Z: np.ndarray, solution: Solution) -> np.ndarray:
+        """Return the score of each of k cells; NaN if the rows are of one class.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (m,)
+            Held-out rows; those of weight 0 do not count.
+        Z : ndarray, shape (m, k)
+            Their scores w·x.
+        solution : Solution
+            The cells.
+        """
+        labelled, scoring = self.labelled, self.scoring
+        if not labelled.both_classes(rows):
+            return np.full(Z.shape[1], np.nan)
+        counted = labelled.counted(rows)
+        if not counted.all():
+            rows, Z = rows[counted], Z[counted]
+        weight = labelled.weight_of(rows)
+        if isinstance(scoring, Metric):
+            positive, scores = labelled.positive[rows], np.ascontiguousarray(Z.T)
+            return np.array([scoring.of_scores(positive, weight, z) for z in scores])
+        X, y = _safe_indexing(self.X, rows), labelled.labels[rows]
+        return np.array([scoring.of(model, X, y, weight) for model in self._models(solution)])
+
+    def _models(self, solution: Solution) -> Iterator[AUCClassifier]:
+        """Yield the model of each cell."""
+        line, problem = solution.line, solution.problem
+        objective = line.loss.objective(problem, L2(0.0))
+        for alpha, w in zip(line.alphas.tolist(), solution.W, strict=True):
+            model, coef = copy.copy(self.like), problem.to_features(w)
             model.alpha, model.l1_ratio, model.standardize = alpha, line.l1_ratio, line.standardize
             model.loss, model.within = line.loss
-            coef = self.problem.to_features(w)
             threshold = line.loss.intercept(objective, w, coef)
             model.coef_, model.intercept_ = coef[None, :], np.array([threshold])
             yield model
@@ -174,8 +222,8 @@ class Table:
         done = int(self._done.sum())
         self.callback(SearchProgress(what, done, self._total, *self._views, self.grid))
 
-    def counted(self, k: int, lines: Sequence[Line]) -> Iterator[Line]:
-        """Yield lines to solve in fold k; tell the callback of each, and count it when solved."""
+    def with_progress(self, k: int, lines: Sequence[Line]) -> Iterator[Line]:
+        """Yield lines to solve in fold k; tell the callback of each, count it when it is solved."""
         for line in lines:
             self.tell(f"fold {k + 1}: {line}")
             yield line
@@ -198,8 +246,7 @@ class Table:
 
     def _enter(self, k: int, solution: Solution, Z: np.ndarray) -> None:
         line, coefs = solution.line, solution.coefs
-        models = solution.models(self.judge.like)
-        self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, models)
+        self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, solution)
         kept = coefs if len(coefs) <= len(Z) else Z
         self._kept[k] |= zip(line.places, kept.T, strict=True)
         if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter

@@ -53,29 +53,23 @@ def tune(
     n_jobs : int, optional
         Folds solved at a time, on threads.
     """
-    labelled = table.judge.labelled
-    shared = centres.whole if centres.whole.n_samples == len(labelled.positive) else None
-    folds = [
-        _Fold(k, labelled, train, moments, shared)
-        for k, ((train, _), moments) in enumerate(zip(table.folds, training, strict=True))
-    ]
+    folds = [_Fold(table, k, moments, centres) for k, moments in enumerate(training)]
     # the folds of rows in parts are scored in one pass, others one by one, to show progress
-    groups = [folds] if isinstance(labelled.store, InParts) else [[fold] for fold in folds]
+    in_parts = isinstance(table.judge.labelled.store, InParts)
+    groups = [folds] if in_parts else [[fold] for fold in folds]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while lines := table.next():
             if any(fold.steps for fold in folds):
                 centres.find(lines, table.start)
-            pool(delayed(_fill)(table, lines, group, centres) for group in groups)
+            pool(delayed(_fill)(table, lines, group) for group in groups)
     table.tell("refit")
 
 
-def _fill(
-    table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]", centres: Centres
-) -> None:  # no coefficients, of which wide data have many
-    """Fill some lines of a table in a group of folds."""
-    table.fill({fold.k: fold.solutions(table, lines, centres) for fold in folds})
+def _fill(table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]") -> None:
+    """Fill lines of some folds; return no coefficients, of which wide data have many."""
+    table.fill({fold.k: fold.solutions(lines) for fold in folds})
 
 
 def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], ClassMoments]:
@@ -145,37 +139,36 @@ def _is_the_rest(fold: tuple[np.ndarray, np.ndarray], n: int) -> bool:
 
 
 class _Fold:
-    """The training part of fold k, as a problem by rows or by moments."""
+    """The training part of fold k of a table, as a problem by rows or by moments."""
 
     def __init__(
-        self,
-        k: int,
-        labelled: Labelled,
-        train: np.ndarray,
-        moments: ClassMoments | None,
-        whole: RowsProblem | None,
+        self, table: Table, k: int, moments: ClassMoments | None, centres: Centres
     ) -> None:
-        self.k, self.labelled, self.train, self.moments = k, labelled, train, moments
+        self.table, self.k, self.moments, self.centres = table, k, moments, centres
+        self.labelled, (self.train, _) = table.judge.labelled, table.folds[k]
         self._rows: RowsProblem | None = None
-        # a part with most of the rows, whose moments are known, is a view of all rows
-        most = 2 * len(train) > len(labelled.positive)
-        self.whole = whole if moments is not None and most else None
-        many = len(train) >= _ROWS_PER_FEATURE * labelled.store.n_features
-        enough = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
-        self.steps = self.whole is not None and many and enough
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
+        # a part with most of the rows, whose moments are known, is a view of all rows
+        n, whole = len(self.labelled.positive), centres.whole
+        is_view = moments is not None and 2 * len(self.train) > n and whole.n_samples == n
+        self.whole = whole if is_view else None
+        many = len(self.train) >= _ROWS_PER_FEATURE * self.labelled.store.n_features
+        enough = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
+        self.steps = is_view and many and enough
 
-    def solutions(self, table: Table, lines: Sequence[Line], centres: Centres) -> list[Solution]:
-        """Return the solutions of those lines of a table that a solver takes."""
-        solutions = [
-            self._solved(line, centres, table.starts[self.k])
-            for line in table.counted(self.k, lines)
-            if line.has_solver
-        ]
-        self._forget_rows()
+    def solutions(self, lines: Sequence[Line]) -> list[Solution]:
+        """Return the solutions of those lines that a solver takes."""
+        begun = self.table.with_progress(self.k, lines)
+        solutions = [self._solved(line) for line in begun if line.has_solver]
+        # free a copy of the training rows, and a step that would need all rows again
+        if self.whole is None:
+            self._rows = None
+        if self._step is not None and self._step[1].matrix is None:
+            self._step = None
         return solutions
 
-    def _solved(self, line: Line, centres: Centres, start: np.ndarray | None) -> Solution:
+    def _solved(self, line: Line) -> Solution:
+        centres, start = self.centres, self.table.starts[self.k]
         problem: Problem
         if line.loss.by_moments and self.moments is not None:
             problem = MomentsProblem(self.moments).scaled(line.standardize)
@@ -211,13 +204,6 @@ class _Fold:
             rows, weight = labelled.store.taken(train), labelled.weight_of(train)
             self._rows = RowsProblem.of(rows, labelled.positive[train], weight, self.moments)
         return self._rows
-
-    def _forget_rows(self) -> None:
-        """Free a copy of the training rows, and a step that would need all rows again."""
-        if self.whole is None:
-            self._rows = None
-        if self._step is not None and self._step[1].matrix is None:
-            self._step = None
 
     def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:
         """Return the expansion of the training part at a centre."""
