@@ -448,6 +448,23 @@ def test_a_callback_cannot_change_the_scores():
         AUCClassifierCV([0.1], cv=3, callback=spoil).fit(*problem())
 
 
+def test_progress_is_the_best_mean_of_cells_that_every_finished_fold_has():
+    finished = []
+
+    def look(at):
+        of_finished = at.scores[at.finished]
+        scored = np.isfinite(of_finished)
+        assert np.all(scored == scored[:1])
+        assert not np.isfinite(at.scores[~at.finished]).any()
+        best = np.nanmax(of_finished.mean(axis=0)) if len(of_finished) else np.nan
+        assert at.best == pytest.approx(best, nan_ok=True)
+        finished.append(len(of_finished))
+
+    AUCClassifierCV(cv=3, callback=look).fit(*problem())
+    assert finished == sorted(finished)
+    assert set(finished) == {0, 1, 2, 3}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_step_is_taken_where_few_rows_of_a_class_count(weighted, monkeypatch):
     """All rows' optimum is not near that of a part where each row of a class moves it far."""
