@@ -259,7 +259,7 @@ class AUCClassifierCV(LinearScorer):
             if place is None:
                 raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
             settings, held_out = grid.settings(place), table.held_out(place)
-            interval = _interval(table.tests, held_out, rows, groups)
+            interval = _interval(table, held_out, groups)
             best = self._refitted(settings, whole, rows, table.start)
             if self.probability:
                 stage("calibrating")
@@ -488,16 +488,14 @@ class AUCClassifierCV(LinearScorer):
             )
 
 
-def _interval(
-    tests: list[np.ndarray], scores: list[np.ndarray], labelled: Labelled, groups: Any
-) -> AUCInterval:
+def _interval(table: Table, scores: list[np.ndarray], groups: Any) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
-    usable = [k for k, test in enumerate(tests) if labelled.both_classes(test)]
-    rows = np.concatenate([tests[k] for k in usable])
+    labelled, usable = table.judge.labelled, np.flatnonzero(table.scorable)
+    rows = np.concatenate([table.tests[k] for k in usable])
     return cv_auc_interval(
         labelled.positive[rows],
         np.concatenate([scores[k] for k in usable]),
-        np.repeat(usable, [len(tests[k]) for k in usable]),
+        np.repeat(usable, [len(table.tests[k]) for k in usable]),
         sample_weight=labelled.weight_of(rows),
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )

@@ -100,20 +100,18 @@ class Judge:
     like: AUCClassifier
 
     def scores(self, rows: np.ndarray, Z: np.ndarray, solution: Solution) -> np.ndarray:
-        """Return the score of each of k cells; NaN if the rows are of one class.
+        """Return the score of each of k cells.
 
         Parameters
         ----------
         rows : ndarray of int, shape (m,)
-            Held-out rows; those of weight 0 do not count.
+            Held-out rows of both classes; those of weight 0 do not count.
         Z : ndarray, shape (m, k)
             Their scores w·x.
         solution : Solution
             The cells.
         """
         labelled, scoring = self.labelled, self.scoring
-        if not labelled.both_classes(rows):
-            return np.full(Z.shape[1], np.nan)
         counted = labelled.counted(rows)
         if not counted.all():
             rows, Z = rows[counted], Z[counted]
@@ -152,6 +150,10 @@ class Table:
 
     Attributes
     ----------
+    tests : list of ndarray
+        Row numbers of the held-out parts.
+    scorable : list of bool
+        Whether a held-out part holds both classes; without, its scores remain NaN.
     scores : ndarray, shape (folds, *grid.shape)
         Held-out scores so far, NaN for cells without one. Those of the first cells are entered fold
         by fold; later ones in all folds at once, so that means are over the same folds.
@@ -168,6 +170,7 @@ class Table:
     ) -> None:
         self.grid, self.folds, self.judge, self.callback = grid, folds, judge, callback
         self.tests = [test for _, test in folds]
+        self.scorable = [judge.labelled.both_classes(test) for test in self.tests]
         self.scores = np.full((len(folds), *grid.shape), np.nan)
         self.finished = np.zeros(len(folds), dtype=bool)
         self.tried = np.zeros(grid.shape, dtype=bool)
@@ -246,7 +249,8 @@ class Table:
 
     def _enter(self, k: int, solution: Solution, Z: np.ndarray) -> None:
         line, coefs = solution.line, solution.coefs
-        self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, solution)
+        if self.scorable[k]:
+            self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, solution)
         kept = coefs if len(coefs) <= len(Z) else Z
         self._kept[k] |= zip(line.places, kept.T, strict=True)
         if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
