@@ -81,7 +81,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """A judge, which scores the cells of a search on held-out rows.
+    """What scores the cells of a search on held-out rows.
 
     Parameters
     ----------
@@ -177,9 +177,10 @@ class Table:
         self.starts: list[np.ndarray | None] = [None] * len(folds)
         self._filled, self._messages = self.scores.copy(), list[tuple[int, int, str]]()
         self._done, self._total = np.zeros(len(folds), dtype=int), 0  # lines, of all folds
-        # of each fold: of each cell its w, or the held-out scores if they are fewer numbers
-        self._kept: list[dict[Place, np.ndarray]] = [{} for _ in folds]
-        self._coefs: list[dict[Place, np.ndarray]] = [{} for _ in folds]  # since `next`
+        # by fold, for each cell: w or the held-out scores, whichever are fewer numbers
+        self._vectors: list[dict[Place, np.ndarray]] = [{} for _ in folds]
+        # by fold, for each cell filled since `next`: w in single precision
+        self._coefs: list[dict[Place, np.ndarray]] = [{} for _ in folds]
         self._views = self.scores.view(), self.finished.view()
         for view in self._views:
             view.flags.writeable = False  # a callback must not change what is chosen
@@ -204,7 +205,7 @@ class Table:
     def next(self) -> list[Line]:
         """Return the lines of cells to fill next, in every fold; none when the walk has ended.
 
-        From now on they start at the best cell, if that is one of the last.
+        They start from the solution of the best cell, if it was filled since the last call.
         """
         self.scores[:] = self._filled
         best, cells = self.best, self.grid.first()
@@ -226,7 +227,7 @@ class Table:
         self.callback(SearchProgress(what, done, self._total, *self._views, self.grid))
 
     def with_progress(self, k: int, lines: Sequence[Line]) -> Iterator[Line]:
-        """Yield lines to solve in fold k; tell the callback of each, count it when it is solved."""
+        """Yield lines to solve in fold k; tell the callback before each, and count it after."""
         for line in lines:
             self.tell(f"fold {k + 1}: {line}")
             yield line
@@ -251,8 +252,8 @@ class Table:
         line, coefs = solution.line, solution.coefs
         if self.scorable[k]:
             self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, solution)
-        kept = coefs if len(coefs) <= len(Z) else Z
-        self._kept[k] |= zip(line.places, kept.T, strict=True)
+        vectors = coefs if len(coefs) <= len(Z) else Z
+        self._vectors[k] |= zip(line.places, vectors.T, strict=True)
         if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
             with np.errstate(over="ignore"):  # of features so small that none begins there
                 self._coefs[k] |= zip(line.places, coefs.T.astype(np.float32), strict=True)
@@ -260,12 +261,12 @@ class Table:
 
     def held_out(self, place: Place) -> list[np.ndarray]:
         """Return the held-out scores w·x of a cell, fold by fold."""
-        return self.scores_of([cells[place] for cells in self._kept])
+        return self.scores_of([cells[place] for cells in self._vectors])
 
-    def scores_of(self, kept: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the held-out scores of each fold: themselves (m,), or those for its w (d,)."""
+    def scores_of(self, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the held-out scores of each fold, given w (d,), or else the scores themselves."""
         store = self.judge.labelled.store
-        pairs = list(zip(self.tests, kept, strict=True))
+        pairs = list(zip(self.tests, vectors, strict=True))
         asked = [(test, w[:, None]) for test, w in pairs if len(w) == store.n_features]
         scores = store.scores_of(asked) if asked else iter(())
-        return [next(scores)[:, 0] if len(z) == store.n_features else z for z in kept]
+        return [next(scores)[:, 0] if len(z) == store.n_features else z for z in vectors]

@@ -68,7 +68,7 @@ def tune(
 
 
 def _fill(table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]") -> None:
-    """Fill lines of some folds; return no coefficients, of which wide data have many."""
+    """Fill lines of a table in some folds."""
     table.fill({fold.k: fold.solutions(lines) for fold in folds})
 
 

@@ -46,7 +46,7 @@ class Labelled:
         return None if self.weight is None else self.weight[rows]
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """Tell of some rows which weigh anything, a mask."""
+        """Return which of some rows weigh anything, as a mask."""
         weight = self.weight_of(rows)
         return np.ones(len(rows), dtype=bool) if weight is None else weight > 0
 
