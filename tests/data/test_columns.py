@@ -39,7 +39,7 @@ def test_true_and_false_read_as_the_file_has_them(file, tmp_path, run):
 def test_bins_of_true_and_false_are_called_so(file):
     path, words = file
     rows = datasets.read(path)
-    bins = Binning().fit(frame(rows), rows.target).bins_
+    bins = Binning().fit(frame(rows.data, rows.columns), rows.target).bins_
     assert bins[0].labels == [*words, "missing"]
 
 

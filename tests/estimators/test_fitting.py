@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from aucmax import AUCClassifier, ClassMoments, HingeClassifier, MulticlassAUCClassifier
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators.fitting import fit
 from aucmax.objective.problem import MomentsProblem, RowsProblem
-from aucmax.statistics.labelled import Labelled
 
 
 def rows(n=120, d=5):

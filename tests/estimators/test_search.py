@@ -33,6 +33,7 @@ from aucmax import (
     load,
     save,
 )
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators import selection
 from aucmax.estimators.centres import Centres
@@ -44,7 +45,6 @@ from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.problem import MomentsProblem
 from aucmax.solvers import Exact, Newton
 from aucmax.statistics import moments
-from aucmax.statistics.labelled import Labelled
 
 
 def problem(seed=0, n=240, d=6):

@@ -9,10 +9,11 @@ import numpy as np
 from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
-from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.cli.front import labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
+from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
 from aucmax.experiments.comparison import Comparison
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
@@ -57,7 +58,7 @@ class Splits:
     )
     seed: int = option(0, "Random seed of the splits and the solvers.", min=0)
 
-    def of(self, rows: LabelledRows) -> list[Split]:
+    def of(self, rows: Labelled) -> list[Split]:
         """The rows of each split."""
         share = TEST_SIZE if self.test_size is None else self.test_size
         return repeated_splits(rows, self.splits, share, self.seed)
@@ -124,9 +125,10 @@ def compare(
     division.check(reading)
     task = Task(**vars(objective), **vars(stopping), seed=division.seed)
     task.check()
-    rows = labelled_rows(data, reading, transforms, as_json)
+    prepared = labelled_rows(data, reading, transforms, as_json)
+    rows = prepared.rows
     parts = division.of(rows)
-    few_positives(rows.is_positive[parts[0].test], "test row")
+    few_positives(rows.positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
     finished = 0
     try:
@@ -147,7 +149,9 @@ def compare(
         with working("drawing the report", as_json) as now:
             courses = convergence(runs, rows, parts[0], task, now.at)
     scale = transforms.scale.value
-    report = Comparison.of(rows, runs, reference, parts, task, scale, stopped, courses)
+    report = Comparison.of(
+        rows, prepared.facts(), runs, reference, parts, task, scale, stopped, courses
+    )
     show(report, as_json, None if stopped else html)
     if not as_json:
         for name, note in report.notes:
@@ -165,7 +169,7 @@ def _run(name: str, task: Task) -> Contestant:
 
 
 def _splits_run(
-    runs: list[Contestant], rows: LabelledRows, parts: list[Split], task: Task, now: Working
+    runs: list[Contestant], rows: Labelled, parts: list[Split], task: Task, now: Working
 ) -> Iterator[int]:
     """Run all algorithms on one split after another; yield the number of each finished split."""
     able = [run for run in runs if run.status == "done"]

@@ -12,7 +12,7 @@ import typer
 
 from aucmax.cli.common import counted, few_positives, listed, listed_numbers, show
 from aucmax.cli.errors import interrupted
-from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
     DataArgument,
@@ -26,10 +26,11 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
+from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.files import save
-from aucmax.estimators.folds import FOLDS, Pairs
+from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
 from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.table import SearchProgress
 from aucmax.objective.losses import LOSSES
@@ -115,13 +116,12 @@ class Division:
     seed: int = option(0, "Random seed of the folds.", min=0)
     jobs: int | None = option(None, "Folds to fit in parallel; -1 uses all cores.")
 
-    def of(self, rows: LabelledRows) -> tuple[Pairs, int]:
+    def of(self, rows: Labelled) -> tuple[Pairs, int]:
         """Return the rows of each fold, and the number of folds in a round."""
         folds = _number_of_folds(rows, self.folds)
-        rounds = rows.folding.rounds(rows.rarest) if self.rounds is None else self.rounds
-        if self.rounds is not None and rounds > 1 and rows.folding.time is not None:
+        if self.rounds is not None and self.rounds > 1 and rows.time is not None:
             raise ValueError("--rounds: time has only one order; with --time folds are drawn once.")
-        return rows.folds(folds, self.seed, rounds), folds
+        return folds_of(rows, folds, self.seed, self.rounds), folds
 
 
 class _Large(Large):
@@ -170,27 +170,28 @@ def cv(
         raise ValueError("--probability is for a model that is saved; give its file as --output.")
     grid, asked = settings.given(), vars(chosen_by)
     scoring_of(**asked)
-    rows = labelled_rows(data, reading, transforms, as_json, large)
+    prepared = labelled_rows(data, reading, transforms, as_json, large)
+    rows, facts = prepared.rows, prepared.facts()
     parts, folds = division.of(rows)
-    few_positives(rows.is_positive, "row")
+    few_positives(rows.positive, "row")
     reached: list[SearchProgress] = []
     model = AUCClassifierCV(
         **grid, **asked, **vars(stopping), cv=parts, n_jobs=division.jobs, verbose=not as_json,
-        callback=reached.append, positive=rows.classes.positive_label,
+        callback=reached.append, positive=rows.positive_label,
         probability=written.probability,
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(*rows.given(), groups=rows.folding.groups)
+        tuned = model.fit(*rows.arguments, groups=rows.groups)
     except KeyboardInterrupt:
-        raise _interrupted(reached, rows.facts(), asked, as_json) from None
+        raise _interrupted(reached, facts, asked, as_json) from None
     seconds = time.perf_counter() - started
     if output is not None:
-        save(rows.whole(tuned.best_estimator_), output)
+        save(prepared.whole(tuned.best_estimator_), output)
     report = Search.of(
         tuned,
-        rows=rows.facts(),
-        folds=Folds(folds=len(parts), rounds=len(parts) // folds, folding=rows.folding.words),
+        rows=facts,
+        folds=Folds(folds=len(parts), rounds=len(parts) // folds, folding=Folding.of(rows).words),
         seed=division.seed,
         scale=transforms.scale.value,
         seconds=seconds,
@@ -201,19 +202,19 @@ def cv(
     show(report, as_json, html)
 
 
-def _tests(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:
+def _tests(rows: Labelled, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:
     """Return the held-out rows, scored by the chosen settings, of folds that have both classes."""
     return [
-        rows.scored(test, scores)
+        (rows.positive[test], scores, rows.weight_of(test))
         for (_, test), scores in zip(parts, held_out, strict=True)
-        if len(np.unique(rows.is_positive[test])) == 2
+        if len(np.unique(rows.positive[test])) == 2
     ]
 
 
-def _number_of_folds(rows: LabelledRows, asked: int | None) -> int:
+def _number_of_folds(rows: Labelled, asked: int | None) -> int:
     """Return the number of folds; raise ValueError if there are too few rows for them."""
     few, wanted = rows.rarest, FOLDS if asked is None else asked
-    most = rows.folding.most(rows.is_positive, wanted)
+    most = Folding.of(rows).most(rows.positive, wanted)
     if asked is None and most > 1:
         return most
     if few < wanted:

@@ -8,16 +8,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.utils import Bunch
 
 from aucmax.cli.common import chance_of, few_positives, load_model, show, working
-from aucmax.cli.front import encoding_of, positives_for, rows_for
+from aucmax.cli.front import encoding_of, labelled_for, rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
-from aucmax.data.large_files import Footprint, take
+from aucmax.data.labelled import Labelled
+from aucmax.data.large_files import Footprint, Room, take
 from aucmax.data.reading import Reading
-from aucmax.data.rows.source import Source
 from aucmax.explain.explanation import Test, explanation_of, rows_to_explain
 from aucmax.explain.feature_effects import MAX_CELLS
 from aucmax.report.curves import roc_figure
@@ -62,10 +61,11 @@ class Rival:
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
         rows = rows_for(model, self.logistic, reading, labels="required")
-        y, _ = positives_for(model, self.logistic, rows, reading)
+        train, _ = labelled_for(model, self.logistic, rows, reading)
         encode = encoding_of(model)
         rival = BalancedLogisticRegression(random_state=self.seed)
-        return rival.fit(encode(rows.data), y, rows.weight).decision_function(encode(X))
+        rival.fit(encode(train.X), train.positive, train.weight)
+        return rival.decision_function(encode(X))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +126,9 @@ def evaluate(
         fitted = load_model(model)
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required", large=large)
-        is_positive, label = positives_for(fitted, source, table, reading)
-        few_positives(is_positive, "row")
-        scores, tables = {_title(model, other): fitted.decision_function(table.data)}, [table.data]
+        rows, label = labelled_for(fitted, source, table, reading)
+        few_positives(rows.positive, "row")
+        scores, tables = {_title(model, other): fitted.decision_function(rows.X)}, [rows.X]
         if other is not None:
             second = load_model(other)
             X = rows_for(second, source, reading, labels="none", large=large).data
@@ -136,17 +136,17 @@ def evaluate(
             scores[f"{name} (again)" if name in scores else name] = second.decision_function(X)
             tables.append(X)
         if rival.logistic is not None:
-            if isinstance(table.data, Source):
+            if rows.in_parts:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; raise --memory.")
             now(f"tuning logistic regression on {rival.logistic.name}")
-            scores["logistic regression"] = rival.scores(fitted, table.data, reading)
+            scores["logistic regression"] = rival.scores(fitted, rows.X, reading)
         now("measuring")
-        tests = {name: (is_positive, score, table.weight) for name, score in scores.items()}
-        measures = asked.measures(is_positive)
+        tests = {name: (rows.positive, score, rows.weight) for name, score in scores.items()}
+        measures = asked.measures(rows.positive)
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
-            more = {"drawn": tests, **_explained(fitted, table, next(iter(tests.values())), asked)}
+            more = _explained(fitted, rows, table.get("room"), tests, asked)
         if plot is not None:
             now("drawing the curves")
             scored = {name: [test] for name, test in tests.items()}
@@ -156,7 +156,7 @@ def evaluate(
             tests,
             measures,
             file=str(source),
-            rows=_facts(source, fitted, table, is_positive, label, reading),
+            rows=_facts(fitted, rows, label, reading),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
             plot=None if plot is None else str(plot),
@@ -170,26 +170,30 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(
-    source: Any, model: Any, table: Bunch, is_positive: np.ndarray, label: Any, reading: Reading
-) -> Rows:
+def _facts(model: Any, rows: Labelled, label: Any, reading: Reading) -> Rows:
     """Return the part of the report about the rows."""
-    in_parts = isinstance(table.data, Source)
+    features = rows.n_features if rows.in_parts else encoding_of(model)(rows.X[:1]).shape[1]
     return Rows(
-        data=source.name,
-        rows=len(is_positive),
-        features=table.n_features if in_parts else encoding_of(model)(table.data[:1]).shape[1],
-        positives=int(is_positive.sum()),
+        data=rows.name,
+        rows=len(rows.positive),
+        features=features,
+        positives=int(rows.positive.sum()),
         positive=label,
         weight=reading.weight,
     )
 
 
-def _explained(model: Any, table: Bunch, test: Test, asked: Asked) -> dict[str, Any]:
-    """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
-    rows, some, chance = table.data, None, chance_of(model, table.data, test[1])
-    if isinstance(rows, Source):
-        some = rows_to_explain(test, min(table.room.rows, MAX_CELLS // table.n_features))
-        rows = take(table, some)
-    explanation = explanation_of(model, rows, test, asked.confidence, some)
-    return {"chance": chance, "explanation": explanation}
+def _explained(
+    model: Any, rows: Labelled, room: Room | None, tests: dict[str, Test], asked: Asked
+) -> dict[str, Any]:
+    """Return what the page shows: test sets, and how the first one's model comes to its scores.
+
+    Of a file in parts some rows explain the model.
+    """
+    test = next(iter(tests.values()))
+    X, some, chance = rows.X, None, chance_of(model, rows.X, test[1])
+    if room is not None:
+        some = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
+        X = take(X, some)
+    explanation = explanation_of(model, X, test, asked.confidence, some)
+    return {"drawn": tests, "chance": chance, "explanation": explanation}

@@ -7,7 +7,7 @@ only numeric columns. `rows_for` opens one for a model, which determines the col
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,30 +24,27 @@ from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
-from aucmax.data.bunch import Labels, frame
-from aucmax.data.classes import Classes, classes_of, halves
+from aucmax.data.classes import Classes, classes_of, halves, labelled_of
 from aucmax.data.columns import columns_in
-from aucmax.data.large_files import take
+from aucmax.data.labelled import Labelled
+from aucmax.data.large_files import Room
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import find_label, reader_of, rows_of
 from aucmax.data.reading import Reading
-from aucmax.data.rows.source import Source, ahead
+from aucmax.data.rows.source import ahead
 from aucmax.data.scanning import read_parts
-from aucmax.estimators.folds import Folding, Pairs
 from aucmax.estimators.inputs import Inputs, inputs_of
-from aucmax.estimators.sampled import sample_of_classes
-from aucmax.report.curves import Scored
 from aucmax.report.facts import TrainingRows
 
 __all__ = [
     "PART_BYTES",
-    "LabelledRows",
+    "Prepared",
     "encoding_of",
     "labelled_columns",
+    "labelled_for",
     "labelled_rows",
     "parts_for",
     "plain_rows",
-    "positives_for",
     "rows_for",
 ]
 
@@ -56,107 +53,28 @@ _MAX_USUAL_CATEGORIES = 1000  # of one column, that are worth a word
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Rows of two classes, and the transformers in front of a model that learns from them.
+class Prepared:
+    """Rows for a model, and the transformers in front of it.
 
     Parameters
     ----------
-    source : Bunch
-        What was read.
+    rows : Labelled
+        Behind the steps: numbers.
     classes : Classes
-        Their labels.
+        What the file calls its labels.
     weight_name : str or None
         The column of the rows' weights.
+    room : Room or None
+        The memory for rows that are read in parts.
     steps : list of (str, transformer)
-        Fitted: what turns the columns into the numbers of ``X``.
-    X : ndarray or csr_matrix, shape (n, d)
-        The rows as numbers.
+        Fitted: what turns the columns into numbers.
     """
 
-    source: Bunch
+    rows: Labelled
     classes: Classes
     weight_name: str | None
-    steps: list[tuple[str, Any]]
-    X: Any
-
-    @property
-    def name(self) -> str:
-        """The name of the rows."""
-        return self.source.name
-
-    @property
-    def in_parts(self) -> bool:
-        """Whether the rows are read in parts."""
-        return isinstance(self.X, Source)
-
-    @property
-    def weight(self) -> np.ndarray | None:
-        """Of the rows, shape (n,)."""
-        return self.source.weight
-
-    @property
-    def folding(self) -> Folding:
-        """The way in which the rows may be split."""
-        return Folding(self.source.groups, self.source.time, self.weight)
-
-    @property
-    def y(self) -> Labels:
-        """The two labels, with the name of their column, shape (n,)."""
-        return self.classes.y
-
-    @property
-    def is_positive(self) -> np.ndarray:
-        """Which rows are positive, shape (n,)."""
-        return self.classes.is_positive
-
-    @property
-    def rarest(self) -> int:
-        """The number of rows of the rarer class, without those of weight 0."""
-        counted = True if self.weight is None else self.weight > 0.0
-        return int(min((self.is_positive & counted).sum(), (~self.is_positive & counted).sum()))
-
-    def folds(self, folds: int, seed: int, rounds: int) -> Pairs:
-        """Return the rows of the folds; raise ValueError if a training part lacks a class."""
-        try:
-            parts = self.folding.folds(self.is_positive, folds, seed, rounds)
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from None
-        for k, (train, _) in enumerate(parts, 1):
-            if len(np.unique(self.is_positive[train])) < 2:
-                raise ValueError(
-                    f"{self.name}: the training rows of fold {k} of {folds} are of only one class, "
-                    f"with folds {self.folding.words}."
-                )
-        return parts
-
-    def scored(self, rows: np.ndarray, score: np.ndarray) -> Scored:
-        """Return some rows as a test set: which are positive, their scores and their weights."""
-        return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
-
-    def given(self) -> tuple[Any, Labels | None, np.ndarray | None]:
-        """Return the arguments of a fit: rows, labels and weights, or a source that has all."""
-        if self.in_parts and self.classes.as_given:
-            return self.X, None, None
-        return self.named(), self.y, self.weight
-
-    def sample(self) -> np.ndarray:
-        """Return the numbers of rows of a file in parts that fit in memory together."""
-        return sample_of_classes(self.is_positive, self.source.room.rows)
-
-    def thinned(self) -> LabelledRows:
-        """Return this sample, in memory."""
-        rows = self.sample()
-        X = take(self.source, rows)
-        weight = None if self.weight is None else self.weight[rows]
-        # with names they would be copied into a table
-        plain = {"data": X, "weight": weight, "columns": None}
-        source = Bunch(**{**self.source, **plain})
-        classes = self.classes._replace(is_positive=self.is_positive[rows])
-        return LabelledRows(source, classes, self.weight_name, [], X)
-
-    def named(self) -> Any:
-        """The rows for the fit: the columns by name, or the output of the steps."""
-        return self.X if self.steps or self.in_parts else frame(self.source)
+    room: Room | None = None
+    steps: list[tuple[str, Any]] = field(default_factory=list)
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline."""
@@ -168,15 +86,16 @@ class LabelledRows:
 
     def facts(self) -> TrainingRows:
         """Return the facts about the data that every report has."""
+        rows, classes = self.rows, self.classes
         return TrainingRows(
-            data=self.name,
-            rows=len(self.is_positive),
-            features=self.source.n_features if not self.steps else int(self.X.shape[1]),
-            columns=self.source.n_features,
-            positives=int(self.is_positive.sum()),
-            positive=self.classes.positive,
-            positive_is="rarer" if self.classes.rarer else None,
-            negative=self.classes.negative,
+            data=rows.name,
+            rows=len(rows.positive),
+            features=rows.n_features,
+            columns=self.steps[0][1].n_features_in_ if self.steps else rows.n_features,
+            positives=int(rows.positive.sum()),
+            positive=classes.positive,
+            positive_is="rarer" if classes.rarer else None,
+            negative=classes.negative,
             weight=self.weight_name,
         )
 
@@ -190,7 +109,7 @@ def labelled_rows(
     transforms: Transforms,
     quiet: bool = False,
     large: Large | None = None,
-) -> LabelledRows:
+) -> Prepared:
     """Open a file, or a data set by name, as two classes of rows of numbers.
 
     Parameters
@@ -220,14 +139,11 @@ def labelled_rows(
             source = large.read(path, _with_own_labels(reading), transforms)
         else:
             source = _of_two_classes(data, reading)
-        rows = _labelled(data, source, reading)
-        if rows.in_parts:
-            return rows
-        steps, X = _steps(source, reading, transforms)
-        return replace(rows, steps=steps, X=X)
+        prepared = _prepared(data, source, reading)
+        return prepared if prepared.rows.in_parts else _transformed(prepared, reading, transforms)
 
 
-def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> LabelledRows:
+def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Prepared:
     """Open a file, or a data set by name, as two classes of rows with unchanged columns.
 
     Parameters
@@ -240,13 +156,14 @@ def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Labell
         tabular = reader_of(path, reading.format).columns is not None
         anything = dict.fromkeys(("text", "missing", "dates"), True) if tabular else {}
         source = _of_two_classes(data, reading, **anything)
-        return _labelled(data, source, reading)
+        return _prepared(data, source, reading)
 
 
-def _labelled(data: str, source: Bunch, reading: Reading) -> LabelledRows:
-    classes = classes_of(source, reading)
-    check_weights(source.weight, classes.is_positive, data)
-    return LabelledRows(source, classes, reading.weight, [], source.data)
+def _prepared(data: str, source: Bunch, reading: Reading) -> Prepared:
+    """Return rows that were read, before any step."""
+    rows, classes = labelled_of(source, reading)
+    check_weights(rows, data)
+    return Prepared(rows, classes, reading.weight, source.get("room"))
 
 
 def plain_rows(data: str, reading: Reading, n_features: int | None = None) -> Iterator[Bunch]:
@@ -317,33 +234,34 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
     return error
 
 
-def _steps(
-    source: Bunch, reading: Reading, transforms: Transforms
-) -> tuple[list[tuple[str, Any]], Any]:
+def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:
     """Fit the transformers that a model needs in front, and apply them."""
     steps: list[tuple[str, Any]] = []
-    X, names = source.data, source.feature_names
-    columns = source.columns or ()
+    rows = prepared.rows
+    columns = rows.columns or ()
+    X, names = rows.X, rows.feature_names
     if reading.missing or any(column.is_text or column.is_days for column in columns):
         for j, column in enumerate(columns):
             if column.is_text and column.name not in reading.categories:
                 _tell_of_many(X[:, j], column.name)
         encoder = TableEncoder(bool(reading.missing))
-        X = _fitted_to(encoder, frame(source), source.weight)
+        X = _fitted_to(encoder, rows.named, rows.weight)
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
-    _check_sizes(X, names, source.name)
-    named = X if steps else frame(source)
+    _check_sizes(X, names, rows.name)
+    named = X if steps else rows.named
     if transforms.splines:
         splines = SplineFeatures()
-        X = named = _fitted_to(splines, named, source.weight)
+        X = named = _fitted_to(splines, named, rows.weight)
         steps.append(("splines", splines))
     if transforms.scale is not Scale.none:
         norm = Normalizer().fit(named)
         norm.columns_ = columns_in(named)
         X = datasets.scale(X, transforms.scale.value)
         steps.append(("unit_norm", norm))
-    return steps, X
+    if not steps:
+        return prepared
+    return replace(prepared, rows=replace(rows, X=X, columns=None), steps=steps)
 
 
 def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:
@@ -377,12 +295,10 @@ def _check_sizes(X: Any, names: Any, file: str) -> None:
         )
 
 
-def check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any) -> None:
+def check_weights(rows: Labelled, data: Any) -> None:
     """Raise ValueError if all rows of a class have weight 0."""
-    if weight is None:
-        return
-    for rows, kind in ((is_positive, "positive"), (~is_positive, "negative")):
-        if not weight[rows].any():
+    for positive, kind in ((True, "positive"), (False, "negative")):
+        if not rows.weighs(positive):
             raise ValueError(f"{data}: all {kind} rows have the weight 0.")
 
 
@@ -423,15 +339,15 @@ def rows_for(
     return _for_model(_opened(data, reading, **more), inputs, data)
 
 
-def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple[np.ndarray, Any]:
-    """Return which rows are positive for a model, and the positive label in the file.
+def labelled_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple[Labelled, Any]:
+    """Return rows of the two classes of a model, and the positive label in the file.
 
     Parameters
     ----------
     model : estimator
         Fitted.
-    data : path or str
-        What the rows are called in messages.
+    data : Path or Piped
+        Where the rows are from.
     rows : Bunch
         What `rows_for` gives, with labels.
     reading : Reading
@@ -442,10 +358,12 @@ def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple
     ValueError
         The labels are not those of the model, or all rows of a class weigh nothing.
     """
-    negative, positive = np.asarray(model.classes_).tolist()
+    classes = np.asarray(model.classes_)
+    negative, positive = classes.tolist()
     y = np.asarray(rows.target)
     if reading.binarize is not None:
-        y = np.asarray(halves(rows, reading.binarize).y)
+        is_positive, named = halves(rows, reading.binarize)
+        y = np.array(named.labels)[is_positive.astype(np.intp)]
     labels = np.unique(y).tolist()
     wanted = positive if reading.positive is None else reading.positive
     try:
@@ -467,8 +385,10 @@ def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple
             f"{data}: the label {strange} is none of the model's ({negative} and {positive}); "
             "say which label is positive with --positive LABEL."
         )
-    check_weights(rows.weight, y == label, data)
-    return y == label, label
+    classes = classes[::-1] if label == negative else classes
+    labelled = Labelled(rows.data, y == label, rows.weight, classes, name=data.name)
+    check_weights(labelled, data)
+    return labelled, label
 
 
 def parts_for(model: Any, data: Any, reading: Reading) -> Iterator[Bunch]:

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from sklearn.base import clone
-from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.cli.common import few_positives, show, working
-from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_for
+from aucmax.cli.front import labelled_columns, labelled_for, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, option, without
 from aucmax.cli.paths import check_paths
+from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
 from aucmax.estimators.files import save
-from aucmax.estimators.folds import FOLDS
+from aucmax.estimators.folds import FOLDS, Folding, folds_of
 from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Quality, Scale
 
 __all__ = ["scorecard"]
@@ -48,11 +48,12 @@ class Bins:
         metavar="COLUMN=TREND",
     )
 
-    def binning(self, rows: Bunch) -> Binning:
+    def binning(self, rows: Labelled) -> Binning:
         """Return the transformer that bins rows this way."""
+        names = [column.name for column in rows.columns or ()]
         return Binning(
             self.method.value, max_bins=self.max_bins, min_share=self.min_share,
-            monotone=_trends(self.monotone, rows.feature_names),
+            monotone=_trends(self.monotone, names),
         )  # fmt: skip
 
 
@@ -104,23 +105,22 @@ def scorecard(
         aucmax scorecard loans.csv -o loans.card --monotone income=decreasing --against new.csv
     """  # fmt: skip
     check_paths({"--output": output, "--html": html}, {"DATA": data, "--against": against})
-    rows = labelled_columns(data, reading, as_json)
-    few_positives(rows.is_positive, "row")
-    card = Scorecard(
-        bins.binning(rows.source), **vars(points), positive=rows.classes.positive_label
-    )
-    X = rows.named()
-    with working(f"fitting {rows.facts()}", as_json) as now:
-        card.fit(X, rows.y, rows.weight)
+    prepared = labelled_columns(data, reading, as_json)
+    rows, facts = prepared.rows, prepared.facts()
+    few_positives(rows.positive, "row")
+    card = Scorecard(bins.binning(rows), **vars(points), positive=rows.positive_label)
+    with working(f"fitting {facts}", as_json) as now:
+        X, y, weight = rows.arguments
+        card.fit(X, y, weight)
         now("cross-validating")
-        held_out = _held_out(card, X, rows)
+        held_out = _held_out(card, rows)
         now("binning without trends")
-        free = clone(card.binning_).set_params(monotone=None).fit(X, rows.y, rows.weight)
+        free = clone(card.binning_).set_params(monotone=None).fit(X, y, weight)
     scored = card.points(X)
     report = Points(
         model=str(output),
-        rows=rows.facts(),
-        training=Quality.of(rows.is_positive, scored, rows.weight),
+        rows=facts,
+        training=Quality.of(rows.positive, scored, rows.weight),
         held_out=held_out,
         scale=Scale(**vars(points)),
         against=None if against is None else _against(card, against, reading, scored, rows),
@@ -131,31 +131,29 @@ def scorecard(
     show(report, as_json, html)
 
 
-def _trends(given: list[str] | None, names: list[str] | None) -> Any:
+def _trends(given: list[str] | None, names: list[str]) -> Any:
     """Return ``--monotone`` in the form of `Binning`'s argument."""
     pairs = [(name, trend) for name, _, trend in (word.rpartition("=") for word in given or ())]
     trends = {name: None if trend == "none" else trend for name, trend in pairs}
     rest = trends.pop("", "auto")
-    return {**dict.fromkeys(names or (), rest), **trends} if trends else rest
+    return {**dict.fromkeys(names, rest), **trends} if trends else rest
 
 
-def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> HeldOut | None:
+def _held_out(card: Scorecard, rows: Labelled) -> HeldOut | None:
     """Return the mean quality over folds; None if a class has too few rows."""
-    folds = rows.folding.most(rows.is_positive, FOLDS)
+    folds = Folding.of(rows).most(rows.positive, FOLDS)
     if folds < 2:
         return None
     qualities = []
-    for train, test in rows.folds(folds, SEED, 1):
-        weights = [None if rows.weight is None else rows.weight[part] for part in (train, test)]
-        fold = clone(card).set_params(positive=None)
-        fold.fit(_safe_indexing(X, train), rows.is_positive[train], weights[0])
-        points = fold.points(_safe_indexing(X, test))
-        qualities.append(Quality.of(rows.is_positive[test], points, weights[1]))
+    for part, held_out in folds_of(rows, folds, SEED, rounds=1):
+        train, test = rows.at(part), rows.at(held_out)
+        fold = clone(card).fit(*train.arguments)
+        qualities.append(Quality.of(test.positive, fold.points(test.named), test.weight))
     return HeldOut(folds=folds, quality=Quality.mean(qualities))
 
 
 def _against(
-    card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: LabelledRows
+    card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: Labelled
 ) -> LaterRows:
     """Return how well the points rank other rows, and how far these have shifted."""
     source = given_file(path)
@@ -176,7 +174,8 @@ def _against(
     ]
     quality = None
     if later.target is not None:
-        quality = Quality.of(positives_for(card, path, later, reading)[0], others, later.weight)
+        labelled, _ = labelled_for(card, path, later, reading)
+        quality = Quality.of(labelled.positive, others, labelled.weight)
     return LaterRows(
         data=str(path),
         rows=len(others),

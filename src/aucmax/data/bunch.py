@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
-from aucmax.data.columns import other_than_numbers
+from aucmax.data.columns import Column, declare
 
 __all__ = ["Labels", "frame", "rows_and_labels"]
 
@@ -40,30 +40,32 @@ class Labels(np.ndarray):
         self.name = getattr(source, "name", None)
 
 
-def frame(rows: Bunch) -> Any:
+def frame(X: Any, columns: Sequence[Column] | None) -> Any:
     """Return rows as a data frame with their columns; unchanged if these have no names.
 
     Parameters
     ----------
-    rows : Bunch
-        The result of `rows_and_labels`.
+    X : ndarray or csr_matrix, shape (n, d)
+        As `read` gives them.
+    columns : sequence of Column, optional
 
     Returns
     -------
     DataFrame, ndarray or csr_matrix
-        Numbers as in ``rows.data``, not copied if no column has words.
+        The same numbers, not copied if no column has words.
     """
-    if rows.columns is None:
-        return rows.data
+    if columns is None:
+        return X
     pd = needs("pandas", "a table with names")
 
-    X: Any = rows.data
-    if any(column.is_text for column in rows.columns):
-        values = zip(rows.columns, np.asfortranarray(X).T, strict=True)
-        X = {c.name: pd.Series(v, dtype=object if c.is_text else np.float64) for c, v in values}
-    table = pd.DataFrame(X, columns=rows.feature_names, copy=False)
-    table.attrs["columns"] = other_than_numbers(rows.columns)
-    return table
+    values = X
+    if any(column.is_text for column in columns):
+        by_column = zip(columns, np.asfortranarray(X).T, strict=True)
+        values = {
+            c.name: pd.Series(v, dtype=object if c.is_text else np.float64) for c, v in by_column
+        }
+    table = pd.DataFrame(values, columns=[column.name for column in columns], copy=False)
+    return declare(table, columns)
 
 
 def rows_and_labels(

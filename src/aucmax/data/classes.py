@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from aucmax.data.bunch import Labels
+from aucmax.data.columns import named
+from aucmax.data.labelled import Labelled
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.readers import find_label
 from aucmax.data.reading import Reading
+from aucmax.data.rows.source import Source
 from aucmax.data.transforms import binarize
 
-__all__ = ["Classes", "classes_of", "halves", "positive_of"]
+__all__ = ["Classes", "classes_of", "halves", "labelled_of", "positive_of"]
 
 _MANY_LABELS = 20  # of which one may be meant to be positive
 _HALVES = {  # the names of the two halves, the negative one first
@@ -25,65 +27,80 @@ _HALVES = {  # the names of the two halves, the negative one first
 
 
 class Classes(NamedTuple):
-    """Rows in two classes.
+    """The two classes of the rows of a file.
 
     Parameters
     ----------
-    is_positive : ndarray of bool, shape (n,)
-        The positive rows.
     labels : (label, label)
         The negative and the positive label for a model.
-    negative, positive : label
-        The names of the classes in the file.
-    column : str or None
-        The name of the labels.
+    positive : label
+        The positive one in the file, where several others may be negative.
     rarer : bool
         Whether the positive label was chosen as the rarer of the two.
     as_given : bool
         Whether the labels are those of the file.
     """
 
-    is_positive: np.ndarray
     labels: tuple[Any, Any]
-    negative: Any
     positive: Any
-    column: str | None
     rarer: bool = False
     as_given: bool = False
 
     @property
-    def positive_label(self) -> Any:
-        """The positive label in ``y``."""
-        return self.labels[1]
-
-    @property
-    def y(self) -> Labels:
-        """The two labels, with the name of their column, shape (n,)."""
-        return Labels(np.array(self.labels)[self.is_positive.astype(np.intp)], self.column)
+    def negative(self) -> Any:
+        """The negative label, or a name of all others than the positive one."""
+        return self.labels[0]
 
 
-def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray) -> Any:
-    """Return which of two labels is positive by default: the larger number, the rarer word.
+def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | None = None) -> Any:
+    """Return which of two labels is positive, unless the user names one.
+
+    It is the larger number. Of two words it is the rarer for commands, which read files and count
+    what they read: what is looked for is rare, and the order of words means nothing. In Python it
+    is the larger label of any kind, because scikit-learn's scorers, such as "roc_auc", take
+    ``classes_[1]``, the last in sort order, for positive.
 
     Parameters
     ----------
     labels : sequence
         In ascending order.
-    counts : sequence
-        The rows of each, or their weight. Of two equally frequent words the larger is positive.
+    counts : sequence, optional
+        The rows of each, or their weight, for the rule of commands. Of two equally frequent words
+        the larger is positive.
     """
-    words = any(isinstance(label, str) for label in labels)
-    return labels[int(counts[1] <= counts[0])] if words else labels[1]
+    if counts is None or not any(isinstance(label, str) for label in labels):
+        return labels[1]
+    return labels[int(counts[1] <= counts[0])]
 
 
-def classes_of(rows: Bunch, reading: Reading) -> Classes:
+def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
+    """Return rows that were read as rows of two classes, as `classes_of` divides them."""
+    positive, classes = classes_of(rows, reading)
+    y = np.array(classes.labels)
+    X, columns = rows.data, rows.columns
+    if isinstance(X, Source):
+        columns = None if X.feature_names is None else tuple(named(X.feature_names, X.columns))
+        X = X if classes.as_given else X.with_labels(y[positive.astype(np.intp)])
+    return Labelled(
+        X, positive, rows.weight, y, rows.groups, rows.time, columns, rows.target_name, rows.name
+    ), classes
+
+
+def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
     """Divide rows into two classes as the arguments ``positive`` and ``binarize`` say.
 
     With more than two labels, one is ranked against the rest, which is called "not" that label.
+
+    Returns
+    -------
+    positive : ndarray of bool, shape (n,)
+        Which rows are positive.
+    classes : Classes
+        What the classes are called.
     """
     if reading.binarize is not None:
         return halves(rows, reading.binarize)
-    y, column = np.asarray(rows.target), rows.target_name
+    y = np.asarray(rows.target)
     path = rows.files[0] if len(rows.files) == 1 else rows.name
     different, counts = np.unique(y, return_counts=True)
     labels = different.tolist()
@@ -109,14 +126,13 @@ def classes_of(rows: Bunch, reading: Reading) -> Classes:
         some = {"positive": str(labels[int(np.argmin(counts))])} if few else None
         raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
     if len(labels) > 2:
-        negative = f"not {label}"
-        return Classes(y == label, (negative, str(label)), negative, label, column)
+        return y == label, Classes((f"not {label}", str(label)), label)
     negative = next(other for other in labels if other != label)
     by_count = reading.positive is None and isinstance(label, str) and counts[0] != counts[1]
-    return Classes(y == label, (negative, label), negative, label, column, bool(by_count), True)
+    return y == label, Classes((negative, label), label, bool(by_count), as_given=True)
 
 
-def halves(rows: Bunch, how: str) -> Classes:
+def halves(rows: Bunch, how: str) -> tuple[np.ndarray, Classes]:
     """Divide rows into two groups of labels, as the argument ``binarize`` says."""
     word, _, seed = how.partition(":")
     if word not in _HALVES or seed.isdigit() != (word == "random-halves"):
@@ -124,6 +140,4 @@ def halves(rows: Bunch, how: str) -> Classes:
             f"binarize={how!r}: must be even-odd, first-half or random-halves:SEED; for one "
             "label against the rest use positive=LABEL."
         )
-    negative, positive = _HALVES[word]
-    is_positive = binarize(rows.target, how) > 0
-    return Classes(is_positive, (negative, positive), negative, positive, rows.target_name)
+    return binarize(rows.target, how) > 0, Classes(_HALVES[word], _HALVES[word][1])

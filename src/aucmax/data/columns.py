@@ -20,8 +20,8 @@ from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Column", "Date", "Time", "Words", "YesNo", "column_of",
-    "columns_in", "date_of", "declared_in", "in_days", "is_gap", "is_no_word", "named", "names_in",
-    "other_than_numbers", "values_at", "values_in",
+    "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap", "is_no_word", "named",
+    "names_in", "other_than_numbers", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -301,8 +301,18 @@ def values_at(X: Any, j: int) -> NDArray[Any]:
     return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
 
 
+def declare(table: Any, columns: Iterable[Column]) -> Any:
+    """Record columns with a data frame, and return it.
+
+    What a fit, a transformer or a model takes is one X, by scikit-learn's rules. So the kinds that
+    its values do not show, such as the form of a date, go with it, in its ``attrs``.
+    """
+    table.attrs["columns"] = other_than_numbers(columns)
+    return table
+
+
 def declared_in(X: Any) -> dict[str, Column]:
-    """Return the columns recorded with a data frame by `aucmax.data.bunch.frame`, by name."""
+    """Return the columns that `declare` has recorded with a data frame, by name."""
     return {column.name: column for column in getattr(X, "attrs", {}).get("columns", ())}
 
 

@@ -154,7 +154,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
             labels.counts = source.counts
         rows = rows_of(labels)
         source.sizes = rows.pop("sizes")
-        return rows | {"n_features": rows["n_features"] if names is None else len(names)}
+        source.n_features = rows["n_features"] if names is None else len(names)
+        return rows | {"n_features": source.n_features}
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()
@@ -281,9 +282,12 @@ def _without_rows(part: Part) -> tuple[Any, Any, Any]:
     return part.X.shape, None if part.y is None else _narrow(part.y), part.weight
 
 
-def take(rows: Bunch, places: np.ndarray) -> Any:
+def take(source: Source, places: np.ndarray) -> Any:
     """Return the rows at ascending places of a file that is read in parts: X, in memory."""
-    return to_scipy(InParts(rows.data, np.array(rows.data.sizes), rows.n_features).take(places))
+    sizes, d = source.sizes, source.n_features
+    assert sizes is not None
+    assert d is not None
+    return to_scipy(InParts(source.rows_alone, np.array(sizes), d).take(places))
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
 from aucmax.estimators.named_loss import Goal
 from aucmax.objective.penalties import Penalty
@@ -21,7 +22,6 @@ from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.certificate import Certificate
 from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.labelled import Labelled
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fit", "Settings", "fit", "one_pass", "solve", "step"]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "time_folds"]
+from aucmax.data.labelled import Labelled
+
+__all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "folds_of", "time_folds"]
 
 Pairs = list[tuple[np.ndarray, np.ndarray]]  # row numbers of a training and of a held-out part
 
@@ -63,6 +65,29 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
     return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, n_folds + 1)]
 
 
+def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None) -> Pairs:
+    """Return folds of rows of two classes, drawn as often as `Folding.rounds` says by default.
+
+    Raises
+    ------
+    ValueError
+        If there are too few groups or times, or a training part lacks a class.
+    """
+    folding = Folding.of(rows)
+    rounds = folding.rounds(rows.rarest) if rounds is None else rounds
+    try:
+        parts = folding.folds(rows.positive, n_folds, seed, rounds)
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+    for k, (train, _) in enumerate(parts, 1):
+        if len(np.unique(rows.positive[train])) < 2:
+            raise ValueError(
+                f"{rows.name}: the training rows of fold {k} of {n_folds} are of only one class, "
+                f"with folds {folding.words}."
+            )
+    return parts
+
+
 @dataclass(frozen=True)
 class Folding:
     """How rows are divided into training and test rows.
@@ -80,6 +105,11 @@ class Folding:
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
     weight: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, rows: Labelled) -> Folding:
+        """Return how rows may be divided."""
+        return cls(rows.groups, rows.time, rows.weight)
 
     def at(self, rows: np.ndarray) -> Folding:
         """Return the same for some of the rows."""

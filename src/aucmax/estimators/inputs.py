@@ -38,7 +38,7 @@ class Inputs:
     def given(self, rows: Bunch) -> Any:
         """Return the rows in the form that the model takes."""
         if not self.frame:
-            return frame(rows) if self.arguments["columns"] else rows.data
+            return frame(rows.data, rows.columns) if self.arguments["columns"] else rows.data
         pd = needs("pandas", "a model that was fitted to a data frame")
         columns = {}
         for column, values in zip(self.frame, rows.data.T, strict=True):

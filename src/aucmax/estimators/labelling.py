@@ -14,20 +14,23 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
-from aucmax.data.columns import columns_in
+from aucmax.data.classes import positive_of
+from aucmax.data.columns import columns_in, named, other_than_numbers
+from aucmax.data.labelled import Labelled
+from aucmax.data.readers import find_label
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.labelled import Labelled
 
 __all__ = [
     "check_some_weight",
     "checked",
     "input_names",
     "labelled_rows",
+    "of_two_classes",
     "ordered_classes",
     "restore_names",
     "two_classes",
@@ -89,17 +92,31 @@ def labelled_rows(
             X = X.with_labels(y, sample_weight)
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
-        rows, noted = survey(X, empty, most, lambda labels: two_classes(labels, model.positive))
-        restore_names(model, noted)
+        rows = survey(X, empty, most, lambda labels: two_classes(labels, model.positive))
+        restore_names(model, _names_of(rows))
     else:
         X, y = checked(model, X, y, reset=True, whole=True)
         classes = two_classes(np.unique(y), model.positive)
         weight = sample_weights(sample_weight, X.shape[0])
         names = getattr(model, "feature_names_in_", None)
-        rows = Labelled(InMemory(as_rows(X)), y == classes[1], weight, classes, None, names)
+        rows = Labelled(
+            InMemory(as_rows(X)), y == classes[1], weight, classes,
+            columns=None if names is None else tuple(named(names, model.columns_)),
+        )  # fmt: skip
     check_some_weight(rows.weight)
     _check_both_weigh(rows)
     return rows
+
+
+def _names_of(rows: Labelled) -> dict[str, Any]:
+    """Return the attributes that a fit to the rows of a source records of them."""
+    names = {"feature_names_in_": rows.feature_names, "target_name_": rows.target_name}
+    columns = other_than_numbers(rows.columns or ())
+    return {
+        "n_features_in_": rows.n_features,
+        "columns_": columns,
+        **{name: value for name, value in names.items() if value is not None},
+    }
 
 
 def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tuple[Any, np.ndarray]:
@@ -138,13 +155,45 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
 
 
 def ordered_classes(classes: np.ndarray, positive: Any) -> np.ndarray:
-    """Return two sorted labels as (negative, positive); None stands for the larger."""
-    if positive is None:
-        return classes
+    """Return two sorted labels as (negative, positive); None stands for `positive_of` both."""
     labels = classes.tolist()
+    positive = positive_of(labels) if positive is None else positive
     if positive not in labels:
         raise ValueError(f"positive={positive!r} is none of the labels {labels}.")
     return classes if positive == labels[1] else classes[::-1].copy()
+
+
+def of_two_classes(
+    statistics: ClassStatistics, positive: Any, name: Any
+) -> tuple[ClassStatistics, Any]:
+    """Return the statistics of two classes of the rows of a file, and the positive label.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Of all labels.
+    positive : label, optional
+        As for `aucmax.data.classes.classes_of`, which divides rows in the same way.
+    name : str or Path
+        What the file is called in messages.
+    """
+    labels = statistics.classes.tolist()
+    if positive is None:
+        if len(labels) != 2:
+            raise ValueError(
+                f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
+                f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all "
+                "others: name it with positive=LABEL."
+            )
+        return statistics, positive_of(labels, statistics.counts)
+    try:
+        label = find_label(statistics.classes, positive)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}.") from None
+    if len(labels) > 2:
+        classes = [str(one) if one == label else f"not {label}" for one in labels]
+        return statistics.relabelled(classes), str(label)
+    return statistics, label
 
 
 def check_some_weight(weight: np.ndarray | None) -> None:
@@ -155,11 +204,8 @@ def check_some_weight(weight: np.ndarray | None) -> None:
 
 def _check_both_weigh(rows: Labelled) -> None:
     """Raise ValueError if every row of a class has weight 0."""
-    if rows.weight is None:
-        return
-    sides = (~rows.positive, rows.positive)
-    for label, members in zip(rows.classes.tolist(), sides, strict=True):
-        if not rows.weight[members].any():
+    for positive, label in enumerate(rows.classes.tolist()):
+        if not rows.weighs(bool(positive)):
             raise ValueError(
                 f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
                 "of two classes with weight."

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Source, opened
 from aucmax.estimators.centres import Centres
@@ -51,7 +52,6 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.auto import MAX_MATRIX_FEATURES
-from aucmax.statistics.labelled import Labelled
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["AUCClassifierCV"]
@@ -244,6 +244,8 @@ class AUCClassifierCV(LinearScorer):
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
             rows = labelled_rows(self, X, y, sample_weight)
+            if groups is not None:
+                rows = replace(rows, groups=np.asarray(groups))
             folds = self._folds(X, rows, groups)
             self._check_folds(folds, rows)
             training: Sequence[ClassMoments | None] = [None] * len(folds)
@@ -259,7 +261,7 @@ class AUCClassifierCV(LinearScorer):
             if place is None:
                 raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
             settings, held_out = grid.settings(place), table.held_out(place)
-            interval = _interval(table, held_out, groups)
+            interval = _interval(table, held_out)
             best = self._refitted(settings, whole, rows, table.start)
             if self.probability:
                 stage("calibrating")
@@ -445,7 +447,7 @@ class AUCClassifierCV(LinearScorer):
         """Return the splits, as row numbers."""
         y, in_parts = rows.labels, isinstance(X, Source)
         if self._chooses_folds():
-            return _folds_of(_automatic_folds(y, rows.weight, groups), y, in_parts)
+            return _folds_of(_automatic_folds(rows), y, in_parts)
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return _folds_of(list(self.cv), y, in_parts)
         splitter = check_cv(self.cv, y, classifier=True)
@@ -488,16 +490,16 @@ class AUCClassifierCV(LinearScorer):
             )
 
 
-def _interval(table: Table, scores: list[np.ndarray], groups: Any) -> AUCInterval:
+def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
     labelled, usable = table.judge.labelled, np.flatnonzero(table.scorable)
-    rows = np.concatenate([table.tests[k] for k in usable])
+    rows, groups = np.concatenate([table.tests[k] for k in usable]), labelled.groups
     return cv_auc_interval(
         labelled.positive[rows],
         np.concatenate([scores[k] for k in usable]),
         np.repeat(usable, [len(table.tests[k]) for k in usable]),
         sample_weight=labelled.weight_of(rows),
-        groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
+        groups=rows if groups is None else groups[rows],  # held out again, or together
     )
 
 
@@ -530,20 +532,19 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
     return folds
 
 
-def _automatic_folds(y: np.ndarray, weight: np.ndarray | None, groups: Any) -> Pairs:
+def _automatic_folds(rows: Labelled) -> Pairs:
     """Return five stratified folds, or as many as possible; drawn four times if rows are few.
 
     They are shuffled, because folds of neighbouring rows differ if the rows are sorted.
     """
-    check_consistent_length(y, groups)
-    folding = Folding(None if groups is None else np.asarray(groups), weight=weight)
+    y, folding = rows.labels, Folding.of(rows)
+    check_consistent_length(y, rows.groups)
     for label, count in folding.to_hold_out(y).items():
         if count < 2:
-            weighted = "" if weight is None else " with a weight above 0"
-            what = f"has 1 row{weighted}" if groups is None else "has its rows in 1 group"
+            weighted = "" if rows.weight is None else " with a weight above 0"
+            what = f"has 1 row{weighted}" if rows.groups is None else "has its rows in 1 group"
             raise ValueError(f"label {label!r} {what}; cross-validation needs 2 or more.")
-    rarer = int(np.unique(y if weight is None else y[weight > 0.0], return_counts=True)[1].min())
-    return folding.folds(y, folding.most(y, FOLDS), 0, folding.rounds(rarer))
+    return folding.folds(y, folding.most(y, FOLDS), 0, folding.rounds(rows.rarest))
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.data.columns import Column, columns_in
+from aucmax.data.columns import Column, columns_in, named
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows import CSR, n_features
 from aucmax.data.rows.parts import InParts, Passes, sample_of
 from aucmax.data.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics, checked_rows
 from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.labelled import Labelled
 
 __all__ = ["survey", "too_many_labels"]
 
@@ -53,8 +53,8 @@ def survey(
     empty: ClassStatistics,
     most: float,
     ordered: Callable[[np.ndarray], np.ndarray],
-) -> tuple[Labelled, dict[str, Any]]:
-    """Read a source once; return its rows, and the attributes that an estimator records.
+) -> Labelled:
+    """Read a source once, and return its rows.
 
     Parameters
     ----------
@@ -77,9 +77,8 @@ def survey(
         if differs := _difference(parts[0], part):
             raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")
     d, listed = statistics.n_features, source.feature_names or parts[0].names
-    names = None if listed is None else np.array(listed, dtype=object)
-    if names is not None and len(names) != d:
-        raise ValueError(f"there are {len(names)} feature names for {d} features.")
+    if listed is not None and len(listed) != d:
+        raise ValueError(f"there are {len(listed)} feature names for {d} features.")
     weight = None
     if any(part.weight is not None for part in parts):
         weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
@@ -99,14 +98,12 @@ def survey(
     if classes[1] != labels[-1]:
         positive = ~positive
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
-    labelled = Labelled(store, positive, weight, classes, statistics.relabelled(signs), names)
-    noted = {
-        "n_features_in_": d,
-        "feature_names_in_": names,
-        "columns_": source.columns or parts[0].columns,
-        "target_name_": source.target_name,
-    }
-    return labelled, {name: value for name, value in noted.items() if value is not None}
+    kinds = source.columns or parts[0].columns
+    return Labelled(
+        store, positive, weight, classes,
+        columns=None if listed is None else tuple(named(listed, kinds)),
+        target_name=source.target_name, statistics=statistics.relabelled(signs),
+    )  # fmt: skip
 
 
 def too_many_labels(labels: np.ndarray) -> str:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from aucmax.data.labelled import Labelled
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.scoring import Metric, Scoring
 from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
-from aucmax.statistics.labelled import Labelled
 
 __all__ = ["Judge", "SearchProgress", "Solution", "Table"]
 

@@ -16,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
 from aucmax.data.rows.parts import InParts
 from aucmax.estimators.centres import Centres
@@ -28,7 +29,6 @@ from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
 from aucmax.statistics.base import members
-from aucmax.statistics.labelled import Labelled
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["fold_moments", "tune", "warn_of"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from aucmax.data.labelled import Labelled
+from aucmax.estimators.folds import Folding
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
 from aucmax.experiments.paired import PairedTest, confidence_of_each, groups_alike
 from aucmax.experiments.runs import (
     REFERENCE_TOL,
     Contestant,
     Course,
-    Labelled,
     Split,
     compared,
     interval,
@@ -106,7 +106,7 @@ class Drawn:
         cls,
         runs: Sequence[Contestant],
         against: str | None,
-        rows: Any,
+        rows: Labelled,
         parts: Sequence[Split],
         courses: Mapping[str, Course],
     ) -> Drawn:
@@ -117,9 +117,12 @@ class Drawn:
             (i, j): compared(runs[j], runs[i], rows, parts, confidence)
             for i, j in itertools.combinations(range(len(runs)), 2)
         }
-        tested = [part.test for part in parts]
+        tested = [(rows.positive[part.test], rows.weight_of(part.test)) for part in parts]
         scored = {
-            run.name: list(map(rows.scored, tested, run.scores))
+            run.name: [
+                (positive, score, weight)
+                for (positive, weight), score in zip(tested, run.scores, strict=True)
+            ]
             for run in runs
             # of many algorithms the curves hide each other
             if run is runs[0] or run.name in (against, LOGISTIC)
@@ -151,7 +154,8 @@ class Comparison(Report):
     @classmethod
     def of(
         cls,
-        rows: Any,
+        rows: Labelled,
+        facts: TrainingRows,
         runs: Sequence[Contestant],
         reference: str | None,
         parts: Sequence[Split],
@@ -165,11 +169,11 @@ class Comparison(Report):
         first = next((run for run in done if reference in (None, run.name)), None)
         against = None if first is None else first.name
         tested = parts[0].test
-        weight = None if rows.weight is None else rows.weight[tested]
+        note = few_rows_note(rows.positive[tested], rows.weight_of(tested))
         return cls(
-            rows=rows.facts(),
+            rows=facts,
             splits=len(parts),
-            splitting=rows.folding.words,
+            splitting=Folding.of(rows).words,
             training_rows=len(parts[0].train),
             test_rows=len(tested),
             split_sizes=[(len(part.train), len(part.test)) for part in parts],
@@ -177,7 +181,7 @@ class Comparison(Report):
             scale=scale,
             against=against,
             test=_TESTS[len(parts) > 1],
-            test_note=few_rows_note(rows.is_positive[tested], weight) if len(parts) == 1 else None,
+            test_note=note if len(parts) == 1 else None,
             solvers=[Entry.of(run, first, rows, parts) for run in runs],
             interrupted=interrupted,
             drawn=None if courses is None else Drawn.of(done, against, rows, parts, courses),

@@ -4,11 +4,12 @@ import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax import metrics
+from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.experiments.methods import Task
@@ -21,7 +22,6 @@ from aucmax.objective.problem import RowsProblem
 
 __all__ = [
     "Contestant",
-    "Labelled",
     "Measure",
     "Split",
     "compared",
@@ -35,28 +35,6 @@ __all__ = [
 REFERENCE_TOL = 1e-13
 Course = tuple[list[float], list[float]]  # passes, and a value after each
 TUNING_FOLDS = 5
-
-
-class Labelled(Protocol):
-    """Rows ``X`` of two classes, with a mask of the positive ones.
-
-    ``weight`` holds the weights of the rows, or is None; ``folding`` makes the splits.
-    """
-
-    @property
-    def X(self) -> Any: ...
-
-    @property
-    def is_positive(self) -> np.ndarray: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def weight(self) -> np.ndarray | None: ...
-
-    @property
-    def folding(self) -> Folding: ...
 
 
 class Split(NamedTuple):
@@ -129,25 +107,26 @@ class Contestant:
 
 def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
     """Return splits with both classes in each part."""
-    positives, n = int(rows.is_positive.sum()), len(rows.is_positive)
+    positives, n = int(rows.positive.sum()), len(rows.positive)
+    folding = Folding.of(rows)
     if min(positives, n - positives) < 2:
         raise ValueError(f"{rows.name}: a split needs two rows of each class.")
     try:
-        parts = rows.folding.splits(rows.is_positive, splits, test_size, seed)
+        parts = folding.splits(rows.positive, splits, test_size, seed)
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
     for train, test in parts:
         for part in (train, test):
-            if len(np.unique(rows.is_positive[part])) < 2:
-                how = "" if rows.folding.time is not None else f"test_size={test_size:g} and "
+            if len(np.unique(rows.positive[part])) < 2:
+                how = "" if rows.time is not None else f"test_size={test_size:g} and "
                 raise ValueError(
                     f"{rows.name}: with {how}splits={splits} a part of a split has rows of one "
                     "class only; there are too few of the other."
                 )
     out = []
     for i, (train, test) in enumerate(parts, 1):
-        y = rows.is_positive[train]
-        inner = rows.folding.at(train)
+        y = rows.positive[train]
+        inner = folding.at(train)
         folds = inner.folds(y, max(inner.most(y, TUNING_FOLDS), 2), seed)
         out.append(Split(i, train, test, folds))
     return out
@@ -155,15 +134,14 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
 
 def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return X, the mask of positives and the weights for some of the rows."""
-    weight = None if rows.weight is None else rows.weight[part]
-    return rows.X[part], rows.is_positive[part], weight
+    return rows.X[part], rows.positive[part], rows.weight_of(part)
 
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
     """Warm up outside the timed region; what fails here fails again later."""
-    few = few_of_each(rows.is_positive)
+    few = few_of_each(rows.positive)
     with contextlib.suppress(Exception):
-        task.small(run.name).fit(rows.X[few], rows.is_positive[few])
+        task.small(run.name).fit(rows.X[few], rows.positive[few])
 
 
 def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:
@@ -254,12 +232,11 @@ def compared(
 def interval(run: Contestant, rows: Labelled, parts: Sequence[Split]) -> metrics.AUCInterval:
     """Return the mean test AUC with its interval; a row in several test parts counts once."""
     tests = [part.test for part in parts]
-    test, groups = np.concatenate(tests), rows.folding.groups
-    weight = None if rows.weight is None else rows.weight[test]
+    test, groups = np.concatenate(tests), rows.groups
     return metrics.cv_auc_interval(
-        rows.is_positive[test],
+        rows.positive[test],
         np.concatenate(run.scores),
         np.repeat([part.number for part in parts], [len(test) for test in tests]),
-        sample_weight=weight,
+        sample_weight=rows.weight_of(test),
         groups=test if groups is None else groups[test],
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from aucmax.basics.visible import in_line
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.training import Tuned
 from aucmax.metrics import AUCInterval, BinnedAUC
 from aucmax.report.facts import (
     AUCOfMoments,
@@ -44,6 +45,19 @@ class Tuning:
     tuned_on: int | None = optional()  # rows, where not on all
     losses: Sequence[str] | None = optional()  # that were tried on these
     losses_left_out: Sequence[str] = unlisted(())
+
+    @classmethod
+    def of(cls, tuned: Tuned, folding: str) -> Tuning:
+        """Describe how a model was tuned, on folds that were made so."""
+        return cls(
+            folds=Folds(folds=tuned.folds, rounds=tuned.rounds, folding=folding),
+            settings_tried=tuned.settings_tried,
+            held_out_auc=tuned.auc,
+            held_out_interval=tuned.interval,
+            tuned_on=tuned.rows,
+            losses=tuned.losses,
+            losses_left_out=tuned.losses_left_out,
+        )
 
     def facts(self, settings: str) -> Facts:
         """Return the choice, and how good it is."""

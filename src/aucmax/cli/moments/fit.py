@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import load_model, show
-from aucmax.cli.moments.common import Like, MomentsFile, auc_of, two_classes
+from aucmax.cli.moments.common import Like, MomentsFile
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.estimators.inputs import names_after
-from aucmax.report.facts import FittedModel
+from aucmax.estimators.labelling import of_two_classes
+from aucmax.estimators.training import auc_of_moments
+from aucmax.report.facts import AUCOfMoments, FittedModel
 from aucmax.report.training import FitToMoments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.files import load_moments
@@ -46,7 +48,7 @@ def fit(
     """
     check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
     held = load_moments(file)
-    held, label = two_classes(held, reading.positive, file)
+    held, label = of_two_classes(held, reading.positive, file)
     model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
     steps = [] if like is None else _steps(load_model(like), held, like)
     if steps:
@@ -58,6 +60,7 @@ def fit(
 
         whole = Pipeline([*steps, ("model", model)])
     save(whole, output)
+    auc = auc_of_moments(held, model.coef_[0], label)
     report = FitToMoments(
         model=str(output),
         moments=str(file),
@@ -65,7 +68,7 @@ def fit(
         negative=next(other for other in held.classes.tolist() if other != label),
         features=held.n_features,
         fitted=FittedModel.of(model),
-        auc=auc_of(held, model.coef_[0], label),
+        auc=None if auc is None else AUCOfMoments.of(auc),
     )
     show(report, as_json)
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from aucmax.cli import common
-from aucmax.cli.moments.common import MomentsFile, two_classes
+from aucmax.cli.moments.common import MomentsFile
 from aucmax.cli.options import Json
+from aucmax.data.classes import positive_of
 from aucmax.report.moments import Moments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.files import load_moments
@@ -35,5 +36,5 @@ def report_of(held: ClassStatistics, path: Path, top: int = 0) -> Moments:
     """Return the report of moments; noise that was added to them would look like spread."""
     first = None
     if len(held.classes) == 2 and held.counts.all() and held.guarantee is None:
-        first = two_classes(held, None, path)[1]
+        first = positive_of(held.classes.tolist(), held.counts)
     return Moments.of(held, path, top, first)

@@ -82,7 +82,9 @@ class Source:
         self.spool: Spool | None = None  # where the parts are read from after the first pass
         # raises if the data have changed; called at the beginning and at the end of a pass
         self.check: Callable[[], None] = _no_check
-        self.sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
+        # rows of each part, and the number of columns, if known from an earlier pass
+        self.sizes: Sequence[int] | None = None
+        self.n_features: int | None = None
         self.counts = PassCounts(len(self.loads))
         self.columns: Sequence[Column] = ()  # those that are other than numbers
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows

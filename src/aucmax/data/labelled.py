@@ -1,0 +1,144 @@
+"""Rows of two classes, in memory or in parts, with all that belongs to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from aucmax.data.bunch import Labels, frame
+from aucmax.data.columns import Column
+from aucmax.data.large_files import take
+from aucmax.data.rows.source import Source
+from aucmax.data.rows.store import Store
+
+__all__ = ["Labelled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows of two classes.
+
+    Parameters
+    ----------
+    X : ndarray, csr_matrix, data frame, Source or Store
+        n rows, as they were read or given; a `Store` once a fit has checked them. A source has the
+        labels and the weights, too.
+    positive : ndarray of bool, shape (n,)
+        Which of them are positive; some are and some are not.
+    weight : ndarray, shape (n,), optional
+        Their weights, as given.
+    classes : ndarray, shape (2,)
+        The negative and the positive label.
+    groups : ndarray, shape (n,), optional
+        Rows of one group stay together where the rows are divided.
+    time : ndarray, shape (n,), optional
+        Rows are divided in this order, to train on the past.
+    columns : tuple of Column, optional
+        The name and the kind of each of d columns; None where they have no names.
+    target_name : str, optional
+        The name of the labels.
+    name : str
+        What the rows are called in messages.
+    statistics : ClassStatistics, optional
+        Those of the classes −1 and +1, where the rows came with some.
+    """
+
+    X: Any
+    positive: np.ndarray
+    weight: np.ndarray | None
+    classes: np.ndarray
+    groups: np.ndarray | None = None
+    time: np.ndarray | None = None
+    columns: tuple[Column, ...] | None = None
+    target_name: str | None = None
+    name: str = ""
+    statistics: Any = None
+
+    @property
+    def store(self) -> Store:
+        """The rows as a fit has checked them."""
+        assert isinstance(self.X, Store)
+        return self.X
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the rows are a source, read in parts."""
+        return isinstance(self.X, Source)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        counts = isinstance(self.X, Source | Store)
+        return int(self.X.n_features if counts else self.X.shape[1])
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the columns, shape (d,); None where they have none."""
+        if self.columns is None:
+            return None
+        return np.array([column.name for column in self.columns], dtype=object)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The label of each row, shape (n,)."""
+        return self.classes[self.positive.astype(np.intp)]
+
+    @property
+    def positive_label(self) -> Any:
+        """The positive label, as a Python object."""
+        return self.classes.tolist()[1]
+
+    @property
+    def named(self) -> Any:
+        """The rows with the names and kinds of their columns, in a data frame if there are any."""
+        return self.X if self.in_parts else frame(self.X, self.columns)
+
+    @property
+    def arguments(self) -> tuple[Any, Labels | None, np.ndarray | None]:
+        """The arguments of a fit: rows, labels and weights, or a source, which has all three."""
+        if self.in_parts:
+            return self.X, None, None
+        return self.named, Labels(self.labels, self.target_name), self.weight
+
+    @property
+    def rarest(self) -> int:
+        """The number of rows of the rarer class, without those of weight 0."""
+        counted = True if self.weight is None else self.weight > 0.0
+        return int(min((self.positive & counted).sum(), (~self.positive & counted).sum()))
+
+    def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the weights of some rows, None where none has one."""
+        return None if self.weight is None else self.weight[rows]
+
+    def weighs(self, positive: bool) -> bool:
+        """Return whether any row of a class has a weight other than 0."""
+        return self.weight is None or bool(self.weight[self.positive == positive].any())
+
+    def both_classes(self, rows: np.ndarray) -> bool:
+        """Tell whether rows of both classes weigh anything among these."""
+        weight = self.weight_of(rows)
+        positive = self.positive[rows] if weight is None else self.positive[rows][weight > 0]
+        return bool(positive.any() and not positive.all())
+
+    def at(self, rows: np.ndarray) -> Labelled:
+        """Return some of the rows, at ascending positions; those of a source in memory.
+
+        The latter have no names, with which a fit would copy them.
+        """
+        groups, time = (None if of is None else of[rows] for of in (self.groups, self.time))
+        X = take(self.X, rows) if self.in_parts else _safe_indexing(self.X, rows)
+        columns = None if self.in_parts else self.columns
+        return Labelled(
+            X,
+            self.positive[rows],
+            self.weight_of(rows),
+            self.classes,
+            groups,
+            time,
+            columns,
+            self.target_name,
+            self.name,
+        )

@@ -1,0 +1,245 @@
+"""A model of labelled rows, in memory or in parts: tuned, or fitted in one pass, and its AUC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax.basics.progress import working
+from aucmax.data.labelled import Labelled
+from aucmax.data.large_files import Room
+from aucmax.data.rows.source import Source
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.folds import FOLDS, Folding, folds_of
+from aucmax.estimators.labelling import of_two_classes
+from aucmax.estimators.probabilities import Calibration, calibrate_folds
+from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
+from aucmax.estimators.search import AUCClassifierCV
+from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
+from aucmax.objective.losses import LOSSES
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["OnePass", "Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
+
+_SKETCH_RANK = 50  # directions kept of each class if its covariance is too large
+
+
+# ---- tuned
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """A model whose settings were chosen by cross-validation.
+
+    Parameters
+    ----------
+    model : AUCClassifier
+        Fitted to all rows.
+    folds, rounds : int
+        Of all rounds, and how often they were drawn.
+    settings_tried : int
+    auc, interval : float, AUCInterval
+        The held-out AUC of the chosen settings.
+    rows : int, optional
+        The number of rows on which they were chosen, if these were not all.
+    losses, losses_left_out : list of str
+        The losses tried on these, and those for which there was no room.
+    """
+
+    model: AUCClassifier
+    folds: int
+    rounds: int
+    settings_tried: int
+    auc: float
+    interval: AUCInterval
+    rows: int | None = None
+    losses: list[str] | None = None
+    losses_left_out: tuple[str, ...] = ()
+
+
+def tuned(
+    rows: Labelled,
+    room: Room | None = None,
+    *,
+    seed: int = 0,
+    probability: bool = False,
+    verbose: bool = False,
+    **settings: Any,
+) -> Tuned:
+    """Tune a model by cross-validation, and fit it to all rows.
+
+    Parameters
+    ----------
+    rows : Labelled
+        A source is tuned on as many of its rows as fit in memory, about as many of each class: the
+        ratio of the classes does not change a mean over pairs.
+    room : Room, optional
+        The memory for the rows of a source.
+    seed : int
+        Random seed of the folds, which follow the groups or times of the rows.
+    probability : bool
+        Whether to calibrate the scores on the held-out rows.
+    verbose : bool
+        Show progress, on a terminal.
+    **settings
+        ``tol`` and ``max_iter``.
+
+    Raises
+    ------
+    ValueError
+        If too few rows of a class, groups or times are there, or fit in memory.
+    """
+    settings["positive"] = rows.positive_label
+    if room is None:
+        search, result = _searched(rows, seed, verbose, probability=probability, **settings)
+        return result
+    with working("reading some of the rows", not verbose):
+        sample = sample_of_classes(rows.positive, room.rows)
+        some = rows.at(sample)
+    if some.rarest < 2:
+        raise ValueError(
+            f"{rows.name}: only {len(sample):,} of its rows fit in memory, too few to tune on; "
+            "give it more memory=, or settings such as alpha=."
+        )
+    rarer = rows.rarest / len(rows.positive)
+    fits = {name: LOSSES[name].bytes_of_row(rarer) <= room.of_each for name in _LOSSES}
+    losses = [name for name in _LOSSES if fits[name]]
+    search, result = _searched(some, seed, verbose, losses=losses, **settings)
+    chosen = settings_for_all(search, some.rarest / rows.rarest)
+    tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
+    del some, search  # the fit has the memory to itself
+    with working(f"fitting {rows.name}", not verbose):
+        model = AUCClassifier(**chosen, **settings).fit(*rows.arguments)
+    if probability:
+        with working("calibrating", not verbose):
+            model.calibration_ = _calibrated(model, rows, sample, tests, held_out)
+    left_out = tuple(name for name in _LOSSES if not fits[name])
+    return replace(result, model=model, rows=len(sample), losses=losses, losses_left_out=left_out)
+
+
+_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
+
+
+def _searched(
+    rows: Labelled, seed: int, verbose: bool, **settings: Any
+) -> tuple[AUCClassifierCV, Tuned]:
+    """Return a search over rows in memory, and its result."""
+    folding = Folding.of(rows)
+    parts = folds_of(rows, folding.most(rows.positive, FOLDS), seed)
+    search = AUCClassifierCV(cv=parts, **settings, verbose=verbose)
+    search.fit(*rows.arguments, groups=rows.groups)
+    return search, Tuned(
+        model=search.best_estimator_,
+        folds=len(parts),
+        rounds=folding.rounds(rows.rarest),
+        settings_tried=int(np.isfinite(search.auc_path_).any(axis=0).sum()),
+        auc=float(search.best_score_),
+        interval=search.best_interval_,
+    )
+
+
+def _calibrated(
+    model: AUCClassifier,
+    rows: Labelled,
+    sample: np.ndarray,
+    tests: list[np.ndarray],
+    held_out: list[np.ndarray],
+) -> Calibration:
+    """Return the calibration of a model of all rows, from the sample on which it was tuned.
+
+    It has about equal numbers of each class, so that its rows get the weight of their class.
+    """
+    some = rows.at(sample)
+    scores = some.X @ model.coef_[0] + model.intercept_[0]
+    weight = weight_of_all(rows.positive, rows.weight, sample)
+    return calibrate_folds(tests, held_out, [scores[test] for test in tests], some.positive, weight)
+
+
+# ---- in one pass
+
+
+class OnePass(NamedTuple):
+    """The statistics of a fit in one pass.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        Those of the two classes.
+    positive : label
+    rank : int or None
+        The number of directions that stand for each covariance; None where these are kept.
+    auc : MomentAUC or None
+        What the statistics say of the AUC of the rows.
+    """
+
+    statistics: ClassStatistics
+    positive: Any
+    rank: int | None
+    auc: MomentAUC | None
+
+
+def fit_in_one_pass(
+    model: AUCClassifier, source: Source, positive: Any = None, name: str = ""
+) -> OnePass:
+    """Fit a model to the class moments of a source, or to a sketch of them if it has many features.
+
+    Parameters
+    ----------
+    model : AUCClassifier
+        Its ``positive`` is set.
+    source : Source
+    positive : label, optional
+        The label to rank first, against all others.
+    name : str
+        What the rows are called in messages.
+
+    Raises
+    ------
+    ValueError
+        If the settings need the rows again, or the labels are not two and none is named.
+    """
+    names = source.feature_names  # svmlight text has none: its first part tells about how many
+    features = next(iter(source)).X.shape[1] if names is None else len(names)
+    rank = None if features <= MAX_MATRIX_FEATURES else _SKETCH_RANK
+    statistics: ClassStatistics = (
+        ClassMoments.from_data(source)
+        if rank is None
+        else FrequentDirections.from_data(source, rank=rank)
+    )
+    statistics.feature_names, statistics.target_name = names, source.target_name
+    statistics, label = of_two_classes(statistics, positive, name)
+    model.set_params(positive=label).fit_moments(statistics)
+    return OnePass(statistics, label, rank, auc_of_moments(statistics, model.coef_[0], label))
+
+
+# ---- the AUC of the rows of a fit
+
+
+def training_auc(rows: Labelled, model: AUCClassifier) -> AUCInterval | BinnedAUC | MomentAUC:
+    """Return the AUC of the rows a model was fitted to.
+
+    Rows in parts are not read again if the fit has kept their moments, which give an estimate;
+    otherwise their scores are kept in fixed memory.
+    """
+    if not rows.in_parts:
+        scores = model.decision_function(rows.named)
+        return auc_interval(rows.positive, scores, sample_weight=rows.weight)
+    moments = getattr(model, "moments_", None)
+    estimate = auc_of_moments(moments, model.coef_[0], rows.positive_label)
+    return model.score_sketch(rows.X).auc() if estimate is None else estimate
+
+
+def auc_of_moments(
+    statistics: ClassStatistics | None, w: np.ndarray, positive: Any
+) -> MomentAUC | None:
+    """Return the AUC that moments imply for the scores w·x of their rows; None if unknown."""
+    if not isinstance(statistics, ClassMoments) or statistics.guarantee is not None:
+        return None
+    gap = w @ (statistics.mean_pos - statistics.mean_neg)
+    variance = w @ (statistics.cov_pos + statistics.cov_neg) @ w
+    return moment_auc(gap if positive == statistics.classes[1] else -gap, variance)
