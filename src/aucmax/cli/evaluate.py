@@ -10,10 +10,11 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import chance_of, few_positives, load_model, show, working
-from aucmax.cli.front import encoding_of, labelled_for, rows_for
+from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
+from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Room, take
 from aucmax.data.reading import Reading
@@ -61,7 +62,7 @@ class Rival:
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
         rows = rows_for(model, self.logistic, reading, labels="required")
-        train, _ = labelled_for(model, self.logistic, rows, reading)
+        train = labelled_for(model.classes_, rows, reading, str(self.logistic))
         encode = encoding_of(model)
         rival = BalancedLogisticRegression(random_state=self.seed)
         rival.fit(encode(train.X), train.positive, train.weight)
@@ -126,7 +127,7 @@ def evaluate(
         fitted = load_model(model)
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required", large=large)
-        rows, label = labelled_for(fitted, source, table, reading)
+        rows = labelled_for(fitted.classes_, table, reading, str(source))
         few_positives(rows.positive, "row")
         scores, tables = {_title(model, other): fitted.decision_function(rows.X)}, [rows.X]
         if other is not None:
@@ -156,7 +157,7 @@ def evaluate(
             tests,
             measures,
             file=str(source),
-            rows=_facts(fitted, rows, label, reading),
+            rows=_facts(fitted, source.name, rows, reading.weight),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
             plot=None if plot is None else str(plot),
@@ -170,17 +171,11 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(model: Any, rows: Labelled, label: Any, reading: Reading) -> Rows:
+def _facts(model: Any, name: str, rows: Labelled, weight: str | None) -> Rows:
     """Return the part of the report about the rows."""
     features = rows.n_features if rows.in_parts else encoding_of(model)(rows.X[:1]).shape[1]
-    return Rows(
-        data=rows.name,
-        rows=len(rows.positive),
-        features=features,
-        positives=int(rows.positive.sum()),
-        positive=label,
-        weight=reading.weight,
-    )
+    label = rows.positive_label
+    return Rows.of(rows, data=name, features=features, positive=label, weight=weight)
 
 
 def _explained(

@@ -24,16 +24,16 @@ from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
-from aucmax.data.classes import Classes, classes_of, halves, labelled_of
+from aucmax.data.classes import Classes, classes_of, labelled_of
 from aucmax.data.columns import columns_in
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.obstacles import TableError
-from aucmax.data.readers import find_label, reader_of, rows_of
+from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import ahead
 from aucmax.data.scanning import read_parts
-from aucmax.estimators.inputs import Inputs, inputs_of
+from aucmax.estimators.inputs import Inputs, behind, inputs_of
 from aucmax.report.facts import TrainingRows
 
 __all__ = [
@@ -41,14 +41,12 @@ __all__ = [
     "Prepared",
     "encoding_of",
     "labelled_columns",
-    "labelled_for",
     "labelled_rows",
-    "parts_for",
-    "plain_rows",
+    "parts_of_rows",
     "rows_for",
 ]
 
-PART_BYTES = 1 << 26  # of a file, above which `plain_rows` and `parts_for` read it in parts
+PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 _MAX_USUAL_CATEGORIES = 1000  # of one column, that are worth a word
 
 
@@ -78,21 +76,16 @@ class Prepared:
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline."""
-        if not self.steps:
-            return model
-        from sklearn.pipeline import Pipeline
-
-        return Pipeline([*self.steps, ("model", model)])
+        return behind(self.steps, model)
 
     def facts(self) -> TrainingRows:
         """Return the facts about the data that every report has."""
         rows, classes = self.rows, self.classes
-        return TrainingRows(
+        return TrainingRows.of(
+            rows,
             data=rows.name,
-            rows=len(rows.positive),
             features=rows.n_features,
             columns=self.steps[0][1].n_features_in_ if self.steps else rows.n_features,
-            positives=int(rows.positive.sum()),
             positive=classes.positive,
             positive_is="rarer" if classes.rarer else None,
             negative=classes.negative,
@@ -139,7 +132,7 @@ def labelled_rows(
             source = large.read(path, _with_own_labels(reading), transforms)
         else:
             source = _of_two_classes(data, reading)
-        prepared = _prepared(data, source, reading)
+        prepared = _prepared(source, reading)
         return prepared if prepared.rows.in_parts else _transformed(prepared, reading, transforms)
 
 
@@ -156,39 +149,13 @@ def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Prepar
         tabular = reader_of(path, reading.format).columns is not None
         anything = dict.fromkeys(("text", "missing", "dates"), True) if tabular else {}
         source = _of_two_classes(data, reading, **anything)
-        return _prepared(data, source, reading)
+        return _prepared(source, reading)
 
 
-def _prepared(data: str, source: Bunch, reading: Reading) -> Prepared:
+def _prepared(source: Bunch, reading: Reading) -> Prepared:
     """Return rows that were read, before any step."""
     rows, classes = labelled_of(source, reading)
-    check_weights(rows, data)
     return Prepared(rows, classes, reading.weight, source.get("room"))
-
-
-def plain_rows(data: str, reading: Reading, n_features: int | None = None) -> Iterator[Bunch]:
-    """Yield the rows of a file, or a data set by name, as numbers with their own labels.
-
-    A large file is read in parts, and a part of svmlight text may lack the last features.
-
-    Parameters
-    ----------
-    data, reading
-        As for `labelled_rows`, whose errors it raises.
-    n_features : int, optional
-        Number of features to which rows of an svmlight file are padded.
-    """
-    for rows in _parts(data, reading, n_features=n_features):
-        _check_sizes(rows.data, rows.feature_names, rows.name)
-        yield rows
-
-
-def _parts(data: Any, reading: Reading, **more: Any) -> Iterator[Bunch]:
-    """The rows of a file, in parts where it is large, or of a data set known by name."""
-    path = given_file(data)
-    if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
-        return ahead(read_parts(path, PART_BYTES, replace(reading, **more)))
-    return iter([_opened(data, reading, **more)])
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
@@ -295,13 +262,6 @@ def _check_sizes(X: Any, names: Any, file: str) -> None:
         )
 
 
-def check_weights(rows: Labelled, data: Any) -> None:
-    """Raise ValueError if all rows of a class have weight 0."""
-    for positive, kind in ((True, "positive"), (False, "negative")):
-        if not rows.weighs(positive):
-            raise ValueError(f"{data}: all {kind} rows have the weight 0.")
-
-
 # ---- for a model
 
 
@@ -339,63 +299,32 @@ def rows_for(
     return _for_model(_opened(data, reading, **more), inputs, data)
 
 
-def labelled_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple[Labelled, Any]:
-    """Return rows of the two classes of a model, and the positive label in the file.
+def parts_of_rows(
+    model: Any, data: Any, reading: Reading, n_features: int | None = None
+) -> Iterator[Bunch]:
+    """Yield rows with their own labels, those of a large file in parts.
 
     Parameters
     ----------
-    model : estimator
-        Fitted.
-    data : Path or Piped
-        Where the rows are from.
-    rows : Bunch
-        What `rows_for` gives, with labels.
-    reading : Reading
-        What the options say.
-
-    Raises
-    ------
-    ValueError
-        The labels are not those of the model, or all rows of a class weigh nothing.
+    model : estimator or None
+        The rows are as it takes them; without one they are numbers.
+    data, reading
+        As for `labelled_rows`, whose errors it raises.
+    n_features : int, optional
+        Without a model, the number of features to which rows of an svmlight file are padded, whose
+        parts may lack the last ones.
     """
-    classes = np.asarray(model.classes_)
-    negative, positive = classes.tolist()
-    y = np.asarray(rows.target)
-    if reading.binarize is not None:
-        is_positive, named = halves(rows, reading.binarize)
-        y = np.array(named.labels)[is_positive.astype(np.intp)]
-    labels = np.unique(y).tolist()
-    wanted = positive if reading.positive is None else reading.positive
-    try:
-        label = find_label(y, wanted)
-    except ValueError as error:
-        hint = "; choose the positive one with --positive."
-        raise ValueError(f"{data}: {error}{hint}") from None
-    others = [other for other in labels if other != label]
-    if not others:
-        raise ValueError(
-            f"{data}: all rows have the label {label}; an AUC needs rows of two classes."
-        )
-    if reading.positive is not None and label == negative:
-        tell("warning", f"the model ranks {positive} first, but is now measured for {label}")
-    rest = negative == f"not {positive}"
-    if reading.positive is None and not rest and others != [negative]:
-        strange = next(other for other in others if other != negative)
-        raise ValueError(
-            f"{data}: the label {strange} is none of the model's ({negative} and {positive}); "
-            "say which label is positive with --positive LABEL."
-        )
-    classes = classes[::-1] if label == negative else classes
-    labelled = Labelled(rows.data, y == label, rows.weight, classes, name=data.name)
-    check_weights(labelled, data)
-    return labelled, label
-
-
-def parts_for(model: Any, data: Any, reading: Reading) -> Iterator[Bunch]:
-    """Yield rows with labels as `rows_for` does, those of a large file in parts."""
-    inputs = inputs_of(model)
-    for rows in _parts(data, reading, **_wanted(model, inputs, reading)):
-        yield _for_model(rows, inputs, data)
+    inputs = None if model is None else inputs_of(model)
+    more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
+    path = given_file(data)
+    if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
+        parts = ahead(read_parts(path, PART_BYTES, replace(reading, **more)))
+    else:
+        parts = iter([_opened(data, reading, **more)])
+    for rows in parts:
+        if inputs is None:
+            _check_sizes(rows.data, rows.feature_names, rows.name)
+        yield rows if inputs is None else _for_model(rows, inputs, data)
 
 
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.cli.common import few_positives, show, working
-from aucmax.cli.front import labelled_columns, labelled_for, rows_for
+from aucmax.cli.front import labelled_columns, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, option, without
 from aucmax.cli.paths import check_paths
+from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
 from aucmax.estimators.files import save
@@ -174,7 +175,7 @@ def _against(
     ]
     quality = None
     if later.target is not None:
-        labelled, _ = labelled_for(card, path, later, reading)
+        labelled = labelled_for(card.classes_, later, reading, str(path))
         quality = Quality.of(labelled.positive, others, labelled.weight)
     return LaterRows(
         data=str(path),

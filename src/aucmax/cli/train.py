@@ -28,7 +28,7 @@ from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Folding
-from aucmax.estimators.training import fit_in_one_pass, training_auc, tuned
+from aucmax.estimators.training import auc_of_moments, fit_in_one_pass, training_auc, tuned
 from aucmax.metrics import MomentAUC
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import AUCOfMoments, FittedModel
@@ -178,18 +178,20 @@ def _fit_in_one_pass(
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
-    held, positive, rank, auc = fit_in_one_pass(model, source, reading.positive, str(path))
+    held = fit_in_one_pass(model, source, reading.positive, str(path))
+    negative, positive = model.classes_.tolist()
+    auc = auc_of_moments(held, model.coef_[0], positive)
     counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
     return OnePassFit(
         model=str(output),
         data=path.name,
         positive=positive,
-        negative=next(label for label in counts if label != positive),
+        negative=negative,
         weight_of_positives=counts[positive],
         weight=sum(counts.values()),
         features=held.n_features,
         fitted=FittedModel.of(model),
-        rank=rank,
+        rank=getattr(held, "rank", None),
         auc=None if auc is None else AUCOfMoments.of(auc),
         read=passes_over(source),
         seconds=time.perf_counter() - started,

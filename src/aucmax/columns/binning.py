@@ -29,6 +29,7 @@ from aucmax.basics.quantiles import quantiles
 from aucmax.columns.divisions import blocks, divide, likelihood
 from aucmax.columns.functions import Feature, Pieces, Words
 from aucmax.columns.steps import OneToOne
+from aucmax.data.classes import two_classes
 from aucmax.data.columns import (
     Column,
     column_of,
@@ -347,10 +348,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"y holds only one class ({classes.tolist()[0]!r}); bins need rows of two classes."
             )
-        labels = classes.tolist()
-        if self.positive is not None and self.positive not in labels:
-            raise ValueError(f"positive={self.positive!r} is none of the labels {labels}.")
-        return classes[::-1].copy() if self.positive == labels[0] else classes
+        return two_classes(classes, self.positive)
 
     def _check_settings(self) -> None:
         if self.method not in _METHODS:

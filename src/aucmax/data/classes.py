@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from aucmax.basics.errors import DataWarning
 from aucmax.data.columns import named
 from aucmax.data.labelled import Labelled
 from aucmax.data.obstacles import Obstacle, TableError
@@ -16,7 +18,16 @@ from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.data.transforms import binarize
 
-__all__ = ["Classes", "classes_of", "halves", "labelled_of", "positive_of"]
+__all__ = [
+    "Classes",
+    "classes_named",
+    "classes_of",
+    "halves",
+    "labelled_for",
+    "labelled_of",
+    "positive_of",
+    "two_classes",
+]
 
 _MANY_LABELS = 20  # of which one may be meant to be positive
 _HALVES = {  # the names of the two halves, the negative one first
@@ -73,17 +84,127 @@ def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | No
     return labels[int(counts[1] <= counts[0])]
 
 
+def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
+    """Return two labels, given in ascending order, as (negative, positive).
+
+    Without ``positive`` it is `positive_of` both.
+    """
+    both = labels.tolist()
+    positive = positive_of(both) if positive is None else positive
+    if positive not in both:
+        raise ValueError(f"positive={positive!r} is none of the labels {both}.")
+    return labels if positive == both[1] else labels[::-1].copy()
+
+
+def classes_named(labels: np.ndarray, counts: np.ndarray, positive: Any, file: Any) -> Classes:
+    """Return the two classes of labels in a file: ``positive`` against all others.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (k,)
+        In ascending order.
+    counts : ndarray, shape (k,)
+        The rows of each, or their weight.
+    positive : label or str, optional
+        As `find_label` takes it; of two labels by default `positive_of` both.
+    file : path or str
+        The name of the file in messages.
+    """
+    try:
+        both = labels.tolist()
+        label = positive_of(both, counts) if positive is None else find_label(labels, positive)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}.") from None
+    if len(both) > 2:
+        return Classes((f"not {label}", str(label)), label)
+    negative = next((other for other in both if other != label), None)
+    by_count = positive is None and isinstance(label, str) and counts[0] != counts[1]
+    return Classes((negative, label), label, bool(by_count), as_given=True)
+
+
 def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
-    """Return rows that were read as rows of two classes, as `classes_of` divides them."""
+    """Return rows that were read as rows of two classes, as `classes_of` divides them.
+
+    Raises
+    ------
+    ValueError
+        There are not two classes, or all rows of one have weight 0.
+    """
     positive, classes = classes_of(rows, reading)
     y = np.array(classes.labels)
     X, columns = rows.data, rows.columns
     if isinstance(X, Source):
         columns = None if X.feature_names is None else tuple(named(X.feature_names, X.columns))
         X = X if classes.as_given else X.with_labels(y[positive.astype(np.intp)])
-    return Labelled(
+    labelled = Labelled(
         X, positive, rows.weight, y, rows.groups, rows.time, columns, rows.target_name, rows.name
-    ), classes
+    )
+    return _weighing(labelled, _file_of(rows)), classes
+
+
+def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -> Labelled:
+    """Return rows as rows of the two classes of a model, unless the arguments name others.
+
+    Parameters
+    ----------
+    model_classes : ndarray, shape (2,)
+        The negative and the positive label of the model.
+    rows : Bunch
+        What `read` gives, with labels.
+    reading : Reading
+        ``positive`` is measured against all other labels; `binarize` replaces the labels.
+    name : str
+        What the rows are called in messages.
+
+    Returns
+    -------
+    Labelled
+        With the labels of the file: the positive one, and one of the others.
+
+    Raises
+    ------
+    ValueError
+        The labels are not those of the model, or all rows of a class have weight 0.
+    """
+    negative, positive = np.asarray(model_classes).tolist()
+    y = np.asarray(rows.target)
+    if reading.binarize is not None:
+        is_positive, halved = halves(rows, reading.binarize)
+        y = np.array(halved.labels)[is_positive.astype(np.intp)]
+    try:
+        label = find_label(y, positive if reading.positive is None else reading.positive)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}; choose the positive one with positive=.") from None
+    others = [other for other in np.unique(y).tolist() if other != label]
+    if not others:
+        raise ValueError(
+            f"{name}: all rows have the label {label}; an AUC needs rows of two classes."
+        )
+    if reading.positive is not None and label == negative:
+        told = f"the model ranks {positive} first, but is now measured for {label}"
+        warnings.warn(told, DataWarning, stacklevel=2)
+    one_against_all = reading.positive is not None or negative == f"not {positive}"
+    if not one_against_all and others != [negative]:
+        strange = next(other for other in others if other != negative)
+        raise ValueError(
+            f"{name}: the label {strange} is none of the model's ({negative} and {positive}); "
+            "say which label is positive with positive=LABEL."
+        )
+    classes = np.array([others[0], label])
+    return _weighing(Labelled(rows.data, y == label, rows.weight, classes, name=rows.name), name)
+
+
+def _weighing(rows: Labelled, file: Any) -> Labelled:
+    """Return rows unchanged; raise ValueError if all of a class have weight 0."""
+    for positive, kind in ((True, "positive"), (False, "negative")):
+        if not rows.weighs(positive):
+            raise ValueError(f"{file}: all {kind} rows have the weight 0.")
+    return rows
+
+
+def _file_of(rows: Bunch) -> str:
+    """Return what rows that were read are called in messages."""
+    return rows.files[0] if len(rows.files) == 1 else rows.name
 
 
 def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
@@ -100,36 +221,24 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
     """
     if reading.binarize is not None:
         return halves(rows, reading.binarize)
-    y = np.asarray(rows.target)
-    path = rows.files[0] if len(rows.files) == 1 else rows.name
-    different, counts = np.unique(y, return_counts=True)
-    labels = different.tolist()
-    listed = ", ".join(map(str, labels[:5])) + (", …" if len(labels) > 5 else "")
+    y, path = np.asarray(rows.target), _file_of(rows)
+    labels, counts = np.unique(y, return_counts=True)
+    listed = ", ".join(map(str, labels.tolist()[:5])) + (", …" if len(labels) > 5 else "")
     if len(labels) < 2:
         raise ValueError(
             f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
         )
-    if reading.positive is not None:
-        try:
-            label = find_label(y, reading.positive)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}.") from None
-    elif len(labels) == 2:
-        label = positive_of(labels, counts)
-    else:
+    if reading.positive is None and len(labels) > 2:
         what = f"{len(labels):,} different labels ({listed})"
         hint = (
             "name the one to rank first with positive=LABEL, against all others (or take halves "
             "of the labels with binarize='even-odd')"
         )
         few = len(labels) <= _MANY_LABELS
-        some = {"positive": str(labels[int(np.argmin(counts))])} if few else None
+        some = {"positive": str(labels.tolist()[int(np.argmin(counts))])} if few else None
         raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
-    if len(labels) > 2:
-        return y == label, Classes((f"not {label}", str(label)), label)
-    negative = next(other for other in labels if other != label)
-    by_count = reading.positive is None and isinstance(label, str) and counts[0] != counts[1]
-    return y == label, Classes((negative, label), label, bool(by_count), as_given=True)
+    classes = classes_named(labels, counts, reading.positive, path)
+    return y == classes.positive, classes
 
 
 def halves(rows: Bunch, how: str) -> tuple[np.ndarray, Classes]:

@@ -8,15 +8,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
+from aucmax.data.classes import two_classes
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.labelling import (
     check_some_weight,
     checked,
+    classes_in,
     input_names,
-    ordered_classes,
+    record_names,
     restore_names,
-    two_classes,
 )
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
@@ -238,19 +239,13 @@ class AUCClassifier(SolvedScorer):
                 f"these hold {counts}."
             )
         moments = moments.copy()
-        classes, d = ordered_classes(moments.classes.copy(), self.positive), moments.n_features
+        classes, d = two_classes(moments.classes.copy(), self.positive), moments.n_features
         settings = settings.named(d, moments.feature_names)
         fitted = solve(_problem(moments, classes), settings, self._start(d))
         fitted.warn(stacklevel=2)
         self.take_over(fitted, classes)
         self.moments_ = moments
-        for old in ("feature_names_in_", "target_name_"):
-            self.__dict__.pop(old, None)
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        if moments.target_name is not None:
-            self.target_name_ = moments.target_name
+        record_names(self, moments)
         return self
 
     def _takes_parts(self) -> bool:
@@ -382,7 +377,7 @@ class AUCClassifier(SolvedScorer):
         names = input_names(self)
         try:
             X, y = checked(self, X, y, reset=True, whole=True)
-            classes = two_classes(np.unique(y), self.positive)
+            classes = classes_in(np.unique(y), self.positive)
         finally:
             restore_names(self, names)
         sign = np.where(y == classes[1], 1.0, -1.0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
@@ -17,7 +18,7 @@ from aucmax.columns.steps import columns_of, parts_of
 from aucmax.data.bunch import frame
 from aucmax.data.columns import Column, YesNo
 
-__all__ = ["Inputs", "inputs_of", "names_after"]
+__all__ = ["Inputs", "behind", "inputs_of", "names_after"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ def inputs_of(model: Any) -> Inputs:
     plain = not by_name and all(column.is_number for column in taken)
     ours = not steps or steps[0].takes_tables
     return Inputs(arguments, () if ours or plain else taken)
+
+
+def behind(steps: list[Any], model: Any) -> Any:
+    """Return a model behind fitted steps, in one pipeline if there are any."""
+    return Pipeline([*steps, ("model", model)]) if steps else model
 
 
 def names_after(model: Any) -> list[str] | None:

@@ -14,10 +14,9 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
-from aucmax.data.classes import positive_of
+from aucmax.data.classes import classes_named, two_classes
 from aucmax.data.columns import columns_in, named, other_than_numbers
 from aucmax.data.labelled import Labelled
-from aucmax.data.readers import find_label
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
@@ -28,12 +27,12 @@ from aucmax.statistics.diagonal import DiagonalMoments
 __all__ = [
     "check_some_weight",
     "checked",
+    "classes_in",
     "input_names",
     "labelled_rows",
     "of_two_classes",
-    "ordered_classes",
+    "record_names",
     "restore_names",
-    "two_classes",
     "unchanged_on_error",
 ]
 
@@ -92,11 +91,11 @@ def labelled_rows(
             X = X.with_labels(y, sample_weight)
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
-        rows = survey(X, empty, most, lambda labels: two_classes(labels, model.positive))
-        restore_names(model, _names_of(rows))
+        rows = survey(X, empty, most, lambda labels: classes_in(labels, model.positive))
+        record_names(model, rows)
     else:
         X, y = checked(model, X, y, reset=True, whole=True)
-        classes = two_classes(np.unique(y), model.positive)
+        classes = classes_in(np.unique(y), model.positive)
         weight = sample_weights(sample_weight, X.shape[0])
         names = getattr(model, "feature_names_in_", None)
         rows = Labelled(
@@ -108,15 +107,17 @@ def labelled_rows(
     return rows
 
 
-def _names_of(rows: Labelled) -> dict[str, Any]:
-    """Return the attributes that a fit to the rows of a source records of them."""
-    names = {"feature_names_in_": rows.feature_names, "target_name_": rows.target_name}
-    columns = other_than_numbers(rows.columns or ())
-    return {
+def record_names(model: Any, rows: Labelled | ClassStatistics) -> None:
+    """Record the names of the rows of a source, or of those behind statistics, with a model."""
+    names = rows.feature_names
+    recorded: dict[str, Any] = {
         "n_features_in_": rows.n_features,
-        "columns_": columns,
-        **{name: value for name, value in names.items() if value is not None},
+        "feature_names_in_": None if names is None else np.array(names, dtype=object),
+        "target_name_": rows.target_name,
     }
+    if isinstance(rows, Labelled):
+        recorded["columns_"] = other_than_numbers(rows.columns or ())
+    restore_names(model, {name: value for name, value in recorded.items() if value is not None})
 
 
 def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tuple[Any, np.ndarray]:
@@ -143,7 +144,7 @@ def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tup
     return X, y
 
 
-def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
+def classes_in(labels: np.ndarray, positive: Any) -> np.ndarray:
     """Return the negative and the positive label, given all labels in ascending order."""
     if len(labels) > 2:
         raise ValueError(too_many_labels(labels))
@@ -151,16 +152,7 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
         raise ValueError(
             f"y holds only one class ({labels.tolist()[0]!r}); ranking needs rows of two classes."
         )
-    return ordered_classes(labels, positive)
-
-
-def ordered_classes(classes: np.ndarray, positive: Any) -> np.ndarray:
-    """Return two sorted labels as (negative, positive); None stands for `positive_of` both."""
-    labels = classes.tolist()
-    positive = positive_of(labels) if positive is None else positive
-    if positive not in labels:
-        raise ValueError(f"positive={positive!r} is none of the labels {labels}.")
-    return classes if positive == labels[1] else classes[::-1].copy()
+    return two_classes(labels, positive)
 
 
 def of_two_classes(
@@ -178,22 +170,18 @@ def of_two_classes(
         What the file is called in messages.
     """
     labels = statistics.classes.tolist()
-    if positive is None:
-        if len(labels) != 2:
-            raise ValueError(
-                f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
-                f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all "
-                "others: name it with positive=LABEL."
-            )
-        return statistics, positive_of(labels, statistics.counts)
-    try:
-        label = find_label(statistics.classes, positive)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}.") from None
-    if len(labels) > 2:
-        classes = [str(one) if one == label else f"not {label}" for one in labels]
-        return statistics.relabelled(classes), str(label)
-    return statistics, label
+    if positive is None and len(labels) != 2:
+        raise ValueError(
+            f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
+            f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
+            "name it with positive=LABEL."
+        )
+    classes = classes_named(statistics.classes, statistics.counts, positive, name)
+    if not classes.as_given:
+        negative, label = classes.labels
+        both = [label if one == classes.positive else negative for one in labels]
+        statistics = statistics.relabelled(both)
+    return statistics, classes.labels[1]
 
 
 def check_some_weight(weight: np.ndarray | None) -> None:

@@ -18,6 +18,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.labelling import (
     checked,
     input_names,
+    record_names,
     restore_names,
     unchanged_on_error,
 )
@@ -173,11 +174,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
                 "loss and solver='auto'."
             )
         models = self._from_moments(moments.copy())
-        restore_names(self, {"n_features_in_": moments.n_features})
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        if moments.target_name is not None:
-            self.target_name_ = moments.target_name
+        record_names(self, moments)
         return self._keep(*models)
 
     @available_if(_goes_on)

@@ -6,14 +6,14 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.checks import refuse_nul, sample_weights
+from aucmax.data.classes import two_classes
 from aucmax.data.rows import as_rows, take_rows
 from aucmax.data.rows.parts import InParts
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
 from aucmax.estimators.labelling import (
     checked,
+    classes_in,
     labelled_rows,
-    ordered_classes,
-    two_classes,
     unchanged_on_error,
 )
 from aucmax.estimators.linear import LinearScorer
@@ -182,14 +182,14 @@ class SolvedScorer(LinearScorer):
                 raise ValueError(
                     f"classes must hold two labels; got {len(named)}: {named.tolist()}."
                 )
-            labels = ordered_classes(named, self.positive) if labels is None else labels
+            labels = two_classes(named, self.positive) if labels is None else labels
         if labels is None:
             if len(np.unique(y)) == 1:
                 raise ValueError(
                     "the first call of partial_fit got rows of only one class; name both labels "
                     "with classes=[…, …]."
                 )
-            labels = two_classes(np.unique(y), self.positive)
+            labels = classes_in(np.unique(y), self.positive)
         if self.positive not in (None, labels.tolist()[1]):
             raise ValueError(
                 f"positive={self.positive!r} differs from the first call's, "

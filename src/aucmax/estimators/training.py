@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from aucmax.data.rows.source import Source
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
 from aucmax.estimators.labelling import of_two_classes
-from aucmax.estimators.probabilities import Calibration, calibrate_folds
+from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
@@ -24,8 +24,9 @@ from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["OnePass", "Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
+__all__ = ["Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
 
+_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 _SKETCH_RANK = 50  # directions kept of each class if its covariance is too large
 
 
@@ -47,8 +48,8 @@ class Tuned:
         The held-out AUC of the chosen settings.
     rows : int, optional
         The number of rows on which they were chosen, if these were not all.
-    losses, losses_left_out : list of str
-        The losses tried on these, and those for which there was no room.
+    losses : list of str, optional
+        The losses tried on these, for which there was room.
     """
 
     model: AUCClassifier
@@ -59,7 +60,11 @@ class Tuned:
     interval: AUCInterval
     rows: int | None = None
     losses: list[str] | None = None
-    losses_left_out: tuple[str, ...] = ()
+
+    @property
+    def losses_left_out(self) -> list[str]:
+        """The losses for which there was no room."""
+        return [name for name in _LOSSES if self.losses is not None and name not in self.losses]
 
 
 def tuned(
@@ -96,8 +101,7 @@ def tuned(
     """
     settings["positive"] = rows.positive_label
     if room is None:
-        search, result = _searched(rows, seed, verbose, probability=probability, **settings)
-        return result
+        return _searched(rows, seed, verbose, probability=probability, **settings)[1]
     with working("reading some of the rows", not verbose):
         sample = sample_of_classes(rows.positive, room.rows)
         some = rows.at(sample)
@@ -107,8 +111,7 @@ def tuned(
             "give it more memory=, or settings such as alpha=."
         )
     rarer = rows.rarest / len(rows.positive)
-    fits = {name: LOSSES[name].bytes_of_row(rarer) <= room.of_each for name in _LOSSES}
-    losses = [name for name in _LOSSES if fits[name]]
+    losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, result = _searched(some, seed, verbose, losses=losses, **settings)
     chosen = settings_for_all(search, some.rarest / rows.rarest)
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
@@ -117,12 +120,13 @@ def tuned(
         model = AUCClassifier(**chosen, **settings).fit(*rows.arguments)
     if probability:
         with working("calibrating", not verbose):
-            model.calibration_ = _calibrated(model, rows, sample, tests, held_out)
-    left_out = tuple(name for name in _LOSSES if not fits[name])
-    return replace(result, model=model, rows=len(sample), losses=losses, losses_left_out=left_out)
-
-
-_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
+            some = rows.at(sample)
+            scores = some.X @ model.coef_[0] + model.intercept_[0]
+            # a sample has about as many rows of each class, which get the weight of their class
+            weight = weight_of_all(rows.positive, rows.weight, sample)
+            of_folds = [scores[test] for test in tests]
+            model.calibration_ = calibrate_folds(tests, held_out, of_folds, some.positive, weight)
+    return replace(result, model=model, rows=len(sample), losses=losses)
 
 
 def _searched(
@@ -143,49 +147,12 @@ def _searched(
     )
 
 
-def _calibrated(
-    model: AUCClassifier,
-    rows: Labelled,
-    sample: np.ndarray,
-    tests: list[np.ndarray],
-    held_out: list[np.ndarray],
-) -> Calibration:
-    """Return the calibration of a model of all rows, from the sample on which it was tuned.
-
-    It has about equal numbers of each class, so that its rows get the weight of their class.
-    """
-    some = rows.at(sample)
-    scores = some.X @ model.coef_[0] + model.intercept_[0]
-    weight = weight_of_all(rows.positive, rows.weight, sample)
-    return calibrate_folds(tests, held_out, [scores[test] for test in tests], some.positive, weight)
-
-
 # ---- in one pass
-
-
-class OnePass(NamedTuple):
-    """The statistics of a fit in one pass.
-
-    Parameters
-    ----------
-    statistics : ClassStatistics
-        Those of the two classes.
-    positive : label
-    rank : int or None
-        The number of directions that stand for each covariance; None where these are kept.
-    auc : MomentAUC or None
-        What the statistics say of the AUC of the rows.
-    """
-
-    statistics: ClassStatistics
-    positive: Any
-    rank: int | None
-    auc: MomentAUC | None
 
 
 def fit_in_one_pass(
     model: AUCClassifier, source: Source, positive: Any = None, name: str = ""
-) -> OnePass:
+) -> ClassMoments | FrequentDirections:
     """Fit a model to the class moments of a source, or to a sketch of them if it has many features.
 
     Parameters
@@ -198,6 +165,11 @@ def fit_in_one_pass(
     name : str
         What the rows are called in messages.
 
+    Returns
+    -------
+    ClassMoments or FrequentDirections
+        Those of the two classes, which the model keeps as ``moments_``.
+
     Raises
     ------
     ValueError
@@ -205,16 +177,14 @@ def fit_in_one_pass(
     """
     names = source.feature_names  # svmlight text has none: its first part tells about how many
     features = next(iter(source)).X.shape[1] if names is None else len(names)
-    rank = None if features <= MAX_MATRIX_FEATURES else _SKETCH_RANK
     statistics: ClassStatistics = (
         ClassMoments.from_data(source)
-        if rank is None
-        else FrequentDirections.from_data(source, rank=rank)
+        if features <= MAX_MATRIX_FEATURES
+        else FrequentDirections.from_data(source, rank=_SKETCH_RANK)
     )
     statistics.feature_names, statistics.target_name = names, source.target_name
     statistics, label = of_two_classes(statistics, positive, name)
-    model.set_params(positive=label).fit_moments(statistics)
-    return OnePass(statistics, label, rank, auc_of_moments(statistics, model.coef_[0], label))
+    return model.set_params(positive=label).fit_moments(statistics).moments_
 
 
 # ---- the AUC of the rows of a fit

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from aucmax.basics.visible import in_line
+from aucmax.data.labelled import Labelled
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import MomentAUC
 from aucmax.report.reports import named, optional
@@ -42,6 +43,11 @@ class Rows:
     positives: int
     positive: Any
     weight: str | None
+
+    @classmethod
+    def of(cls, rows: Labelled, **more: Any) -> Self:
+        """Describe rows; what they do not know are further fields."""
+        return cls(rows=len(rows.positive), positives=int(rows.positive.sum()), **more)
 
     def __str__(self) -> str:
         share = 100 * self.positives / self.rows

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.utils import Bunch
 
 from aucmax.cli.common import listed, load_model, show, working
-from aucmax.cli.front import parts_for, plain_rows
+from aucmax.cli.front import parts_of_rows
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.common import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import report_of
@@ -140,35 +141,24 @@ def build(
     show(report_of(total, out), as_json)
 
 
-class _Table(NamedTuple):
-    """Rows of numbers, and the file they are from."""
-
-    path: str
-    X: Any
-    y: Labels
-    weight: np.ndarray | None
-    names: list[str] | None
-
-
 def _tables(
     data: list[str], reading: Reading, model: Any, features: int | None, quiet: bool
-) -> Iterator[_Table]:
+) -> Iterator[Bunch]:
     """Yield the rows of files part by part, as they are or as a model takes them."""
     with working("reading", quiet) as now:
         for path in data:
             now(f"reading {given_file(path).name}")
-            plain = model is None
-            for rows in (
-                plain_rows(path, reading, features) if plain else parts_for(model, path, reading)
-            ):
-                X = rows.data
-                names = rows.feature_names if plain or hasattr(X, "columns") else None
+            for rows in parts_of_rows(model, path, reading, features):
+                names = rows.feature_names
                 if hasattr(model, "steps"):
-                    X, names = model[:-1].transform(X), names_after(model)
-                yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
+                    rows.data, names = model[:-1].transform(rows.data), names_after(model)
+                elif model is not None and not hasattr(rows.data, "columns"):
+                    names = None
+                y = Labels(rows.target, rows.target_name)
+                yield Bunch(path=path, X=rows.data, y=y, weight=rows.weight, names=names)
 
 
-def _summed(tables: Iterator[_Table], covariance: Kept, align: bool) -> ClassStatistics:
+def _summed(tables: Iterator[Bunch], covariance: Kept, align: bool) -> ClassStatistics:
     """Return the moments of the rows of files."""
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     total: ClassStatistics | None = None
@@ -187,7 +177,7 @@ def _summed(tables: Iterator[_Table], covariance: Kept, align: bool) -> ClassSta
     return total
 
 
-def _bounded(tables: Iterator[_Table], features: int | None, privacy: Privacy) -> BoundedSums:
+def _bounded(tables: Iterator[Bunch], features: int | None, privacy: Privacy) -> BoundedSums:
     """Return the exact sums of the rows of files, which are only to be released with noise."""
     labels = listed(privacy.labels or "")
     sums: BoundedSums | None = None
@@ -211,7 +201,7 @@ def _bounded(tables: Iterator[_Table], features: int | None, privacy: Privacy) -
     return sums
 
 
-def _check_memory(empty: ClassStatistics, rows: _Table) -> None:
+def _check_memory(empty: ClassStatistics, rows: Bunch) -> None:
     """Raise ValueError if covariances would not fit in memory."""
     labels, d = len(np.unique(rows.y)), rows.X.shape[1]
     size = empty.nbytes(d) * labels / 2

@@ -14,7 +14,7 @@ from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
-from aucmax.estimators.inputs import names_after
+from aucmax.estimators.inputs import behind, names_after
 from aucmax.estimators.labelling import of_two_classes
 from aucmax.estimators.training import auc_of_moments
 from aucmax.report.facts import AUCOfMoments, FittedModel
@@ -54,12 +54,7 @@ def fit(
     if steps:
         held.feature_names = None  # behind the steps, which name them
     model.fit_moments(held)
-    whole: Any = model
-    if steps:
-        from sklearn.pipeline import Pipeline
-
-        whole = Pipeline([*steps, ("model", model)])
-    save(whole, output)
+    save(behind(steps, model), output)
     auc = auc_of_moments(held, model.coef_[0], label)
     report = FitToMoments(
         model=str(output),
