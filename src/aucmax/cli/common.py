@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from aucmax.cli.screen import console, tell
 from aucmax.columns.steps import parts_of
 from aucmax.data.rows.source import Source
 from aucmax.estimators import files as persist
+from aucmax.estimators.inputs import names_after
 from aucmax.report.page import write_page
 from aucmax.report.reports import Report
 from aucmax.report.reports import as_json as json_of
@@ -117,8 +117,7 @@ def feature_names(model: Any, count: int) -> list[str]:
     """Return the names of the features: from the transformers in front, or positions from 1."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None and hasattr(model, "steps"):
-        with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
-            names = model[:-1].get_feature_names_out()
+        names = names_after(model) or names
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]

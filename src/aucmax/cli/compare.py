@@ -126,7 +126,7 @@ def compare(
     task = Task(**vars(objective), **vars(stopping), seed=division.seed)
     task.check()
     prepared = labelled_rows(data, reading, transforms, as_json)
-    rows = prepared.rows
+    rows, facts = prepared.rows, prepared.facts()
     parts = division.of(rows)
     few_positives(rows.positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
@@ -149,9 +149,7 @@ def compare(
         with working("drawing the report", as_json) as now:
             courses = convergence(runs, rows, parts[0], task, now.at)
     scale = transforms.scale.value
-    report = Comparison.of(
-        rows, prepared.facts(), runs, reference, parts, task, scale, stopped, courses
-    )
+    report = Comparison.of(rows, facts, runs, reference, parts, task, scale, stopped, courses)
     show(report, as_json, None if stopped else html)
     if not as_json:
         for name, note in report.notes:

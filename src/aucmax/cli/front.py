@@ -1,7 +1,7 @@
 """From the words of a command line to rows for a model.
 
-`labelled_rows` opens a file or a data set known by name for a command that learns: two classes, and
-only numeric columns. `rows_for` opens one for a model, which determines the columns and labels.
+`labelled_rows` opens a file or a data set known by name for a command that learns from two classes.
+`rows_for` opens one for a model, which determines the columns and labels.
 """
 
 from __future__ import annotations
@@ -36,15 +36,7 @@ from aucmax.data.scanning import read_parts
 from aucmax.estimators.inputs import Inputs, behind, inputs_of
 from aucmax.report.facts import TrainingRows
 
-__all__ = [
-    "PART_BYTES",
-    "Prepared",
-    "encoding_of",
-    "labelled_columns",
-    "labelled_rows",
-    "parts_of_rows",
-    "rows_for",
-]
+__all__ = ["PART_BYTES", "Prepared", "encoding_of", "labelled_rows", "parts_of_rows", "rows_for"]
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 _MAX_USUAL_CATEGORIES = 1000  # of one column, that are worth a word
@@ -88,7 +80,7 @@ class Prepared:
             columns=self.steps[0][1].n_features_in_ if self.steps else rows.n_features,
             positive=classes.positive,
             positive_is="rarer" if classes.rarer else None,
-            negative=classes.negative,
+            negative=classes.labels[0],
             weight=self.weight_name,
         )
 
@@ -99,11 +91,11 @@ class Prepared:
 def labelled_rows(
     data: str,
     reading: Reading,
-    transforms: Transforms,
+    transforms: Transforms | None,
     quiet: bool = False,
     large: Large | None = None,
 ) -> Prepared:
-    """Open a file, or a data set by name, as two classes of rows of numbers.
+    """Open a file, or a data set by name, as two classes of rows.
 
     Parameters
     ----------
@@ -112,8 +104,8 @@ def labelled_rows(
         goes first.
     reading : Reading
         The options.
-    transforms : Transforms
-        The transforms of the columns.
+    transforms : Transforms or None
+        The transforms of the columns, which become numbers; None leaves them as they are.
     quiet : bool
         Do not show that a file is read.
     large : Large, optional
@@ -126,36 +118,19 @@ def labelled_rows(
     """
     if reading.groups is not None and reading.time is not None:
         raise ValueError("--groups and --time split the rows in different ways; give only one.")
-    with working(f"reading {given_file(data).name}", quiet):
-        path = given_file(data)
-        if large is not None and large.plan.takes(path, reading):
-            source = large.read(path, _with_own_labels(reading), transforms)
-        else:
-            source = _of_two_classes(data, reading)
-        prepared = _prepared(source, reading)
-        return prepared if prepared.rows.in_parts else _transformed(prepared, reading, transforms)
-
-
-def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Prepared:
-    """Open a file, or a data set by name, as two classes of rows with unchanged columns.
-
-    Parameters
-    ----------
-    data, reading, quiet
-        As for `labelled_rows`, whose errors it raises.
-    """
     path = given_file(data)
     with working(f"reading {path.name}", quiet):
-        tabular = reader_of(path, reading.format).columns is not None
-        anything = dict.fromkeys(("text", "missing", "dates"), True) if tabular else {}
-        source = _of_two_classes(data, reading, **anything)
-        return _prepared(source, reading)
-
-
-def _prepared(source: Bunch, reading: Reading) -> Prepared:
-    """Return rows that were read, before any step."""
-    rows, classes = labelled_of(source, reading)
-    return Prepared(rows, classes, reading.weight, source.get("room"))
+        if large is not None and large.plan.takes(path, reading):
+            source = large.read(path, _with_own_labels(reading), transforms)
+        elif transforms is None and reader_of(path, reading.format).columns is not None:
+            source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
+        else:
+            source = _of_two_classes(data, reading)
+        rows, classes = labelled_of(source, reading)
+        prepared = Prepared(rows, classes, reading.weight, source.get("room"))
+        if transforms is None or rows.in_parts:
+            return prepared
+        return _transformed(prepared, reading, transforms)
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:

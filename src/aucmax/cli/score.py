@@ -15,12 +15,7 @@ import typer
 from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import json_text, spreadsheet_cell
-from aucmax.cli.common import (
-    chance_of,
-    counted,
-    load_model,
-    working,
-)
+from aucmax.cli.common import chance_of, counted, load_model, working
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option

@@ -16,7 +16,7 @@ from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.cli.common import few_positives, show, working
-from aucmax.cli.front import labelled_columns, rows_for
+from aucmax.cli.front import labelled_rows, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, option, without
 from aucmax.cli.paths import check_paths
 from aucmax.data.classes import labelled_for
@@ -106,7 +106,7 @@ def scorecard(
         aucmax scorecard loans.csv -o loans.card --monotone income=decreasing --against new.csv
     """  # fmt: skip
     check_paths({"--output": output, "--html": html}, {"DATA": data, "--against": against})
-    prepared = labelled_columns(data, reading, as_json)
+    prepared = labelled_rows(data, reading, None, as_json)
     rows, facts = prepared.rows, prepared.facts()
     few_positives(rows.positive, "row")
     card = Scorecard(bins.binning(rows), **vars(points), positive=rows.positive_label)
@@ -163,10 +163,8 @@ def _against(
     except ValueError:  # perhaps only because there are no labels
         later = rows_for(card, source, reading, labels="none")
     others = card.points(later.data)
-    before, now = (
-        weights_in_rows(rows.weight, len(points)),
-        weights_in_rows(later.weight, len(others)),
-    )
+    before = weights_in_rows(rows.weight, len(points))
+    now = weights_in_rows(later.weight, len(others))
     shares = np.arange(1, _SCORE_BANDS) / _SCORE_BANDS
     cuts = np.unique(quantiles(points, before, shares))
     bands = [

@@ -85,12 +85,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
         features=len(coef),
         nonzero=int(np.count_nonzero(coef)),
         settings=settings,
-        fit=Fit(
-            solver=getattr(linear, "solver_", None),
-            iterations=np.max(linear.n_iter_) if hasattr(linear, "n_iter_") else None,
-            objective=getattr(linear, "objective_", None),
-            optimality=getattr(linear, "optimality_", None),
-        ),
+        fit=Fit.of_solver(linear),
         keeps_moments=hasattr(linear, "moments_"),
         intercept=np.ravel(linear.intercept_)[0],
         weights=[

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
@@ -19,12 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from aucmax.basics.checks import (
-    number,
-    refuse_collections,
-    refuse_odd_labels,
-    weights_in_rows,
-)
+from aucmax.basics.checks import number, refuse_collections, refuse_odd_labels, weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.columns.divisions import blocks, divide, likelihood
 from aucmax.columns.functions import Feature, Pieces, Words
@@ -244,7 +239,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
         check_classification_targets(y)
-        self.classes_ = self._two_classes(y)
+        self.classes_ = two_classes(np.unique(y), self.positive)
         weight = weights_in_rows(sample_weight, len(y))
         is_positive = y == self.classes_[1]
         for label, rows in zip(self.classes_.tolist(), (~is_positive, is_positive), strict=True):
@@ -335,20 +330,6 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         return validate_data(
             self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite=False
         )
-
-    def _two_classes(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the negative and the positive label of y."""
-        classes = np.unique(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}: y holds {len(classes)} labels."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds only one class ({classes.tolist()[0]!r}); bins need rows of two classes."
-            )
-        return two_classes(classes, self.positive)
 
     def _check_settings(self) -> None:
         if self.method not in _METHODS:

@@ -19,15 +19,9 @@ from aucmax.data.rows.source import Source
 from aucmax.data.transforms import binarize
 
 __all__ = [
-    "Classes",
-    "classes_named",
-    "classes_of",
-    "halves",
-    "labelled_for",
-    "labelled_of",
-    "positive_of",
-    "two_classes",
-]
+    "Classes", "classes_named", "classes_of", "labelled_for", "labelled_of", "positive_of",
+    "too_many_labels", "two_classes",
+]  # fmt: skip
 
 _MANY_LABELS = 20  # of which one may be meant to be positive
 _HALVES = {  # the names of the two halves, the negative one first
@@ -43,7 +37,7 @@ class Classes(NamedTuple):
     Parameters
     ----------
     labels : (label, label)
-        The negative and the positive label for a model.
+        The negative and the positive label for a model; one against all others is words.
     positive : label
         The positive one in the file, where several others may be negative.
     rarer : bool
@@ -56,11 +50,6 @@ class Classes(NamedTuple):
     positive: Any
     rarer: bool = False
     as_given: bool = False
-
-    @property
-    def negative(self) -> Any:
-        """The negative label, or a name of all others than the positive one."""
-        return self.labels[0]
 
 
 def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | None = None) -> Any:
@@ -85,15 +74,36 @@ def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | No
 
 
 def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
-    """Return two labels, given in ascending order, as (negative, positive).
+    """Return the negative and the positive label of rows in Python.
 
-    Without ``positive`` it is `positive_of` both.
+    Parameters
+    ----------
+    labels : ndarray, shape (k,)
+        All of them, in ascending order.
+    positive : label, optional
+        By default `positive_of` both.
     """
     both = labels.tolist()
+    if len(both) > 2:
+        raise ValueError(too_many_labels(labels))
+    if len(both) < 2:
+        raise ValueError(
+            f"y holds only one class ({both[0]!r}); ranking needs rows of two classes."
+        )
     positive = positive_of(both) if positive is None else positive
     if positive not in both:
         raise ValueError(f"positive={positive!r} is none of the labels {both}.")
     return labels if positive == both[1] else labels[::-1].copy()
+
+
+def too_many_labels(labels: np.ndarray) -> str:
+    """Return the message for labels of more than two classes, in ascending order."""
+    whole = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
+    return (
+        "Only binary classification is supported. The type of the target is "
+        f"{'multiclass' if whole else 'continuous'}: y holds {len(labels)} labels; make one of "
+        "them the positive class, for instance with y == label, or take MulticlassAUCClassifier."
+    )
 
 
 def classes_named(labels: np.ndarray, counts: np.ndarray, positive: Any, file: Any) -> Classes:

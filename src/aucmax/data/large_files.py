@@ -91,9 +91,10 @@ class Plan(contextlib.AbstractContextManager[Any]):
             raise ValueError(f"dask= is for files, but there is no file {path}.")
         if not is_file or self.dask is not None:
             return is_file
-        if self._is_large(path, reading):
+        size = self._whole(path, reading)
+        if self._allowed is not None and size > self._allowed:
             return True
-        require(_PROGRAM_BYTES, self._whole(path, reading), f"{path} in memory")
+        require(_PROGRAM_BYTES, size, f"{path} in memory")
         return False
 
     def read(self, path: Path, reading: Reading) -> Bunch:
@@ -185,10 +186,6 @@ class Plan(contextlib.AbstractContextManager[Any]):
         if self.dask is not None:
             return f" by dask={self.dask!r}"
         return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
-
-    def _is_large(self, path: Path, reading: Reading) -> bool:
-        """Return whether a file would take more memory than is allowed."""
-        return self._allowed is not None and self._whole(path, reading) > self._allowed
 
     def _whole(self, path: Path, reading: Reading) -> int:
         """Return approximately how many bytes it takes to read a file whole and to process it."""

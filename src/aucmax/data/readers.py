@@ -19,12 +19,7 @@ from aucmax.data.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
 from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
-from aucmax.data.tables import (
-    csv_columns,
-    parquet_columns,
-    read_csv,
-    read_parquet,
-)
+from aucmax.data.tables import csv_columns, parquet_columns, read_csv, read_parquet
 from aucmax.data.transforms import binarize, listing
 
 __all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]

@@ -14,7 +14,6 @@ from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.labelling import (
     check_some_weight,
     checked,
-    classes_in,
     input_names,
     record_names,
     restore_names,
@@ -377,7 +376,7 @@ class AUCClassifier(SolvedScorer):
         names = input_names(self)
         try:
             X, y = checked(self, X, y, reset=True, whole=True)
-            classes = classes_in(np.unique(y), self.positive)
+            classes = two_classes(np.unique(y), self.positive)
         finally:
             restore_names(self, names)
         sign = np.where(y == classes[1], 1.0, -1.0)

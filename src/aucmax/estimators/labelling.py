@@ -8,33 +8,21 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from aucmax.basics.checks import (
-    refuse_collections,
-    refuse_odd_labels,
-    refuse_sizes,
-    sample_weights,
-)
+from aucmax.basics.checks import refuse_collections, refuse_odd_labels, refuse_sizes, sample_weights
 from aucmax.data.classes import classes_named, two_classes
 from aucmax.data.columns import columns_in, named, other_than_numbers
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
-from aucmax.estimators.survey import survey, too_many_labels
+from aucmax.estimators.survey import survey
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = [
-    "check_some_weight",
-    "checked",
-    "classes_in",
-    "input_names",
-    "labelled_rows",
-    "of_two_classes",
-    "record_names",
-    "restore_names",
-    "unchanged_on_error",
-]
+    "check_some_weight", "checked", "input_names", "labelled_rows", "of_two_classes",
+    "record_names", "restore_names", "unchanged_on_error",
+]  # fmt: skip
 
 # the attributes that a fit records of its input
 _NAMES = ("n_features_in_", "feature_names_in_", "columns_", "target_name_")
@@ -91,11 +79,11 @@ def labelled_rows(
             X = X.with_labels(y, sample_weight)
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
-        rows = survey(X, empty, most, lambda labels: classes_in(labels, model.positive))
+        rows = survey(X, empty, most, model.positive)
         record_names(model, rows)
     else:
         X, y = checked(model, X, y, reset=True, whole=True)
-        classes = classes_in(np.unique(y), model.positive)
+        classes = two_classes(np.unique(y), model.positive)
         weight = sample_weights(sample_weight, X.shape[0])
         names = getattr(model, "feature_names_in_", None)
         rows = Labelled(
@@ -142,17 +130,6 @@ def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tup
     if y.dtype.kind not in "biuUS":  # such are never continuous
         check_classification_targets(y)
     return X, y
-
-
-def classes_in(labels: np.ndarray, positive: Any) -> np.ndarray:
-    """Return the negative and the positive label, given all labels in ascending order."""
-    if len(labels) > 2:
-        raise ValueError(too_many_labels(labels))
-    if len(labels) < 2:
-        raise ValueError(
-            f"y holds only one class ({labels.tolist()[0]!r}); ranking needs rows of two classes."
-        )
-    return two_classes(labels, positive)
 
 
 def of_two_classes(

@@ -8,18 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_n_features,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_n_features, check_array, check_is_fitted, validate_data
 
-from aucmax.basics.checks import (
-    check_array_of,
-    check_labels,
-    naming_columns,
-)
+from aucmax.basics.checks import check_array_of, check_labels, naming_columns
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import scores
 from aucmax.data.rows.source import Part, Source, opened

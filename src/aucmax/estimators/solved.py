@@ -10,12 +10,7 @@ from aucmax.data.classes import two_classes
 from aucmax.data.rows import as_rows, take_rows
 from aucmax.data.rows.parts import InParts
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
-from aucmax.estimators.labelling import (
-    checked,
-    classes_in,
-    labelled_rows,
-    unchanged_on_error,
-)
+from aucmax.estimators.labelling import checked, labelled_rows, unchanged_on_error
 from aucmax.estimators.linear import LinearScorer
 from aucmax.solvers import Solver
 from aucmax.solvers.stochastic.core import StochasticSolver
@@ -189,7 +184,7 @@ class SolvedScorer(LinearScorer):
                     "the first call of partial_fit got rows of only one class; name both labels "
                     "with classes=[…, …]."
                 )
-            labels = classes_in(np.unique(y), self.positive)
+            labels = two_classes(np.unique(y), self.positive)
         if self.positive not in (None, labels.tolist()[1]):
             raise ValueError(
                 f"positive={self.positive!r} differs from the first call's, "

@@ -1,12 +1,12 @@
 """The first pass over a source: rows are checked, labels kept, and class statistics computed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.data.classes import too_many_labels, two_classes
 from aucmax.data.columns import Column, columns_in, named
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import CSR, n_features
@@ -15,7 +15,7 @@ from aucmax.data.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics, checked_rows
 from aucmax.statistics.diagonal import DiagonalMoments
 
-__all__ = ["survey", "too_many_labels"]
+__all__ = ["survey"]
 
 
 class _Seen(NamedTuple):
@@ -52,7 +52,7 @@ def survey(
     source: Source,
     empty: ClassStatistics,
     most: float,
-    ordered: Callable[[np.ndarray], np.ndarray],
+    positive: Any,
 ) -> Labelled:
     """Read a source once, and return its rows.
 
@@ -62,8 +62,8 @@ def survey(
     empty : ClassStatistics
         The statistics to keep of rows with up to ``most`` features; beyond, variances are kept.
     most : float
-    ordered : callable
-        Takes all labels in ascending order, and returns the negative and the positive one.
+    positive : label, optional
+        As for `two_classes`.
 
     Raises
     ------
@@ -87,33 +87,22 @@ def survey(
     if not labels_by_part:
         raise ValueError("the source has no rows.")
     labels = np.unique(np.concatenate(labels_by_part))
-    classes = ordered(labels)
+    classes = two_classes(labels, positive)
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in parts]
     last = [~part.last if low else part.last for part, low in zip(parts, alone, strict=True)]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in parts]
     samples = [part.sample for part in parts]
     store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1))
-    positive = np.concatenate(last)
-    if classes[1] != labels[-1]:
-        positive = ~positive
+    is_last = np.concatenate(last)
+    is_positive = is_last if classes[1] == labels[-1] else ~is_last
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
     kinds = source.columns or parts[0].columns
     return Labelled(
-        store, positive, weight, classes,
+        store, is_positive, weight, classes,
         columns=None if listed is None else tuple(named(listed, kinds)),
         target_name=source.target_name, statistics=statistics.relabelled(signs),
     )  # fmt: skip
-
-
-def too_many_labels(labels: np.ndarray) -> str:
-    """Return the message for labels of more than two classes, in ascending order."""
-    whole = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
-    return (
-        "Only binary classification is supported. The type of the target is "
-        f"{'multiclass' if whole else 'continuous'}: y holds {len(labels)} labels; make one of "
-        "them the positive class, for instance with y == label, or take MulticlassAUCClassifier."
-    )
 
 
 def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:

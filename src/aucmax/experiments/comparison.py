@@ -117,11 +117,10 @@ class Drawn:
             (i, j): compared(runs[j], runs[i], rows, parts, confidence)
             for i, j in itertools.combinations(range(len(runs)), 2)
         }
-        tested = [(rows.positive[part.test], rows.weight_of(part.test)) for part in parts]
         scored = {
             run.name: [
-                (positive, score, weight)
-                for (positive, weight), score in zip(tested, run.scores, strict=True)
+                (rows.positive[part.test], score, rows.weight_of(part.test))
+                for part, score in zip(parts, run.scores, strict=True)
             ]
             for run in runs
             # of many algorithms the curves hide each other

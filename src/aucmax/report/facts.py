@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from aucmax.basics.visible import in_line
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.named_loss import NamedLoss
@@ -99,6 +101,14 @@ class Fit:
     objective: float | None
     optimality: float | None
 
+    @classmethod
+    def of_solver(cls, model: Any, **more: Any) -> Self:
+        """Describe the fit of a model; ``more`` are further fields."""
+        iterations = int(np.max(model.n_iter_)) if hasattr(model, "n_iter_") else None
+        names = ("solver", "objective", "optimality")
+        more |= {name: getattr(model, f"{name}_", None) for name in names}
+        return cls(iterations=iterations, **more)
+
     def facts(self) -> Facts:
         """Return solver, objective and optimality, as far as they are known."""
         facts = []
@@ -119,13 +129,10 @@ class FittedModel(Settings, Fit):
     @classmethod
     def of(cls, model: Any) -> Self:
         """Describe a fitted model."""
-        return cls(
+        return cls.of_solver(
+            model,
             **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
             standardize=model.standardize_,
-            solver=model.solver_,
-            iterations=int(model.n_iter_),
-            objective=model.objective_,
-            optimality=model.optimality_,
             probability=calibration_of(model),
         )
 
