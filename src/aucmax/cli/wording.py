@@ -18,7 +18,6 @@ _OTHERS = {
     "cv": "--folds",
     "l1_ratio": "--l1-ratios",
     "loss": "--losses",
-    "max_fpr": "--fpr",
     "part_bytes": "--memory",
     "sample_weight": "--weight",
 }
@@ -81,6 +80,8 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
     for word in called[1:2]:
         command = getattr(command, "commands", {}).get(word, command)
     options = {one.name: one.opts for one in getattr(command, "params", ())}
+    if "fpr" in options:
+        options["max_fpr"] = options["fpr"]
     return {
         name: max(flags, key=len) for name, flags in options.items() if flags[0].startswith("-")
     }

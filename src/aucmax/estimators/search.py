@@ -107,7 +107,7 @@ class AUCClassifierCV(LinearScorer):
     coef_bounds, tol, max_iter
         As for `AUCClassifier`, for every cell and the refit; folds use ten times ``tol``.
     positive : label, optional
-        The label to rank first; by default the larger of the two.
+        The label to rank first; by default the larger of the two, as for `AUCClassifier`.
     probability : bool or {"sigmoid", "isotonic"}
         Whether to provide `predict_proba`, by calibrating the chosen model's scores on the
         held-out scores of the folds. True is isotonic regression if a
