@@ -147,7 +147,7 @@ class Reading:
     positive: object = _field(
         None,
         "The label to rank first, against all others; else the larger of two numbers, the rarer of "
-        "two words (in Python, the larger of these, too; with a model, the one it was trained for).",
+        "two words (in Python, also the larger one; with a model, the one it was trained for).",
         metavar="LABEL",
         in_parts=False,
     )
