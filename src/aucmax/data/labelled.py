@@ -117,10 +117,14 @@ class Labelled:
         """Return whether any row of a class has a weight other than 0."""
         return self.weight is None or bool(self.weight[self.positive == positive].any())
 
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Return which of some rows weigh anything, as a mask."""
+        weight = self.weight_of(rows)
+        return np.ones(len(rows), dtype=bool) if weight is None else weight > 0
+
     def both_classes(self, rows: np.ndarray) -> bool:
         """Tell whether rows of both classes weigh anything among these."""
-        weight = self.weight_of(rows)
-        positive = self.positive[rows] if weight is None else self.positive[rows][weight > 0]
+        positive = self.positive[rows][self.counted(rows)]
         return bool(positive.any() and not positive.all())
 
     def at(self, rows: np.ndarray) -> Labelled:
