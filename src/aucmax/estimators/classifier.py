@@ -91,8 +91,8 @@ class AUCClassifier(SolvedScorer):
     max_iter : int
         Maximum number of iterations of a batch solver, of epochs of a stochastic one.
     positive : label, optional
-        The label to rank first; by default the larger of the two, as scikit-learn's named scorers
-        have it, such as "roc_auc". (Commands rank the rarer of two words in a file first.)
+        The label to rank first; by default the larger of the two, as in scikit-learn's named
+        scorers, such as "roc_auc". Of two words in a file, the commands take the rarer.
     warm_start : bool
         Start from ``coef_`` of the last fit.
     random_state : int, RandomState or None
