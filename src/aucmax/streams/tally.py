@@ -58,6 +58,21 @@ class Counts:
         raise NotImplementedError
 
 
+class _Arrays(NamedTuple):
+    """The arrays of a `Tally` of one or two scorers.
+
+    ``counts`` (scorers, 2, BINS) by class and bin, and their ``groups`` (scorers, 2, groups);
+    ``squares`` (2,), Σ weight² of each class; ``gaps`` (2, 3), Σ weight · (1, D, D²) of each class,
+    D the difference of a row's shares; ``clock`` (2,), the rows so far and the reference row.
+    """
+
+    counts: np.ndarray
+    groups: np.ndarray
+    squares: np.ndarray
+    gaps: np.ndarray
+    clock: np.ndarray
+
+
 class Tally(Counts):
     """Counts by class and bin of one scorer's scores, or of two scorers' for the same rows.
 
@@ -79,9 +94,9 @@ class Tally(Counts):
         specs = {
             "counts": ArraySpec((scorers, 2, BINS), low=0.0),
             "groups": ArraySpec((scorers, 2, BINS // _GROUP), low=0.0),
-            "squares": ArraySpec((2,), low=0.0),  # Σ weight² of each class
-            "gaps": ArraySpec((2, 3)),  # Σ weight · (1, D, D²) of each class
-            "clock": ArraySpec((2,), np.int64, 0, MAX_ROWS),  # rows so far, and the reference row
+            "squares": ArraySpec((2,), low=0.0),
+            "gaps": ArraySpec((2, 3)),
+            "clock": ArraySpec((2,), np.int64, 0, MAX_ROWS),
         }
         super().__init__(specs)
 
@@ -105,8 +120,7 @@ class Tally(Counts):
         """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n), weights (n,)."""
         weight = np.ones(len(codes)) if weight is None else weight
         bins = np.ascontiguousarray(bins)
-        arrays = (self.arrays[name] for name in ("counts", "groups", "squares", "gaps", "clock"))
-        _add(codes, bins, weight, 1.0 / self.half_life, *arrays)
+        _add(codes, bins, weight, 1.0 / self.half_life, _Arrays(**self.arrays))
 
     @property
     def totals(self) -> np.ndarray:
@@ -166,7 +180,8 @@ class Tally(Counts):
 
 
 @compiled
-def _add(codes, bins, weights, rate, counts, groups, squares, gaps, clock):
+def _add(codes, bins, weights, rate, arrays):
+    counts, groups, squares, gaps, clock = arrays
     scorers = counts.shape[0]
     for i in range(len(codes)):
         age = (clock[0] - clock[1]) * rate

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,19 @@ def _by_block(numbers: Numbers) -> Scored:
     return ((rows, numbers[rows]) for rows in row_blocks(len(numbers)))
 
 
+class _Guide(NamedTuple):
+    """Ascending scores (m,), cut into ranges of equal width in which a score is looked up.
+
+    ``start[b]`` of them lie below range b; that of a score is ``scale`` times its distance from
+    ``low``.
+    """
+
+    scores: np.ndarray
+    start: np.ndarray
+    low: float
+    scale: float
+
+
 class _Reach(Made):
     """The number of rows of the rarer class with which each row forms pairs, looked up on demand.
 
@@ -62,17 +75,15 @@ class _Reach(Made):
         self, z: np.ndarray, sign: Numbers, side: float, centre: float, scores: np.ndarray
     ) -> None:
         self.z, self.sign, self.side, self.centre = z, sign, side, centre
-        self.scores = scores
-        self.start = np.zeros(_fineness(len(scores)) + 1, _places(len(z)))
-        self.low, self.scale = _guide(scores, self.start)
+        start = np.zeros(_fineness(len(scores)) + 1, _places(len(z)))
+        self.guide = _Guide(scores, start, *_guide(scores, start))
 
     def __len__(self) -> int:
         return len(self.z)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        out = np.empty(len(self.z[rows]), self.start.dtype)
-        guide = self.scores, self.low, self.scale, self.start
-        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, *guide, out)
+        out = np.empty(len(self.z[rows]), self.guide.start.dtype)
+        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, self.guide, out)
         return out
 
 
@@ -205,7 +216,7 @@ class PairsInParts:
         For a row of the larger class with reach k they are in columns 0 and 1 of row k, for a row
         of the rarer class with reach −1 − k in columns 2 and 3.
         """
-        table = np.zeros((len(self.reach.scores) + 1, 4))
+        table = np.zeros((len(self.reach.guide.scores) + 1, 4))
         for rows, u in scored:
             _collect(u, self.s[rows], self.reach[rows], self.side, origin, table)
         _close(table)
@@ -248,8 +259,9 @@ def _range_of(x, low, scale, n):
 
 
 @compiled
-def _reaches(z, sign, side, centre, scores, low, scale, start, out):
+def _reaches(z, sign, side, centre, guide, out):
     # how many scores of the rarer class lie less than 1 above each; for its own rows, below each
+    scores, start, low, scale = guide
     for i in range(len(z)):
         own = side * sign[i] > 0.0
         x = side * (z[i] - centre) + (0.0 if own else 1.0)

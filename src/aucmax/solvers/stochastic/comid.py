@@ -110,16 +110,16 @@ class COMID(HingeSolver):
 @compiled
 def _l2_steps(visits, eta, alpha, average, v, u, k):
     # w = c v,  Σ w = S v − u
-    X, order, sign, weight = visits
+    X, order, rows = visits
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         i = order[t]
-        if sign[i] * c * row_dot(X, i, v) < 1.0:
+        y = rows[i]["sign"]
+        if y * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
-            scaled_add(X, i, eta[t] * weight[i] * sign[i] / c, S, average, v, u)
+            scaled_add(X, i, eta[t] * rows[i]["weight"] * y / c, S, average, v, u)
         c /= 1.0 + eta[t] * alpha
         S += c
         if c < MIN_SCALE:
@@ -131,19 +131,19 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
 @compiled
 def _l1_steps(visits, eta, missed, average, w, u):
     # w_j misses thresholds until a step along a row that contains it
-    X, order, sign, weight = visits
+    X, order, rows = visits
     A, B, met, gone = missed
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         i, m = order[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
             m += x * left(w[j], A[t] - gone[j])
-        if sign[i] * m < 1.0:
+        y = rows[i]["sign"]
+        if y * m < 1.0:
             # w ← soft(w + η y x, ηα)
-            h = eta[t] * weight[i] * sign[i]
+            h = eta[t] * rows[i]["weight"] * y
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
                 if average and met[j] < t:

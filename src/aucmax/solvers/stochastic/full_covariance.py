@@ -111,7 +111,7 @@ def _dot(x, y, n):
 
 @compiled
 def _steps(visits, settings, moments, w, sums, k):
-    X, order, sign, weight = visits
+    X, order, rows = visits
     unit, eta, slower, lam, average, _ = settings
     mass, mean, scatter, trace = moments
     d = len(w)
@@ -120,11 +120,12 @@ def _steps(visits, settings, moments, w, sums, k):
     most = 8 if d >= 150 else 1  # rows that wait for one pass over the matrix
     late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
     for i in order:
-        q = 0 if sign[i] > 0 else 1
+        y, weight = rows[i]["sign"], rows[i]["weight"]
+        q = 0 if y > 0 else 1
         x[:] = 0.0
         row_add(X, i, 1.0, x)
         # the row enters its own class
-        m = unit * weight[i]
+        m = unit * weight
         T = mass[q] = mass[q] + m
         fresh, h = late[q, waiting[q]], m * (T - m) / T
         late_h[q, waiting[q]] = h
@@ -156,10 +157,10 @@ def _steps(visits, settings, moments, w, sums, k):
                 g[j] += f * row[j]
         rate = eta
         if eta == 0.0:
-            kappa = max(kappa, weight[i] * (norm2 + trace[o] / mass[o] + lam))
+            kappa = max(kappa, weight * (norm2 + trace[o] / mass[o] + lam))
             rate = automatic_step(kappa, steps, delta2, lam) / slower
-        r = zw - sign[i]
-        rate *= weight[i]
+        r = zw - y
+        rate *= weight
         for j in range(d):
             w[j] -= rate * (lam * w[j] + r * z[j] + g[j])
         if average:

@@ -25,7 +25,6 @@ from aucmax.data.rows import (
     row_add,
     row_dot,
     row_entry,
-    row_norm2,
     row_size,
     shifted_rows,
     take_rows,
@@ -33,12 +32,21 @@ from aucmax.data.rows import (
 )
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.full_covariance import Settings, automatic_step
-from aucmax.solvers.stochastic.samples import Visits
+from aucmax.solvers.stochastic.samples import Visits, records
 from aucmax.solvers.stochastic.scaled import numbers, scaled_add
 
 __all__ = ["begin", "run", "solution"]
 
 _MIN_SCALE = 1e-5  # ω below this, or above its inverse, is folded into the vectors
+
+
+class _Row(NamedTuple):
+    """A row that enters the class q: its weight m, ‖x‖², and w·x without ω."""
+
+    q: int
+    m: float
+    xx: float
+    wx: float
 
 
 class _Sketch(NamedTuple):
@@ -109,7 +117,7 @@ def solution(state: State, average: bool) -> np.ndarray:
 
 def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> None:
     """Take the steps of these visits; r is ``draws[t]`` times √weight."""
-    X, order, sign, weight = visits
+    X, order, rows = visits
     if settings.centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)
     far = bool(state["origin"].any())
@@ -117,8 +125,10 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
         few: Any = to_scipy(take_rows(X, order))
         few = few.toarray() if isinstance(X, CSR) else few
         few = shifted_rows(few.astype(np.float64), state["origin"])
-        visits = Visits(few, np.arange(len(order)), sign[order], weight[order])
-    draws = np.sqrt(settings.unit * weight[order])[:, None] * draws
+        rows = records(few, rows["sign"][order], rows["weight"][order])
+        order = np.arange(len(order))
+        visits = Visits(few, order, rows)
+    draws = np.sqrt(settings.unit * rows["weight"][order])[:, None] * draws
     sketch = _Sketch(*(state[name] for name in _Sketch._fields))
     parts = _Parts(state["w"], state["v"], state["g"])
     sums = _Parts(state["sum"], state["sum_v"], state["sum_g"])
@@ -129,7 +139,7 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
 @compiled
 def _steps(visits, draws, settings, k, sketch, weights, inner):
     # helpers take plain arrays: in a loop Numba counts references to the arrays of a tuple
-    X, order, sign, weight = visits
+    X, order, rows = visits
     unit, eta, slower, lam, average, centered = settings
     mass, total, Z, s = sketch
     ((w, v, g), (sum_w, sum_v, sum_g)), (Zw, tw, ZZ, Zt, tt) = weights, inner
@@ -138,10 +148,10 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
     kappa, steps, omega, Omega = k["kappa"], k["steps"], k["omega"], k["sum"]
     for t in range(len(order)):
         i = order[t]
-        q = 0 if sign[i] > 0 else 1
+        y, weight, r = rows[i]["sign"], rows[i]["weight"], draws[t]
+        q = 0 if y > 0 else 1
         o = 1 - q
-        m, r = unit * weight[i], draws[t]
-        xx = row_norm2(X, i)
+        m, xx = unit * weight, rows[i]["norm2"]
         zx[:] = 0.0
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
@@ -150,6 +160,7 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
                 zx[1, c] += Z[1, j, c] * x
         tx[0], tx[1] = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         wx = _score(row_dot(X, i, w), g, v, tx, zx)
+        row = _Row(q, m, xx, wx)
         # the row enters its own class; w stays the same
         moved = _of_row(m, r, g, v, q)
         row_add(X, i, -moved, w)
@@ -161,8 +172,8 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
             j, x = row_entry(X, i, e)
             for c in range(tau):
                 Z[q, j, c] += x * r[c]
-        _products_add(ZZ, Zt, tt, q, m, r, xx, zx, tx)
-        _own_add(q, m, r, xx, wx, zx, tx, s, Zw, tw)
+        _products_add(row, r, zx, tx, ZZ, Zt, tt)
+        _own_add(row, r, zx, tx, s, Zw, tw)
         # and meets the other
         T = mass[o]
         if T == 0.0:
@@ -173,11 +184,11 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
         rate = eta
         if eta == 0.0:
             curvature = _curvature(xx - 2.0 * tx[o] / T, o, T, centered, s, ZZ, Zt, tt)
-            kappa = max(kappa, weight[i] * (curvature + lam))
+            kappa = max(kappa, weight * (curvature + lam))
             rate = automatic_step(kappa, steps, _distance2(mass[q], T, q, tt), lam) / slower
-        rate *= weight[i]
+        rate *= weight
         # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
-        res = omega * wx - cw - sign[i]
+        res = omega * wx - cw - y
         omega *= 1.0 - rate * lam
         if not _MIN_SCALE < abs(omega) < 1.0 / _MIN_SCALE:
             _fold(omega, Omega, w, sum_w, v, g, Zw, tw)
@@ -212,8 +223,9 @@ def _of_row(m, r, g, v, q):
 
 
 @inlined
-def _products_add(ZZ, Zt, tt, q, m, r, xx, zx, tx):
-    """Update ZᵀZ, Zᵀt and t·t for a row of weight m that enters class q."""
+def _products_add(row, r, zx, tx, ZZ, Zt, tt):
+    """Update ZᵀZ, Zᵀt and t·t for a row that enters its class."""
+    q, m, xx, _ = row
     o, tau = 1 - q, len(r)
     for b in range(tau):
         for c in range(tau):
@@ -230,8 +242,9 @@ def _products_add(ZZ, Zt, tt, q, m, r, xx, zx, tx):
 
 
 @inlined
-def _own_add(q, m, r, xx, wx, zx, tx, s, Zw, tw):
-    """Update s and the products with x and w for a row of weight m that enters class q."""
+def _own_add(row, r, zx, tx, s, Zw, tw):
+    """Update s and the products with x and w for a row that enters its class."""
+    q, m, xx, wx = row
     for c in range(len(r)):
         s[q, c] += r[c]
         Zw[q, c] += r[c] * wx

@@ -75,11 +75,12 @@ def _signs_add(P, total, j, change):
 
 
 @compiled
-def lazy_steps(X, order, sign, weight, eta, classes, settings, v, u, queue):
+def lazy_steps(visits, eta, classes, settings, v, u, queue):
     # θ is the sum of the thresholds, each divided by the scale c. With σ = sign v_j,
     # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, divided by c as
     # well, fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
     # S = Σ c and B = Σ c θ over the steps.
+    X, order, rows = visits
     mass, total, dots = classes
     running, l2, l1, average = settings
     heap, place = queue
@@ -88,17 +89,17 @@ def lazy_steps(X, order, sign, weight, eta, classes, settings, v, u, queue):
     size = heap_fill(v, heap, place)
     for t in range(len(order)):
         i = order[t]
-        q = 0 if sign[i] > 0 else 1
+        q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
         vx = _row_score(X, i, v, theta)
         if running:
-            _enter(X, i, weight[i], v, total, P, q)
-            a, b = a + (1 - q) * weight[i] * vx, b + q * weight[i] * vx
+            _enter(X, i, weight, v, total, P, q)
+            a, b = a + (1 - q) * weight * vx, b + q * weight * vx
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the gradient moves the row's entries, soft moves all
-        h = -eta[t] * weight[i] * g / c
+        h = -eta[t] * weight * g / c
         scale = eta[t] * pairs(mass[t, 0], mass[t, 1])
         threshold = scale * l1 / c
         a, b = a + h * xa, b + h * xb

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.data.rows import compiled, n_rows, products, row_add, row_dot
+from aucmax.data.rows import compiled, n_rows, row_add, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Visits
+from aucmax.solvers.stochastic.samples import Batch, Visits, records
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
@@ -142,7 +142,7 @@ class OAM(StochasticSolver):
         X = in_front(state["kept"], batch.X)
         sign = np.concatenate([np.repeat([1.0, -1.0], filled), batch.sign])
         weight = np.concatenate([state["kept_weight"] / unit, batch.weight])
-        norm2 = products.row_norms2(X) if kept else batch.norm2
+        rows = records(X, sign, weight) if kept else batch.rows
         buffer = np.zeros((2, min(self.buffer_size, kept + n)), dtype=np.int64)
         buffer[0, : filled[0]] = np.arange(filled[0])
         buffer[1, : filled[1]] = np.arange(filled[0], kept)
@@ -153,8 +153,8 @@ class OAM(StochasticSolver):
         settings = (C, c, unit, self.update == "gradient", bool(self.average))
         slot = slots(sign[order], state["met"], self.buffer_size, rng)
         met = _Met(*(state[name] for name in _Met._fields))
-        visits, reservoirs = Visits(X, order, sign, weight), _Reservoirs(slot, buffer)
-        _steps(visits, norm2, reservoirs, settings, met, state["w"], state["u"], state["k"][0])
+        visits, reservoirs = Visits(X, order, rows), _Reservoirs(slot, buffer)
+        _steps(visits, reservoirs, settings, met, state["w"], state["u"], state["k"][0])
 
         filled = self._filled(state)
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
@@ -187,23 +187,23 @@ def _add_pairs(X, t, pairs, h, H, factor, out):
 @compiled
 def _gradient_update(visits, t, pairs, cap, h, w):
     """Take the step along the sum of the pairs' gradients; set h, and return H = Σ h_i."""
-    X, _, sign, weight = visits
-    y, a, H = sign[t], row_dot(X, t, w), 0.0
+    X, _, rows = visits
+    y, a, H = rows[t]["sign"], row_dot(X, t, w), 0.0
     for j in range(len(pairs)):
         i = pairs[j]
         h[j] = 0.0
         if y * (a - row_dot(X, i, w)) <= 1.0:
-            h[j] = cap * weight[i] * y
+            h[j] = cap * rows[i]["weight"] * y
             H += h[j]
     _add_pairs(X, t, pairs, h, H, 1.0, w)
     return H
 
 
 @compiled
-def _sequential_update(visits, norm2, t, pairs, cap, h, z, w):
+def _sequential_update(visits, t, pairs, cap, h, z, w):
     """Take a passive-aggressive step on each pair; set h, and return H. z is 0 before and after."""
-    X, _, sign, weight = visits
-    y, a, H = sign[t], row_dot(X, t, w), 0.0  # a = w·x_t
+    X, _, rows = visits
+    y, a, H = rows[t]["sign"], row_dot(X, t, w), 0.0  # a = w·x_t
     row_add(X, t, 1.0, z)
     for j in range(len(pairs)):
         i = pairs[j]
@@ -212,35 +212,35 @@ def _sequential_update(visits, norm2, t, pairs, cap, h, z, w):
         if loss <= 0.0:
             continue
         xx = row_dot(X, i, z)
-        away2 = norm2[t] + norm2[i] - 2.0 * xx
+        away2 = rows[t]["norm2"] + rows[i]["norm2"] - 2.0 * xx
         if away2 <= 0.0:
             continue
-        h[j] = min(cap * weight[i], loss / away2) * y
+        h[j] = min(cap * rows[i]["weight"], loss / away2) * y
         H += h[j]
         row_add(X, t, h[j], w)
         row_add(X, i, -h[j], w)
-        a += h[j] * (norm2[t] - xx)
+        a += h[j] * (rows[t]["norm2"] - xx)
     row_add(X, t, -1.0, z)
     return H
 
 
 @compiled
-def _steps(visits, norm2, reservoirs, settings, classes, w, u, k):
+def _steps(visits, reservoirs, settings, classes, w, u, k):
     # h_i is what a step adds to w along x_t − x_i
     # sum of iterates = T w − u, since Σ_t w_t = T w_T − Σ_t (t−1)(w_t − w_{t−1})
-    X, order, sign, weight = visits
+    X, order, rows = visits
     slot, B = reservoirs
     C, c, unit, gradient, average = settings
     met, mass, square, total = classes
     size, steps, h, z = B.shape[1], k["steps"], np.empty(B.shape[1]), np.zeros(len(w))
     for s in range(len(order)):
         t = order[s]
-        q = 0 if sign[t] > 0 else 1
+        q, weight, norm2 = 0 if rows[t]["sign"] > 0 else 1, rows[t]["weight"], rows[t]["norm2"]
         o = 1 - q
         met[q] += 1.0
-        q_t = unit * weight[t]
+        q_t = unit * weight
         mass[q] += q_t
-        square[q] += q_t * norm2[t]
+        square[q] += q_t * norm2
         row_add(X, t, q_t, total[q])
         if slot[s] >= 0:
             B[q, slot[s]] = t
@@ -251,15 +251,15 @@ def _steps(visits, norm2, reservoirs, settings, classes, w, u, k):
         C_t = C * max(1.0, met[o] / m)
         if C == 0.0:
             # the mean of ‖x_t − x‖² over the other class, with the weights of the pairs
-            away2 = norm2[t] + (square[o] - 2.0 * row_dot(X, t, total[o])) / mass[o]
+            away2 = norm2 + (square[o] - 2.0 * row_dot(X, t, total[o])) / mass[o]
             k["kappa"] += q_t * mass[o] / met[o] * max(away2, 0.0)
             kappa = k["kappa"] / (steps * unit * unit)
             C_t = c / (kappa * np.sqrt(steps) * m) if kappa > 0.0 else 0.0
-        pairs, cap = B[o, :m], 0.5 * C_t * weight[t]
+        pairs, cap = B[o, :m], 0.5 * C_t * weight
         if gradient:
             H = _gradient_update(visits, t, pairs, cap, h, w)
         else:
-            H = _sequential_update(visits, norm2, t, pairs, cap, h, z, w)
+            H = _sequential_update(visits, t, pairs, cap, h, z, w)
         if average:
             _add_pairs(X, t, pairs, h, H, steps - 1.0, u)
     k["steps"] = steps

@@ -22,7 +22,7 @@ from aucmax.objective.penalties import Penalty
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import full_covariance, gaussian_sketch
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Classes, Visits
+from aucmax.solvers.stochastic.samples import Batch, Classes, Visits, records
 from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,
@@ -142,7 +142,8 @@ class OPAUC(StochasticSolver):
                 continue
             if "basis" in state:
                 few = reduced(take_rows(batch.X, part), state["basis"])
-                visits = Visits(few, np.arange(len(part)), batch.sign[part], batch.weight[part])
+                rows = records(few, batch.sign[part], batch.weight[part])
+                visits = Visits(few, np.arange(len(part)), rows)
             full_covariance.run(state, visits, settings)
 
     def current(self, state: State) -> np.ndarray:

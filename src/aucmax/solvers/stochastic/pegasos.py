@@ -85,23 +85,22 @@ class Pegasos(HingeSolver):
             t = t + 0.25 * state["slower"] * batch.mean_norm2() / alpha
         radius = alpha**-0.5 if self.project else np.inf
         settings = (alpha, radius, bool(self.average))
-        _steps(batch.visits, batch.norm2, t, settings, state["v"], state["u"], k)
+        _steps(batch.visits, t, settings, state["v"], state["u"], k)
 
 
 @compiled
-def _steps(visits, norm2, times, settings, v, u, k):
+def _steps(visits, times, settings, v, u, k):
     # w = c v,  Σ w = S v − u,  vv = ‖v‖²
-    X, order, sign, weight = visits
+    X, order, rows = visits
     alpha, R, average = settings
     c, S, vv = k["scale"], k["sum"], squared(v)
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
-        fetch_ahead(order, t, norm2)
+        fetch_ahead(order, t, rows)
         i = order[t]
         vx = row_dot(X, i, v)
-        short = sign[i] * c * vx < 1.0
+        y = rows[i]["sign"]
+        short = y * c * vx < 1.0
         # w ← (1 − ηα) w, with ηα = 1/t
         c *= 1.0 - 1.0 / times[t]
         if c < MIN_SCALE:
@@ -109,9 +108,9 @@ def _steps(visits, norm2, times, settings, v, u, k):
             vx, c, S, vv = c * vx, 1.0, 0.0, squared(v)
         if short:
             # w ← w + η y x
-            h = weight[i] * sign[i] / (alpha * times[t] * c)
+            h = rows[i]["weight"] * y / (alpha * times[t] * c)
             scaled_add(X, i, h, S, average, v, u)
-            vv += h * (2.0 * vx + h * norm2[i])
+            vv += h * (2.0 * vx + h * rows[i]["norm2"])
         if c * c * vv > R * R:
             c = R / np.sqrt(vv)
         S += c

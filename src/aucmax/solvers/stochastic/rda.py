@@ -117,18 +117,18 @@ def _sums(G: np.ndarray, met: np.ndarray, betas: _Betas, alpha: float) -> np.nda
 def _steps(visits, betas, alpha, average, G, u, met):
     # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
     # and P and Q are the sums of 1/β and t/β. At first G is 0, or the G that gives the start.
-    X, order, sign, weight = visits
+    X, order, rows = visits
     beta, P, Q, first = betas
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         i, m, threshold = order[t], 0.0, alpha * max(first + t, 1.0)
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
             m -= x * left(G[j], threshold)
-        if sign[i] * m < beta[t]:
-            h = weight[i] * sign[i]
+        y = rows[i]["sign"]
+        if y * m < beta[t]:
+            h = rows[i]["weight"] * y
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
                 if average:

@@ -83,13 +83,13 @@ class SADMM(HingeSolver):
             rho = np.full(len(batch.order), step)
         if "l2" in penalty.offers:
             settings = (penalty.l2, average)
-            _l2_steps(*batch.visits, batch.norm2, rho, settings, v, u, k)
+            _l2_steps(*batch.visits, rho, settings, v, u, k)
             mu[:] = penalty.l2 * k["scale"] * v
         else:
             unscaled(state)
             missed = Missed.of(penalty.l1 / rho, len(v))
             settings = (penalty.l1, average)
-            _l1_steps(batch.visits, batch.norm2, rho, missed, settings, v, mu, u)
+            _l1_steps(batch.visits, rho, missed, settings, v, mu, u)
             before = soft(v, missed.A[-2] - missed.gone)  # the last step
             missed.catch_up(v, u, average)
             last = np.where(v != 0.0, penalty.l1 * np.sign(v), rho[-1] * before)
@@ -98,22 +98,21 @@ class SADMM(HingeSolver):
 
 
 @compiled
-def _l2_steps(X, order, sign, weight, norm2, rho, settings, v, u, k):
+def _l2_steps(X, order, rows, rho, settings, v, u, k):
     # z = c v,  Σ z = S v − u; the arrays are separate arguments, because with a tuple a step takes
     # 1.6 times as long on 8 features
     alpha, average = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
-        fetch_ahead(order, t, norm2)
+        fetch_ahead(order, t, rows)
         i, r = order[t], rho[t]
-        short = 1.0 - sign[i] * (1.0 - alpha / r) * c * row_dot(X, i, v)
-        if short > 0.0 and norm2[i] > 0.0:
+        y, norm2 = rows[i]["sign"], rows[i]["norm2"]
+        short = 1.0 - y * (1.0 - alpha / r) * c * row_dot(X, i, v)
+        if short > 0.0 and norm2 > 0.0:
             # z ← (ρz + β y x)/(ρ + α)
-            beta = min(r * short / norm2[i], weight[i])
-            scaled_add(X, i, beta * sign[i] / (r * c), S, average, v, u)
+            beta = min(r * short / norm2, rows[i]["weight"])
+            scaled_add(X, i, beta * y / (r * c), S, average, v, u)
         c *= r / (r + alpha)
         S += c
         if c < MIN_SCALE:
@@ -123,16 +122,14 @@ def _l2_steps(X, order, sign, weight, norm2, rho, settings, v, u, k):
 
 
 @compiled
-def _l1_steps(visits, norm2, rho, missed, settings, z, mu, u):
+def _l1_steps(visits, rho, missed, settings, z, mu, u):
     # z_j and μ_j miss the steps with β = 0 or x_j = 0: z ← soft(z, α/ρ), μ ← ρ times its change
-    X, order, sign, weight = visits
+    X, order, rows = visits
     A, B, met, gone = missed
     alpha, average = settings
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
-        fetch_ahead(order, t, norm2)
+        fetch_ahead(order, t, rows)
         i, r, vx = order[t], rho[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
@@ -146,16 +143,17 @@ def _l1_steps(visits, norm2, rho, missed, settings, z, mu, u):
                 else:
                     v = -rho[t - 1] * max(abs(z[j]) - (A[t - 1] - gone[j]), 0.0) / r
                 vx += x * v if z[j] > 0.0 else -x * v
-        short = 1.0 - sign[i] * vx
-        if not (short > 0.0 and norm2[i] > 0.0):
+        y, norm2 = rows[i]["sign"], rows[i]["norm2"]
+        short = 1.0 - y * vx
+        if not (short > 0.0 and norm2 > 0.0):
             continue
-        beta = min(r * short / norm2[i], weight[i])
+        beta = min(r * short / norm2, rows[i]["weight"])
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
             if average and met[j] < t:
                 u[j] -= sum_until(z[j], met[j], gone[j], t, A, B)
             # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
-            s = r * left(z[j], A[t] - gone[j]) + beta * sign[i] * x
+            s = r * left(z[j], A[t] - gone[j]) + beta * y * x
             mu[j] = min(max(s, -alpha), alpha)
             z[j] = (s - mu[j]) / r
             met[j] = t + 1

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from aucmax.data.rows import Rows, n_features, products, take_rows
 from aucmax.objective.problem import Problem
 
-__all__ = ["Batch", "Classes", "Sampler", "Visits", "Whole"]
+__all__ = ["Batch", "Classes", "Sampler", "Visits", "Whole", "records"]
 
 ORDERS = ("shuffle", "cyclic", "random")
 
@@ -42,13 +42,22 @@ class Classes(NamedTuple):
 class Visits(NamedTuple):
     """The rows of the steps, as kernels take them; they unpack the tuple before their loop.
 
-    Step t visits row ``order[t]`` of X; ``sign`` and ``weight`` (n,) are those of each row.
+    Step t visits row ``order[t]`` of X; ``rows`` (n,) are the `records` of the rows of X.
     """
 
     X: Rows
     order: np.ndarray
-    sign: np.ndarray
-    weight: np.ndarray
+    rows: np.ndarray
+
+
+_RECORD = np.dtype([("sign", np.float64), ("weight", np.float64), ("norm2", np.float64)])
+
+
+def records(X: Rows, sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return sign, weight and ‖x‖² of each row side by side, so that a step reads them at once."""
+    rows = np.empty(len(sign), _RECORD)
+    rows["sign"], rows["weight"], rows["norm2"] = sign, weight, products.row_norms2(X)
+    return rows
 
 
 class Batch:
@@ -99,7 +108,7 @@ class Batch:
     @property
     def visits(self) -> Visits:
         """The rows in the order of the steps."""
-        return Visits(self.X, self.order, self.sign, self.weight)
+        return Visits(self.X, self.order, self.rows)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a quantity that is the same for all orders of these rows, computed only once."""
@@ -108,9 +117,14 @@ class Batch:
         return self._made[name]
 
     @property
+    def rows(self) -> np.ndarray:
+        """The `records` of the rows, shape (n,)."""
+        return self._once("rows", lambda: records(self.X, self.sign, self.weight))
+
+    @property
     def norm2(self) -> np.ndarray:
         """‖x‖² of each row, shape (n,)."""
-        return self._once("norm2", lambda: products.row_norms2(self.X))
+        return np.ascontiguousarray(self.rows["norm2"])
 
     @property
     def weighted_norm2(self) -> np.ndarray:

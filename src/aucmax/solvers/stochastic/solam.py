@@ -142,7 +142,7 @@ class SOLAM(StochasticSolver):
         eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
         shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
         schedule = _Schedule(gamma, eta, shrink, p, R * np.sqrt(kappa2))
-        _steps(*batch.visits, batch.norm2, schedule, R, v, u, k)
+        _steps(*batch.visits, schedule, R, v, u, k)
         state["met"], k["kappa2"] = met[-1], kappa2[-1]
         k["gammas"] += gamma.sum()
 
@@ -172,23 +172,22 @@ class SOLAM(StochasticSolver):
 
 
 @compiled
-def _steps(X, order, sign, weight, norm2, schedule, R, v, u, k):
+def _steps(X, order, rows, schedule, R, v, u, k):
     # w = c v,  Σ γ_t w_t = S v − u with S = Σ γ_t c_t,  N = ‖v‖²
     gamma, eta, shrink, p, bound = schedule
     c, S, N = k["scale"], k["sum"], squared(v)
     a, b, alpha = k["a"], k["b"], k["alpha"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
-        fetch_ahead(order, t, norm2)
+        fetch_ahead(order, t, rows)
         i, p_t = order[t], p[t]
+        y, weight, norm2 = rows[i]["sign"], rows[i]["weight"], rows[i]["norm2"]
         S += gamma[t] * c
         vx = row_dot(X, i, v)
         wx = c * vx
-        g = gamma[t] * weight[i]
+        g = gamma[t] * weight
         rise = -2.0 * p_t * (1.0 - p_t) * alpha
-        if sign[i] > 0:
+        if y > 0:
             r = 2.0 * (1.0 - p_t) * (wx - a - 1.0 - alpha)
             rise -= 2.0 * (1.0 - p_t) * wx
             a += g * 2.0 * (1.0 - p_t) * (wx - a)
@@ -201,8 +200,8 @@ def _steps(X, order, sign, weight, norm2, schedule, R, v, u, k):
         b = min(max(b, -bound[t]), bound[t])
         alpha = min(max(alpha, -2.0 * bound[t]), 2.0 * bound[t])
         # w ← (w − η r x)/(1 + ηβ),  then  w ← w min(1, R/‖w‖)
-        h = -eta[t] * weight[i] * r / c
-        N += h * (2.0 * vx + h * norm2[i])
+        h = -eta[t] * weight * r / c
+        N += h * (2.0 * vx + h * norm2)
         c *= shrink[t]
         length = c * np.sqrt(max(N, 0.0))
         if length > R:

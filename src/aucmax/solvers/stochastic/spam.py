@@ -106,7 +106,7 @@ class SPAM(StochasticSolver):
             X
         ) * n_features(X):
             settings = (running, penalty.l2, penalty.l1, average)
-            lazy_steps(*batch.visits, eta, (mass, total, dots), settings, v, u, heap_of(len(v)))
+            lazy_steps(batch.visits, eta, (mass, total, dots), settings, v, u, heap_of(len(v)))
             k["steps"] += len(eta)
         else:
             settings = (penalty.compiled(), average, *inner)
@@ -146,27 +146,26 @@ class SPAM(StochasticSolver):
 @compiled
 def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
     # w = c v,  Σ w = S v − u;  a, b = v·total
-    X, order, sign, weight = visits
+    X, order, rows = visits
     mass, dots, running = classes
     l2, average, a, b = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         fetch_ahead(order, t, dots)
         i = order[t]
-        q = 0 if sign[i] > 0 else 1
+        q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
         vx = row_dot(X, i, v)
         if running:  # the row enters its class's sum first
-            row_add(X, i, weight[i], total[q])
-            a, b = a + (1 - q) * weight[i] * vx, b + q * weight[i] * vx
+            row_add(X, i, weight, total[q])
+            a, b = a + (1 - q) * weight * vx, b + q * weight * vx
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
-        h = -eta[t] * weight[i] * g / c
+        h = -eta[t] * weight * g / c
         scaled_add(X, i, h, S, average, v, u)
         a += h * xa
         b += h * xb
@@ -182,22 +181,21 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
 @compiled
 def _steps(visits, eta, total, classes, settings, w, u, k):
     # u is minus the sum of the iterates, a = w·total₊, b = w·total₋
-    X, order, sign, weight = visits
+    X, order, rows = visits
     mass, running = classes
     penalty, average, a, b = settings
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         i = order[t]
-        q = 0 if sign[i] > 0 else 1
+        q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
         wx = row_dot(X, i, w)
         if running:
-            row_add(X, i, weight[i], total[q])
-            a, b = a + (1 - q) * weight[i] * wx, b + q * weight[i] * wx
+            row_add(X, i, weight, total[q])
+            a, b = a + (1 - q) * weight * wx, b + q * weight * wx
         g = slope(q, wx, a, b, mass[t, 0], mass[t, 1])
         # w ← prox(w − η g x)
-        row_add(X, i, -eta[t] * weight[i] * g, w)
+        row_add(X, i, -eta[t] * weight * g, w)
         a, b, scale = 0.0, 0.0, eta[t] * pairs(mass[t, 0], mass[t, 1])
         for j in range(len(w)):
             w[j] = prox1(penalty, j, w[j], scale)

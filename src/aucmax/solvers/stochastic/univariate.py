@@ -106,29 +106,27 @@ class UnivariateSGD(StochasticSolver):
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
         settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
         rates = C / np.sqrt(times(state, batch)), batch.by_step("mass")
-        _steps(*batch.visits, batch.norm2, *rates, settings, (state["v"], state["u"]), k)
+        _steps(*batch.visits, *rates, settings, (state["v"], state["u"]), k)
         k["steps"] += len(batch.order)
 
 
 @compiled
-def _steps(X, order, sign, weight, norm2, eta, mass, settings, vectors, k):
+def _steps(X, order, rows, eta, mass, settings, vectors, k):
     # w = c v,  Σ w = S v − u
     automatic, loss, alpha, average = settings
     v, u = vectors
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
-        fetch_ahead(order, t, norm2)
+        fetch_ahead(order, t, rows)
         i, rate = order[t], eta[t]
-        y = sign[i]
+        y = rows[i]["sign"]
         # both classes have the same weight: n/(2 n_y)
         own = mass[t, 0] if y > 0 else mass[t, 1]
-        balance = weight[i] * (mass[t, 0] + mass[t, 1]) / (2.0 * own)
+        balance = rows[i]["weight"] * (mass[t, 0] + mass[t, 1]) / (2.0 * own)
         margin = y * c * row_dot(X, i, v)
         if automatic:  # no step is longer than Newton's for its own row
-            bound = balance * norm2[i] * bend1(loss, margin)
+            bound = balance * rows[i]["norm2"] * bend1(loss, margin)
             if rate * bound > 1.0:
                 rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)

@@ -188,7 +188,7 @@ def _stage(batches: Iterable[Batch], at: _Snapshot, penalty: Penalty, eta: float
         k["a"], k["b"] = total @ w / mass
         if "l2" not in penalty.offers:
             means = total / mass[:, None]
-            _steps(*batch.visits, k, penalty.compiled(), means, at.gradient, z, w)
+            _steps(batch.visits, k, penalty.compiled(), means, at.gradient, z, w)
             continue
         along = products.scores(batch.X, at.gradient)
         k["beta"] = theory.beta_from_alpha(penalty.l2, p)
@@ -199,26 +199,25 @@ def _stage(batches: Iterable[Batch], at: _Snapshot, penalty: Penalty, eta: float
 
 
 @compiled
-def _shrinking_steps(X, order, sign, weight, k, dots, along, z, v):
+def _shrinking_steps(X, order, rows, k, dots, along, z, v):
     # w = c v + e μ̃;  a = v·μ₊, b = v·μ₋;  ``along`` = X μ̃, z = X w̃
     p, eta, beta, a, b, c, e = k["p"], k["eta"], k["beta"], k["a"], k["b"], 1.0, 0.0
     start_a, start_b, slope_a, slope_b = k["start_a"], k["start_b"], k["slope_a"], k["slope_b"]
     shrink = 1.0 / (1.0 + eta * beta)
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         fetch_ahead(order, t, dots)
         fetch_ahead(order, t, along)
         fetch_ahead(order, t, z)
         i = order[t]
         moved = c * row_dot(X, i, v) + e * along[i] - z[i]  # (w − w̃)·x
-        if sign[i] > 0:
+        if rows[i]["sign"] > 0:
             r = 2.0 * (1.0 - p) * (moved - (c * b + e * slope_b - start_b))
         else:
             r = 2.0 * p * (moved - (c * a + e * slope_a - start_a))
         # w ← (w − η (r x + μ̃))/(1 + ηβ)
-        h = -eta * weight[i] * r / c
+        h = -eta * rows[i]["weight"] * r / c
         row_add(X, i, h, v)
         a += h * dots[i, 0]
         b += h * dots[i, 1]
@@ -232,20 +231,20 @@ def _shrinking_steps(X, order, sign, weight, k, dots, along, z, v):
 
 
 @compiled
-def _steps(X, order, sign, weight, k, penalty, means, gradient, z, w):
+def _steps(visits, k, penalty, means, gradient, z, w):
+    X, order, rows = visits
     p, eta, a, b, start_a, start_b = k["p"], k["eta"], k["a"], k["b"], k["start_a"], k["start_b"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
-        fetch_ahead(order, t, sign)
-        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, rows)
         fetch_ahead(order, t, z)
         i = order[t]
         moved = row_dot(X, i, w) - z[i]
-        if sign[i] > 0:
+        if rows[i]["sign"] > 0:
             r = 2.0 * (1.0 - p) * (moved - (b - start_b))
         else:
             r = 2.0 * p * (moved - (a - start_a))
-        row_add(X, i, -eta * weight[i] * r, w)
+        row_add(X, i, -eta * rows[i]["weight"] * r, w)
         # w ← prox(w − η μ̃)
         a, b = 0.0, 0.0
         for j in range(len(w)):
