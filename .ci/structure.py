@@ -19,10 +19,13 @@ LIMITS = {
     "code lines": 31_620,
     "functions above 60 lines": 0,
     "functions above 10 parameters": 0,
+    "kernels above 8 parameters": 0,
     "vague locals": 0,
 }
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10
+PARAMETERS_OF_A_KERNEL = 8
+KERNELS = {"compiled", "vectorised", "inlined", "njit"}  # decorators of what Numba compiles
 LINES_OF_A_DOOR = 15  # of a module that only gives a public name to what stands elsewhere
 DOORS = ["", "additive", "datasets", "metrics", "objective/penalties", "plots", "solvers", "theory"]
 DOORS += ["distributed", "export", "river"]
@@ -105,6 +108,17 @@ def parameters(node: Function) -> int:
     return sum(argument.arg not in ("self", "cls") for argument in named)
 
 
+def is_kernel(node: Function) -> bool:
+    """Return whether one of the decorators, called or not, makes a function a kernel."""
+    names = {
+        name.id if isinstance(name, ast.Name) else name.attr
+        for decorator in node.decorator_list
+        for name in ast.walk(decorator)
+        if isinstance(name, ast.Name | ast.Attribute)
+    }
+    return bool(names & KERNELS)
+
+
 def counted() -> dict[str, list[str]]:
     """Return, by name of the count, a line for each thing that counts."""
     modules = [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
@@ -126,6 +140,8 @@ def counted() -> dict[str, list[str]]:
             is_public = (dotted(module), scope or node.name) in public
             if (number := parameters(node)) > PARAMETERS and not is_public:
                 counts["functions above 10 parameters"].append(f"{label}: {number}")
+            if is_kernel(node) and number > PARAMETERS_OF_A_KERNEL:
+                counts["kernels above 8 parameters"].append(f"{label}: {number}")
         counts["vague locals"] += [
             f"{module.path}:{node.lineno} {node.id}"
             for node in ast.walk(module.tree)

@@ -14,10 +14,10 @@ the slopes are those of a hinge with a rounded kink.
 Names with ``data_…`` refer to the data term alone; `value`, `gap` and `optimality` refer to J.
 """
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,16 +43,21 @@ __all__ = ["Objective", "UnivariateObjective"]
 _ROUNDING_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
+@dataclass(frozen=True, eq=False)
 class Objective:
     """J on one problem, in the problem's (scaled) coordinates.
 
     Parameters
     ----------
-    problem : Problem
+    data : Problem
+        The two classes, with any τ.
     loss : RankingLoss
     penalty : Penalty
     """
 
+    data: Problem
+    loss: RankingLoss
+    penalty: Penalty
     translates = True  # J does not change when one vector is added to all rows
 
     @property
@@ -60,21 +65,23 @@ class Objective:
         """Whether the class moments determine the data term."""
         return self.loss.by_moments
 
-    def __init__(self, problem: Problem, loss: RankingLoss, penalty: Penalty) -> None:
-        self.problem, self.loss, self.penalty = problem.weighing(loss.within), loss, penalty
-        self.at_zero = loss.at_zero  # J(0)
+    @cached_property
+    def problem(self) -> Problem:
+        """The data with the loss's τ."""
+        return self.data.weighing(self.loss.within)
 
-    def apart(self) -> "Objective":
+    @cached_property
+    def at_zero(self) -> float:
+        """J(0)."""
+        return self.loss.at_zero
+
+    def apart(self) -> Self:
         """Return this J on a problem with its own caches."""
-        out = copy.copy(self)
-        out.problem = self.problem.apart()
-        return out
+        return replace(self, data=self.problem.apart())
 
-    def with_penalty(self, penalty: Penalty) -> "Objective":
+    def with_penalty(self, penalty: Penalty) -> Self:
         """Return J with another penalty."""
-        out = copy.copy(self)
-        out.penalty = penalty
-        return out
+        return replace(self, data=self.problem, penalty=penalty)
 
     def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         """Return the data term as a function of the rows' scores, at z (n,).
@@ -262,39 +269,36 @@ class Objective:
         for width in widths:
             yield self.rounded(width).at(z)
 
-    def rounded(self, width: float) -> "Objective":
+    def rounded(self, width: float) -> Self:
         """Return J with the kink of its hinge rounded."""
         assert isinstance(self.loss, Hinge | UnivariateHinge)
-        out = copy.copy(self)
-        out.loss = self.loss.rounded(width)
-        return out
+        return replace(self, data=self.problem, loss=self.loss.rounded(width))
 
 
+@dataclass(frozen=True, eq=False)
 class UnivariateObjective(Objective):
     """Mean over rows of ℓ(y w·x) + penalty.
 
     Parameters
     ----------
-    problem : Problem
+    data : Problem
     loss : UnivariateLoss
     penalty : Penalty
     balanced : bool
         Give both classes half of the weight.
     """
 
-    translates = by_moments = False
     loss: UnivariateLoss  # type: ignore[assignment]
+    balanced: bool = False
+    translates = by_moments = False
 
-    def __init__(
-        self,
-        problem: Problem,
-        loss: UnivariateLoss,
-        penalty: Penalty,
-        balanced: bool = False,
-    ) -> None:
-        self.problem, self.loss, self.penalty = problem, loss, penalty
-        self.balanced = balanced
-        self.at_zero = float(loss.point(np.zeros(1))[0])
+    @property
+    def problem(self) -> Problem:
+        return self.data
+
+    @cached_property
+    def at_zero(self) -> float:
+        return float(self.loss.point(np.zeros(1))[0])
 
     @property
     def at_constant(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.data.rows import compiled
 
-__all__ = ["heap_discard", "heap_fill", "heap_move", "heap_of", "heap_pop", "heap_push"]
+__all__ = ["heap_fill", "heap_of", "heap_pop", "heap_put"]
 
 
 def heap_of(d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,6 +71,17 @@ def heap_discard(V, heap, place, size, j):
         heap[at], place[last] = last, at
         heap_move(V, heap, place, size - 1, last)
     return size - 1
+
+
+@compiled
+def heap_put(V, heap, place, size, j):
+    """Put coordinate j where V[j] belongs, out of the heap if it is 0; return the new size."""
+    if V[j] == 0.0:
+        return heap_discard(V, heap, place, size, j)
+    if place[j] < 0:
+        return heap_push(V, heap, place, size, j)
+    heap_move(V, heap, place, size, j)
+    return size
 
 
 @compiled

@@ -25,6 +25,7 @@ from aucmax.data.rows import (
     row_add,
     row_dot,
     row_entry,
+    row_norm2,
     row_size,
     shifted_rows,
     take_rows,
@@ -32,7 +33,7 @@ from aucmax.data.rows import (
 )
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.full_covariance import Settings, automatic_step
-from aucmax.solvers.stochastic.samples import Visits, records
+from aucmax.solvers.stochastic.samples import Visits
 from aucmax.solvers.stochastic.scaled import numbers, scaled_add
 
 __all__ = ["begin", "run", "solution"]
@@ -125,8 +126,7 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
         few: Any = to_scipy(take_rows(X, order))
         few = few.toarray() if isinstance(X, CSR) else few
         few = shifted_rows(few.astype(np.float64), state["origin"])
-        rows = records(few, rows["sign"][order], rows["weight"][order])
-        order = np.arange(len(order))
+        rows, order = rows[order], np.arange(len(order))  # not the norms of shifted rows
         visits = Visits(few, order, rows)
     draws = np.sqrt(settings.unit * rows["weight"][order])[:, None] * draws
     sketch = _Sketch(*(state[name] for name in _Sketch._fields))
@@ -149,9 +149,8 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
     for t in range(len(order)):
         i = order[t]
         y, weight, r = rows[i]["sign"], rows[i]["weight"], draws[t]
-        q = 0 if y > 0 else 1
-        o = 1 - q
-        m, xx = unit * weight, rows[i]["norm2"]
+        q, o = (0, 1) if y > 0 else (1, 0)
+        m, xx = unit * weight, row_norm2(X, i)
         zx[:] = 0.0
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)

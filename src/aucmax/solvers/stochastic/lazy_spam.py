@@ -7,7 +7,7 @@ once. A heap finds the coordinates that a step sets to 0: a(w) and b(w) lose the
 import numpy as np
 
 from aucmax.data.rows import compiled, inlined, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.expiry import heap_discard, heap_fill, heap_move, heap_pop, heap_push
+from aucmax.solvers.stochastic.expiry import heap_fill, heap_pop, heap_put
 from aucmax.solvers.stochastic.scaled import MIN_SCALE
 
 __all__ = ["lazy_steps", "pairs", "slope"]
@@ -117,12 +117,7 @@ def lazy_steps(visits, eta, classes, settings, v, u, queue):
                 u[j] += S * (now - old) - B * (s_now - s_old)
             if s_now != s_old:
                 _signs_add(P, total, j, s_now - s_old)
-            if s_now == 0.0:
-                size = heap_discard(v, heap, place, size, j)
-            elif place[j] >= 0:
-                heap_move(v, heap, place, size, j)
-            else:
-                size = heap_push(v, heap, place, size, j)
+            size = heap_put(v, heap, place, size, j)
         while size > 0 and abs(v[heap[0]]) <= theta + threshold:
             j, size = heap_pop(v, heap, place, size)
             s = np.sign(v[j])

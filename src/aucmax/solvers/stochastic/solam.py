@@ -142,7 +142,7 @@ class SOLAM(StochasticSolver):
         eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
         shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
         schedule = _Schedule(gamma, eta, shrink, p, R * np.sqrt(kappa2))
-        _steps(*batch.visits, schedule, R, v, u, k)
+        _steps(batch.visits, schedule, R, v, u, k)
         state["met"], k["kappa2"] = met[-1], kappa2[-1]
         k["gammas"] += gamma.sum()
 
@@ -172,8 +172,9 @@ class SOLAM(StochasticSolver):
 
 
 @compiled
-def _steps(X, order, rows, schedule, R, v, u, k):
+def _steps(visits, schedule, R, v, u, k):
     # w = c v,  Σ γ_t w_t = S v − u with S = Σ γ_t c_t,  N = ‖v‖²
+    X, order, rows = visits
     gamma, eta, shrink, p, bound = schedule
     c, S, N = k["scale"], k["sum"], squared(v)
     a, b, alpha = k["a"], k["b"], k["alpha"]

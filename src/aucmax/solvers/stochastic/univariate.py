@@ -106,15 +106,15 @@ class UnivariateSGD(StochasticSolver):
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
         settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
         rates = C / np.sqrt(times(state, batch)), batch.by_step("mass")
-        _steps(*batch.visits, *rates, settings, (state["v"], state["u"]), k)
+        _steps(batch.visits, *rates, settings, state["v"], state["u"], k)
         k["steps"] += len(batch.order)
 
 
 @compiled
-def _steps(X, order, rows, eta, mass, settings, vectors, k):
+def _steps(visits, eta, mass, settings, v, u, k):
     # w = c v,  Σ w = S v − u
+    X, order, rows = visits
     automatic, loss, alpha, average = settings
-    v, u = vectors
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)

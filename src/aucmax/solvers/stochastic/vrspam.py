@@ -193,14 +193,15 @@ def _stage(batches: Iterable[Batch], at: _Snapshot, penalty: Penalty, eta: float
         along = products.scores(batch.X, at.gradient)
         k["beta"] = theory.beta_from_alpha(penalty.l2, p)
         k["slope_a"], k["slope_b"] = total @ at.gradient / mass
-        c, e = _shrinking_steps(*batch.visits, k, batch.dots / mass, along, z, w)
+        c, e = _shrinking_steps(batch.visits, k, batch.dots / mass, along, z, w)
         w = c * w + e * at.gradient
     return w
 
 
 @compiled
-def _shrinking_steps(X, order, rows, k, dots, along, z, v):
+def _shrinking_steps(visits, k, dots, along, z, v):
     # w = c v + e μ̃;  a = v·μ₊, b = v·μ₋;  ``along`` = X μ̃, z = X w̃
+    X, order, rows = visits
     p, eta, beta, a, b, c, e = k["p"], k["eta"], k["beta"], k["a"], k["b"], 1.0, 0.0
     start_a, start_b, slope_a, slope_b = k["start_a"], k["start_b"], k["slope_a"], k["slope_b"]
     shrink = 1.0 / (1.0 + eta * beta)
