@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
 from aucmax.estimators.named_loss import Goal
+from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.solvers import Exact, Monitor, Run, Solver
@@ -24,7 +25,7 @@ from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Fit", "Settings", "fit", "one_pass", "solve", "step"]
+__all__ = ["Fit", "Settings", "fit", "one_pass", "posed", "solve", "step"]
 
 _MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
@@ -157,6 +158,22 @@ def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:
     return None, 0.0
 
 
+def posed(problem: Problem, settings: Settings, spread: np.ndarray | None = None) -> Objective:
+    """Return the objective of a fit: its scale, its τ and its penalty in the scaled coordinates.
+
+    Parameters
+    ----------
+    problem : Problem
+        In the features' own coordinates.
+    settings : Settings
+        With the penalty's settings by feature as arrays.
+    spread : ndarray, shape (d,), optional
+        That of the rows that set the scale, by default those of the problem.
+    """
+    problem = problem.scaled(settings.standardize, spread)
+    return settings.goal.objective(problem, settings.penalty.scaled(problem.factor))
+
+
 def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None) -> Fit:
     """Fit to a problem in the features' own coordinates.
 
@@ -169,10 +186,8 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     start : ndarray, shape (d,), optional
         Coefficients to start from.
     """
-    unscaled, problem = problem, problem.scaled(settings.standardize)
-    penalty = settings.penalty.scaled(problem.factor)
-    objective = settings.goal.objective(problem, penalty)
-    problem = objective.problem
+    objective = posed(problem, settings)
+    scaled, penalty = objective.problem, objective.penalty
     solver = choose(objective) if settings.solver is None else settings.solver
     objective = solver.own_objective(objective)
     certificate = Certificate(objective)
@@ -180,7 +195,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     rng = check_random_state(settings.random_state)
     run = Run(monitor, settings.tol, settings.max_iter, rng)
     if start is not None:
-        start = penalty.prox(problem.from_features(start), 0.0)  # within bounds
+        start = penalty.prox(scaled.from_features(start), 0.0)  # within bounds
     result = solver.solve(objective, start, run)
     message = result.message
     if np.isfinite(result.gap):
@@ -197,14 +212,14 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
         value, optimality = certificate.evaluate(result.coef)
         if message is None and not monitor.stopped:
             message = solver.shortfall(objective, value, optimality)
-    coef = settings.penalty.prox(problem.to_features(result.coef), 0.0)  # rounding leaves no bounds
+    coef = settings.penalty.prox(scaled.to_features(result.coef), 0.0)  # rounding leaves no bounds
     stream = None
     if isinstance(solver, StochasticSolver) and settings.standardize == 0:
         stream = _stream(solver, result.n_iter, rng, result.state)
     intercept = settings.goal.intercept(objective, result.coef, coef)
     return Fit(
         coef, intercept, solver.name, result.n_iter, value, optimality, history=monitor.history,
-        spread=problem.spread(), statistics=unscaled.known, stream=stream, message=message,
+        spread=problem.spread(), statistics=problem.known, stream=stream, message=message,
     )  # fmt: skip
 
 

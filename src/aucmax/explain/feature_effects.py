@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_consistent_length
 from aucmax.basics.checks import number, sample_weights
 from aucmax.columns.steps import that_learn_from_labels
 from aucmax.data.rows import as_rows
+from aucmax.estimators.fitting import posed
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.metrics.delong import effective_rows
+from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
-from aucmax.objective.scaling import feature_factors, slope_influences
+from aucmax.objective.scaling import slope_influences
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
@@ -300,20 +302,22 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
     settings = linear.settings()
+    settings = settings.named(len(coef), getattr(linear, "feature_names_in_", None))
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
-    if spread is None:
-        spread = RowsProblem.of(as_rows(X), sign, weight).spread()
-    factor = feature_factors(spread, settings.standardize)
+    rows = RowsProblem.of(as_rows(X), sign, weight)
+    spread = rows.spread() if spread is None else spread
+    fitted = posed(rows, settings, spread)
+    factor = fitted.problem.factor
     varies = spread > 0
     scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)
-    names = getattr(linear, "feature_names_in_", None)
-    penalty = settings.named(len(coef), names).penalty.scaled(factor)
-    pieces = penalty.pieces(coef / scale)
+    pieces = fitted.penalty.pieces(coef / scale)
     free = np.flatnonzero(varies & pieces.smooth)
     if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
     if len(free) > MAX_FEATURES:
         raise ValueError(f"they are for up to {MAX_FEATURES:,} features with a coefficient.")
+    if not isinstance(fitted.loss, RankingLoss):
+        raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
     taken = sample(sign, MAX_CELLS // len(free))
@@ -324,9 +328,6 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     size = np.sqrt(spread[free])
     columns = columns / size
     problem = RowsProblem.of(as_rows(columns), sign[taken], each)
-    objective = settings.goal.objective(problem, penalty)
-    if not isinstance(objective.loss, RankingLoss):
-        raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     bend = pieces.bend[free] / (scale[free] * size) ** 2
     penalty_influences: np.ndarray | float = 0.0
     if factor is not None:
@@ -343,8 +344,9 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     at_bounds[free] = 0.0
     fixed_scores = (X @ at_bounds)[taken] if at_bounds.any() else 0.0
     covariance = sandwich(
-        objective, coef[free] * size, bend, counts, penalty_influences, fixed_scores
-    )
+        Objective(problem, fitted.loss, fitted.penalty), coef[free] * size, bend, counts,
+        penalty_influences, fixed_scores,
+    )  # fmt: skip
     return Sampling(free, covariance / np.outer(size, size), min(counts) - 1.0)
 
 

@@ -153,9 +153,14 @@ class Problem:
         """The statistics computed so far: the moments, else the last of another kind."""
         raise NotImplementedError
 
-    def scaled(self, gamma: float) -> Self:
-        """Return the same problem in the coordinates of ``standardize=gamma``."""
-        factor = feature_factors(self.spread(), gamma) if gamma > 0.0 else None
+    def scaled(self, gamma: float, spread: np.ndarray | None = None) -> Self:
+        """Return the same problem in the coordinates of ``standardize=gamma``.
+
+        ``spread`` (d,) is that of other rows, which set the scale; by default its own.
+        """
+        factor = None
+        if gamma > 0.0:
+            factor = feature_factors(self.spread() if spread is None else spread, gamma)
         return replace(self, gamma=gamma, factor=factor)
 
     def weighing(self, tau: float) -> Self:
