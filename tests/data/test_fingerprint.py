@@ -1,11 +1,12 @@
 """Compiled kernels are kept until something that they are made of changes, and no longer."""
 
 import importlib
+import os
 import pickle
 import pkgutil
 import subprocess
 import sys
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
@@ -55,7 +56,7 @@ def body_of(function, kind):
 def test_a_fingerprint_is_the_same_in_every_process(pytestconfig):
     another = subprocess.run(
         [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests" / "data",
-        env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     mine = set(map(fingerprint, kernels()))
     assert set(another.stdout.split()) == mine
@@ -99,6 +100,22 @@ def test_docstrings_and_line_numbers_are_not_compiled(monkeypatch):
 
 def half(x):
     return x / 2
+
+
+def test_a_kernel_that_moved_in_its_file_is_loaded_and_a_changed_one_compiled(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    hits = []
+    for value, code in [
+        (1.5, half.__code__),
+        (1.5, half.__code__.replace(co_firstlineno=900)),
+        (1.0, half.__code__.replace(co_consts=(None, 3))),
+    ]:
+        kernel = Kernel(FunctionType(code, globals(), "half"))
+        assert kernel(3.0) == value
+        hits.append(sum(kernel.dispatcher.stats.cache_hits.values()))
+    assert hits == [0, 1, 0]
 
 
 def test_kernels_whose_types_have_moved_are_compiled_again(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ Importing Numba takes as long as a small fit, so it is delayed to the first call
 import functools
 import gc
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -160,7 +161,8 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     the bodies of all functions it calls. Here the cache compares their `fingerprint`, and kernels
     for types from elsewhere are not cached. Numba also numbers the files of a kernel's signatures,
     so that processes that compile at the same time may load each other's files. Here the file's
-    name contains a digest of the signature.
+    name contains a digest of the signature. Nor does a name have the kernel's line number, which
+    changes with any docstring above.
     """
     from numba import njit
 
@@ -169,6 +171,9 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     )(body)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
+        line = f"-{body.__code__.co_firstlineno}."
+        index._index_name = index._index_name.replace(line, ".")
+        index._index_path = os.path.join(index._cache_path, index._index_name)
         index._source_stamp = fingerprint(kernel)
         index._version = (index._version, index._source_stamp)  # read before any of our types
         read_index = index._load_index

@@ -43,24 +43,6 @@ def heap_move(V, heap, place, size, j):
 
 
 @compiled
-def heap_push(V, heap, place, size, j):
-    """Add coordinate j; return the new size."""
-    heap[size], place[j] = j, size
-    heap_move(V, heap, place, size + 1, j)
-    return size + 1
-
-
-@compiled
-def heap_fill(V, heap, place):
-    """Add all coordinates that are not 0 to an empty heap; return its size."""
-    size = 0
-    for j in range(len(V)):
-        if V[j] != 0.0:
-            size = heap_push(V, heap, place, size, j)
-    return size
-
-
-@compiled
 def heap_discard(V, heap, place, size, j):
     """Remove coordinate j if it is in the heap; return the new size."""
     if place[j] < 0:
@@ -79,8 +61,18 @@ def heap_put(V, heap, place, size, j):
     if V[j] == 0.0:
         return heap_discard(V, heap, place, size, j)
     if place[j] < 0:
-        return heap_push(V, heap, place, size, j)
+        heap[size], place[j] = j, size
+        size += 1
     heap_move(V, heap, place, size, j)
+    return size
+
+
+@compiled
+def heap_fill(V, heap, place):
+    """Add all coordinates that are not 0 to an empty heap; return its size."""
+    size = 0
+    for j in range(len(V)):
+        size = heap_put(V, heap, place, size, j)
     return size
 
 

@@ -1,7 +1,8 @@
 """The rows that a learner steps through: their order, and the sums over the classes so far."""
 
-import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,7 @@ def records(X: Rows, sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return rows
 
 
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Rows, and the order of the steps over them.
 
@@ -72,38 +74,35 @@ class Batch:
         The position of the row of each step.
     before : Classes
         The sums over the earlier rows; None if the classes are known from the start.
-    after : Classes
-        The sums including these rows.
+    known : Classes, optional
+        The sums including these rows, if they are known.
     unit : float
         A row adds ``unit`` times its weight to the classes.
     first : int, optional
         Position of the batch's first row in a training set of several batches.
     """
 
-    def __init__(
-        self,
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        order: np.ndarray,
-        before: Classes | None,
-        after: Classes | None = None,
-        unit: float = 1.0,
-        first: int | None = None,
-    ) -> None:
-        self.X, self.sign, self.weight, self.order, self.before = X, sign, weight, order, before
-        self.unit, self.first = unit, first
-        self._made: dict[str, Any] = {}
-        if after is None:
-            assert before is not None
-            after = before.joined(X, sign, weight, self.norm2)
-        self.after = after
+    X: Rows
+    sign: np.ndarray
+    weight: np.ndarray
+    order: np.ndarray
+    before: Classes | None
+    known: Classes | None = None
+    unit: float = 1.0
+    first: int | None = None
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def ordered(self, order: np.ndarray) -> "Batch":
         """Return the same rows in another order."""
-        out = copy.copy(self)
-        out.order = order
-        return out
+        return replace(self, order=order)
+
+    @cached_property
+    def after(self) -> Classes:
+        """The sums over the classes, including these rows."""
+        if self.known is not None:
+            return self.known
+        assert self.before is not None
+        return self.before.joined(self.X, self.sign, self.weight, self.norm2)
 
     @property
     def visits(self) -> Visits:
@@ -206,10 +205,10 @@ class Batch:
             return self
         met = self.by_step("mass").min(axis=1) > 0.0
         first = int(np.argmax(met)) if met.any() else len(met)
-        out, early = self.ordered(self.order[first:]), self.order[:first]
+        early, after = self.order[:first], self.after
         rows = take_rows(self.X, early), self.sign[early], self.weight[early], self.norm2[early]
-        out.before = self.before.joined(*rows)
-        return out
+        before = self.before.joined(*rows)
+        return replace(self, order=self.order[first:], before=before, known=after)
 
 
 class Whole:
@@ -232,7 +231,7 @@ class Whole:
             each = problem.unit * part.weight * part.norm2
             self.after.square[:] += each[part.sign > 0].sum(), each[part.sign < 0].sum()
         if len(part.sign) == problem.n_samples:
-            self.only, part.first = part, None
+            self.only = replace(part, first=None)
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches, in the order of the rows."""
