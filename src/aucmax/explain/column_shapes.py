@@ -82,8 +82,7 @@ def shapes(
         As for `aucmax.effects`, whose errors it raises.
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    sampling = sampling_of(by, sign, weight)
-    effects = effects_of(by, sign, weight, sampling, confidence)
+    effects, sampling = effects_of(by, sign, weight, confidence)
     return [*shapes_of(by, effects, sampling, confidence, weight)]
 
 

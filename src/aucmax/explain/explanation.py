@@ -13,7 +13,7 @@ from aucmax.columns.steps import parts_of
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
-from aucmax.explain.feature_effects import Effects, effects_of, sampling_of
+from aucmax.explain.feature_effects import Effects, effects_of
 from aucmax.explain.row_reasons import Reason, each_reasons
 
 __all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain"]
@@ -55,8 +55,7 @@ def explanation_of(
     else:
         weight = weight_of_all(positive, test[2], rows)
     by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
-    sampling = sampling_of(by, sign, weight)
-    effects = effects_of(by, sign, weight, sampling, confidence)
+    effects, sampling = effects_of(by, sign, weight, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
     return Explanation(
         effects=effects,

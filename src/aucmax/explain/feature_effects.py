@@ -159,7 +159,7 @@ def effects(
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    return effects_of(by, sign, weight, sampling_of(by, sign, weight), confidence)
+    return effects_of(by, sign, weight, confidence)[0]
 
 
 def labelled(
@@ -192,13 +192,9 @@ def labelled(
 
 
 def effects_of(
-    by: ByColumn,
-    sign: np.ndarray,
-    weight: np.ndarray | None,
-    sampling: Sampling,
-    confidence: float,
-) -> Effects:
-    """Return the effects of the columns of rows.
+    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, confidence: float
+) -> tuple[Effects, Sampling]:
+    """Return the effects of the columns of rows, and the variation of the coefficients.
 
     Parameters
     ----------
@@ -208,11 +204,10 @@ def effects_of(
         1 for positive rows, −1 for others.
     weight : ndarray, shape (n,), or None
         Weights of the rows.
-    sampling : Sampling
-        The variation of the coefficients.
     confidence : float
         Coverage of each interval.
     """
+    sampling = sampling_of(by, sign, weight)
     of_feature = np.ravel(by.linear.coef_).astype(np.float64)
     count = np.bincount(by.column, minlength=len(by.names))
     coef = np.where(count > 1, np.nan, 0.0)
@@ -243,7 +238,8 @@ def effects_of(
     order = np.argsort(-np.abs(effect), kind="stable")
     low, high = np.maximum(effect - reach, least), effect + reach
     names = np.asarray(by.names)[order]
-    return Effects(names, coef[order], effect[order], low[order], high[order], sampling.note)
+    ends = low[order], high[order]
+    return Effects(names, coef[order], effect[order], *ends, sampling.note), sampling
 
 
 def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:

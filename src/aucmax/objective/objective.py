@@ -152,11 +152,7 @@ class Objective:
             return lambda v: problem.product(bent, v)
         centre = problem.adjoint(bent) / mass
         origin = problem.raw_means()[1]
-
-        def product(v: np.ndarray) -> np.ndarray:
-            return problem.product(bent, v, dot(centre, v), origin)
-
-        return product
+        return lambda v: problem.product(bent, v, dot(centre, v), origin)
 
     def bend_matrix(self, there: ByRow | ActivePairs) -> np.ndarray:
         """Return the data term's second derivative (d, d) at some scores."""

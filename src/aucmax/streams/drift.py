@@ -70,8 +70,7 @@ class DriftAlarm(Counts):
         the same in every call for a stream, and differ between streams.
         """
         ties = _uniform(int(self.arrays["clock"][0]), len(codes), seed)
-        arrays = (self.arrays[name] for name in ("counts", "stakes", "clock"))
-        _add(codes, bins // (BINS // CELLS), weight > 0.0, ties, BETS, *arrays)
+        _add(codes, bins // (BINS // CELLS), weight > 0.0, ties, BETS, *self.arrays.values())
 
     @property
     def evidence(self) -> float:

@@ -74,8 +74,8 @@ class Batch:
         The position of the row of each step.
     before : Classes
         The sums over the earlier rows; None if the classes are known from the start.
-    known : Classes, optional
-        The sums including these rows, if they are known.
+    whole : Classes, optional
+        The sums over the whole training set, if it is known from the start.
     unit : float
         A row adds ``unit`` times its weight to the classes.
     first : int, optional
@@ -87,7 +87,7 @@ class Batch:
     weight: np.ndarray
     order: np.ndarray
     before: Classes | None
-    known: Classes | None = None
+    whole: Classes | None = None
     unit: float = 1.0
     first: int | None = None
     _made: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -99,8 +99,8 @@ class Batch:
     @cached_property
     def after(self) -> Classes:
         """The sums over the classes, including these rows."""
-        if self.known is not None:
-            return self.known
+        if self.whole is not None:
+            return self.whole
         assert self.before is not None
         return self.before.joined(self.X, self.sign, self.weight, self.norm2)
 
@@ -208,7 +208,7 @@ class Batch:
         early, after = self.order[:first], self.after
         rows = take_rows(self.X, early), self.sign[early], self.weight[early], self.norm2[early]
         before = self.before.joined(*rows)
-        return replace(self, order=self.order[first:], before=before, known=after)
+        return replace(self, order=self.order[first:], before=before, whole=after)
 
 
 class Whole:
