@@ -15,8 +15,8 @@ import typer
 from scipy.stats import norm
 
 from aucmax.streams.drift import DriftAlarm
+from aucmax.streams.paired import PairedScores
 from aucmax.streams.state import Settings, State, advance
-from aucmax.streams.tally import Tally, bins_of
 from benchmarks.common.tables import show
 
 RUNS = 2000
@@ -29,19 +29,19 @@ def coverage() -> Iterator[list[Any]]:
     """Yield how often intervals cover, and how often the test of one look rejects."""
     rng = np.random.default_rng(0)
     for n, share in ((400, 0.3), (400, 0.05), (4000, 0.05)):
-        for half_life in (np.inf, n / 4):
+        for half_life in (None, n / 4):
             low = high = refused = 0
             for _ in range(RUNS):
                 y = (rng.random(n) < share).astype(int)
                 noise = np.sqrt(0.5) * (rng.normal(size=(2, n)) + rng.normal(size=n))
-                tally = Tally(2, half_life)
-                tally.add(y, bins_of(noise + y))
-                area, test = tally.auc(1), tally.test(1)
+                pair = PairedScores(4096, half_life)
+                pair.add(y, *(noise + y), np.ones(n))
+                area, test = pair.scorers()[0].auc(1), pair.test(1)
                 low += area.high < AUC
                 high += area.low > AUC
                 refused += test is not None and test.p_value < 0.05
             shares = (1 - (low + high) / RUNS, low / RUNS, high / RUNS, refused / RUNS)
-            yield [n, share, half_life, *(f"{value:.3f}" for value in shares)]
+            yield [n, share, half_life or np.inf, *(f"{value:.3f}" for value in shares)]
 
 
 def false_alarms(rows: int = 20_000) -> Iterator[list[Any]]:
@@ -52,7 +52,7 @@ def false_alarms(rows: int = 20_000) -> Iterator[list[Any]]:
         for _ in range(RUNS):
             y = (rng.random(rows) < np.where(np.arange(rows) < rows // 4, share, later)).astype(int)
             alarm = DriftAlarm()
-            alarm.add(y, bins_of(rng.normal(size=rows) + y), np.ones(rows), rng.normal())
+            alarm.add(y, rng.normal(size=rows) + y, np.ones(rows), rng.normal())
             alarms += alarm.row is not None
         yield [rows, share, later, f"{alarms / RUNS:.4f}"]
 

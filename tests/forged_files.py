@@ -291,6 +291,7 @@ def seeds(kind):
             ScoreSketch(1, 50).update(y, X[:, 0], np.arange(len(y))),
             ScoreSketch().update(np.where(y, "yes", "no"), X[:, 1]),
             ScoreSketch().update(np.ones(9), X[:9, 1]),
+            ScoreSketch(bins=30, half_life=7.5).update(y, X[:, 0]).decay(0.3),
         ]
         return [(dumped(sketch.save), None) for sketch in sketches]
     if kind == "moments":
@@ -385,8 +386,8 @@ def use_scores(rng, path, _):
         for use in (
             lambda: repr(sketch),
             lambda: sketch.auc(),
-            lambda: sketch + sketch,
-            lambda: (sketch + ScoreSketch(sketch.pos_label, sketch.bins)).auc(),
+            lambda: sketch + sketch.decay(0.5),
+            lambda: (sketch + ScoreSketch(sketch.pos_label, sketch.bins, sketch.half_life)).auc(),
             lambda: sketch.update(labels, np.arange(len(labels))).auc(),
         ):
             with plain():

@@ -1,5 +1,7 @@
 """Scores in fixed memory: the error told is never exceeded, and sketches add up bit for bit."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,9 +143,9 @@ def test_memory_is_fixed_and_the_error_small(scores):
     for _ in range(12):
         y = rng.random(10_000) < 0.2
         sketch.update(y, scores(rng, 10_000) * np.where(y, 1.5, 1.0))
-    assert sum(array.nbytes for array in sketch._settled()) <= 48 * 4096
     assert sketch.auc().error < 0.003
     assert sketch.counts.sum() == 120_000
+    assert len(pickle.dumps(sketch)) <= 48 * 4096 + 2000
 
 
 def test_a_score_that_many_rows_share_costs_nothing():
@@ -186,6 +188,120 @@ def test_a_file_holds_the_sketch(tmp_path):
     (tmp_path / "other").write_bytes((tmp_path / "scores").read_bytes()[:-3])
     with pytest.raises(ModelFileError, match="was cut short or changed"):
         ScoreSketch.load(tmp_path / "other")
+
+
+# ---- decay
+
+
+def by_hand(y, score, weight, half_life, now=None):
+    """The AUC of scores whose weights halve after so many rows, and the weights."""
+    now = len(y) - 1 if now is None else now
+    decayed = weight * 0.5 ** ((now - np.arange(len(y))) / half_life)
+    return metrics.roc_auc(y, score, np.maximum(decayed, 1e-300)), decayed
+
+
+@untimed
+@given(samples(), st.floats(1.0, 100.0))
+def test_a_half_life_weights_rows_by_their_age(sample, half_life):
+    y, score, weight, bins = sample
+    true, decayed = by_hand(y, score, weight, half_life)
+    sketch = ScoreSketch(half_life=half_life).update(y, score, weight)
+    np.testing.assert_allclose(sketch.counts, [decayed[y == k].sum() for k in (0, 1)])
+    assert sketch.auc().auc == pytest.approx(true, abs=1e-12)
+    np.testing.assert_allclose(sketch.auc(), ScoreSketch().update(y, score, decayed).auc())
+    binned = ScoreSketch(bins=bins, half_life=half_life).update(y, score, weight).auc()
+    assert abs(binned.auc - true) <= binned.error + 1e-12
+
+
+@untimed
+@given(samples(), st.floats(0.01, 1.0))
+def test_decay_multiplies_the_weights_so_far(sample, gamma):
+    y, score, weight, bins = sample
+    old = ScoreSketch(bins=bins).update(y, score, weight)
+    same = ScoreSketch(bins=bins).update(y, score, weight)
+    sketch = old.decay(gamma).update(1 - y, score)
+    assert old == same
+    both = np.concatenate([y, 1 - y]), np.tile(score, 2)
+    decayed = np.concatenate([gamma * weight, np.ones(len(y))])
+    expected = ScoreSketch(bins=bins).update(*both, decayed)
+    np.testing.assert_allclose(sketch.counts, expected.counts)
+    np.testing.assert_allclose(sketch.auc(), expected.auc(), atol=1e-12)
+
+
+@untimed
+@given(samples(), st.integers(0, 2**32), st.floats(0.01, 1.0))
+def test_decayed_sketches_add(sample, seed, gamma):
+    y, score, weight, bins = sample
+    a, b, c, d = (
+        ScoreSketch(bins=bins).update(y[rows], score[rows], weight[rows])
+        for rows in parts(len(y), seed)
+    )
+    assert a.decay(gamma) + b.decay(gamma) == (a + b).decay(gamma)
+    assert a.decay(gamma) + ScoreSketch(bins=bins) == a.decay(gamma)
+    mixed = sum([a.decay(gamma), b, c.decay(gamma**2), d])
+    order = np.concatenate(parts(len(y), seed))
+    shares = np.repeat([gamma, 1.0, gamma**2, 1.0], [len(p) for p in parts(len(y), seed)])
+    expected = ScoreSketch(bins=bins).update(y[order], score[order], shares * weight[order])
+    np.testing.assert_allclose(mixed.counts, expected.counts)
+    np.testing.assert_allclose(mixed.auc(), expected.auc(), atol=1e-12)
+
+
+@untimed
+@given(samples(), st.integers(0, 2**32), st.floats(1.0, 50.0))
+def test_neither_batches_nor_looks_change_a_bit(sample, seed, half_life):
+    y, score, weight, bins = sample
+    rng = np.random.default_rng(seed)
+    for life in (half_life, None):
+        weight = rng.exponential(size=len(y))
+        whole = ScoreSketch(1, bins, life).update(y, score, weight)
+        by_batches = ScoreSketch(1, bins, life)
+        for rows in np.split(np.arange(len(y)), np.sort(rng.integers(0, len(y), 4))):
+            by_batches.update(y[rows], score[rows], weight[rows])
+            if rng.random() < 0.5:
+                assert by_batches.counts.shape == (2,)
+        assert by_batches == whole
+
+
+@pytest.mark.parametrize("half_life", [1.0, 37.5])
+def test_old_rows_fade_without_overflow(half_life, tmp_path):
+    rng = np.random.default_rng(5)
+    y, score = rng.integers(0, 2, 30_000), rng.normal(size=30_000)
+    whole = ScoreSketch(1, 300, half_life).update(y, score)
+    last = slice(30_000 - int(60 * half_life), None)
+    assert whole.auc().auc == pytest.approx(
+        by_hand(y[last], score[last], 1.0, half_life)[0], abs=0.01
+    )
+    parted = ScoreSketch(1, 300, half_life)
+    for rows in np.array_split(np.arange(30_000), 7):
+        parted.update(y[rows], score[rows]).save(tmp_path / "scores")
+        parted = ScoreSketch.load(tmp_path / "scores")
+    assert parted == whole
+    # one class has not been seen for so long that it counts as nothing
+    whole.update(np.zeros(20_000), np.zeros(20_000)).save(tmp_path / "scores")
+    assert ScoreSketch.load(tmp_path / "scores") == whole
+    assert whole.counts[1] < 1e-100
+    assert whole.decay(1e-300).decay(1e-300).counts.sum() == 0.0
+
+
+def test_a_file_keeps_the_decay(tmp_path):
+    rng = np.random.default_rng(6)
+    y, score = rng.integers(0, 2, 500), rng.normal(size=500)
+    sketch = ScoreSketch(bins=50, half_life=20.0).update(y, score).decay(0.7)
+    sketch.save(tmp_path / "scores")
+    loaded = ScoreSketch.load(tmp_path / "scores")
+    assert loaded == sketch
+    assert loaded.half_life == 20.0
+    assert loaded.update(y, -score) == sketch.update(y, -score)
+
+
+def test_wrong_decay_is_refused():
+    for gamma in (0.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match=r"gamma must be a number in \(0, 1\]"):
+            ScoreSketch().decay(gamma)
+    with pytest.raises(ValueError, match="half_life must be a number in"):
+        ScoreSketch(half_life=0.5)
+    with pytest.raises(ValueError, match=r"half_life=None and 5.0 cannot be added"):
+        ScoreSketch() + ScoreSketch(half_life=5.0)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from aucmax.basics import replacing
 from aucmax.basics.locks import locked
 from aucmax.report import stream as report_of_stream
 from aucmax.streams import reading
-from aucmax.streams.drift import CELLS, FALSE_ALARM_RATE, DriftAlarm
+from aucmax.streams.drift import CELLS, FALSE_ALARM_RATE, DriftAlarm, cells_of
 from aucmax.streams.formats import encoding_of
 from aucmax.streams.monitor import moved, stream_report
+from aucmax.streams.paired import PairedScores
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
-from aucmax.streams.tally import BINS, Tally, bins_of
 from oracles.drift import evidence, p_values
 from processes import Child
 
@@ -91,53 +91,44 @@ def bits(state, path):
     return path.read_bytes()
 
 
-# ---- the tally ---------------------------------------------------------------------------
+# ---- two scorers of the same rows --------------------------------------------------------
 
 
-@pytest.mark.parametrize("half_life", [np.inf, 150.0, 1.3])
+def paired(codes, first, second, half_life=None, weight=None, capacity=4096):
+    pair = PairedScores(capacity, half_life)
+    pair.add(codes, first, second, np.ones(len(codes)) if weight is None else weight)
+    return pair
+
+
+@pytest.mark.parametrize("half_life", [None, 150.0, 1.3])
 @pytest.mark.parametrize("spread", [0.001, 1.0, 300.0])
 def test_the_auc_is_that_of_the_scores_within_the_bound_that_is_told(half_life, spread):
     rng = np.random.default_rng(3)
     y = (rng.random(900) < 0.2).astype(int)
     z = spread * (rng.normal(size=900) + y) + np.where(rng.random(900) < 0.1, 0.0, 0.1 * spread)
-    tally = Tally(1, half_life)
-    tally.add(y, bins_of(z)[None])
-    weight = 0.5 ** (np.arange(899, -1, -1) / half_life)
+    weight = 0.5 ** (np.arange(899, -1, -1) / (half_life or np.inf))
     true = metrics.roc_auc(y, z, sample_weight=np.maximum(weight, 1e-300))
-    found = tally.auc(1)
-    assert abs(found.auc - true) <= found.error + 1e-12
-    assert found.low <= found.auc <= found.high
-    assert tally.auc(0).auc == pytest.approx(1.0 - found.auc)
-    # exactly the AUC of the bins
-    binned = metrics.roc_auc(y, bins_of(z), sample_weight=np.maximum(weight, 1e-300))
-    assert found.auc == pytest.approx(binned, abs=1e-12)
+    for scores in paired(y, z, z, half_life, capacity=100).scorers():
+        area = scores.auc(1)
+        assert 0.0 < area.error < 0.2
+        assert abs(area.auc - true) <= area.error + 1e-12
+        assert area.low <= area.auc <= area.high
+        assert scores.auc(0).auc == pytest.approx(1.0 - area.auc)
+    exact, _ = paired(y, z, z, half_life).scorers()
+    assert exact.auc(1).auc == pytest.approx(true, abs=1e-12)
+    assert exact.auc(1).error == 0.0
 
 
 def test_rows_count_by_their_weights():
     rng = np.random.default_rng(6)
     y, z, weight = rng.integers(0, 2, 300), rng.normal(size=300), rng.integers(0, 4, 300)
-    tally = Tally(1, 40.0)
-    tally.add(y, bins_of(z + y)[None], weight.astype(float))
+    _, scores = paired(y, z, z + y, 40.0, weight.astype(float)).scorers()
     decayed = weight * 0.5 ** (np.arange(299, -1, -1) / 40.0)
-    expected = metrics.roc_auc(y, bins_of(z + y), sample_weight=decayed)
-    assert tally.auc(1).auc == pytest.approx(expected, abs=1e-12)
+    expected = metrics.roc_auc(y, z + y, sample_weight=decayed)
+    assert scores.auc(1).auc == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(scores.weights, [decayed[y == k].sum() for k in range(2)])
     kish = [decayed[y == k].sum() ** 2 / (decayed[y == k] ** 2).sum() for k in range(2)]
-    np.testing.assert_allclose(tally.rows, kish)
-
-
-def test_the_bound_is_reached():
-    tally = Tally(1)
-    tally.add(np.array([0, 1]), bins_of(np.array([[0.0, 1e-9]])))  # one bin, ranked rightly
-    assert tally.auc(1).auc == 0.5
-    assert tally.auc(1).error == 0.5
-
-
-def test_bins_rise_with_the_score_and_hold_every_number():
-    z = np.concatenate([[-1e300, -1e10], np.linspace(-50, 50, 1001), [1e10, 1e300]])
-    bins = bins_of(z)
-    assert bins[0] == 0
-    assert bins[-1] == BINS - 1
-    assert (np.diff(bins) >= 0).all()
+    np.testing.assert_allclose(scores.rows, kish)
 
 
 def test_interval_and_test_are_delongs_without_decay():
@@ -145,26 +136,68 @@ def test_interval_and_test_are_delongs_without_decay():
     y = (rng.random(3000) < 0.3).astype(int)
     a = rng.normal(size=3000) + y
     b = a + rng.normal(size=3000)
-    tally = Tally(2)
-    tally.add(y, bins_of(np.stack([b, a])))
+    pair = paired(y, b, a)
+    _, area = (scores.auc(1) for scores in pair.scorers())
     expected = metrics.auc_interval(y, a)
-    assert tally.auc(1, 1).std_error == pytest.approx(expected.std_error, rel=1e-3)
-    assert tally.auc(1, 1)[:3] == pytest.approx(expected[:3], abs=5e-4)
-    assert tally.test(1)[:3] == pytest.approx(metrics.auc_difference(y, a, b), abs=2e-3)
+    assert area.std_error == pytest.approx(expected.std_error, rel=1e-3)
+    assert area[:3] == pytest.approx(expected[:3], abs=5e-4)
+    assert pair.test(1)[:3] == pytest.approx(metrics.auc_difference(y, a, b), abs=2e-3)
 
 
-@pytest.mark.parametrize("half_life", [np.inf, 150.0])
+@pytest.mark.parametrize("half_life", [None, 25.0, 4.0])
+def test_the_variance_of_the_test_is_that_of_the_placements_among_earlier_rows(half_life):
+    rng = np.random.default_rng(7)
+    n, z = 150, rng.normal(size=(2, 150)).round(1)
+    y, weight = rng.integers(0, 2, n), rng.integers(0, 3, n).astype(float)
+    gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
+    gaps = np.full(n, np.nan)
+    for i in range(n):
+        earlier = np.where(y[:i] != y[i], weight[:i] * gamma ** np.arange(i, 0, -1), 0.0)
+        if earlier.any():
+            below = (z[:, :i] < z[:, i : i + 1]) + 0.5 * (z[:, :i] == z[:, i : i + 1])
+            first, second = below @ earlier / earlier.sum()
+            gaps[i] = second - first
+    decayed = weight * gamma ** np.arange(n - 1, -1, -1)
+    variance = 0.0
+    for k in range(2):
+        of_class = y == k
+        rows = decayed[of_class].sum() ** 2 / (decayed[of_class] ** 2).sum()
+        D, w = (values[of_class & ~np.isnan(gaps)] for values in (gaps, decayed))
+        variance += np.average((D - np.average(D, weights=w)) ** 2, weights=w) / (rows - 1.0)
+    test = paired(y, *z, half_life, weight).test(1, 0.5)
+    assert -1.0 < test.low < test.high < 1.0
+    assert (test.high - test.low) / 2 == pytest.approx(norm.ppf(0.75) * np.sqrt(variance))
+
+
+@pytest.mark.parametrize("half_life", [None, 30.0, 1.0])
+@pytest.mark.parametrize("capacity", [8, 64, 4096])
+def test_batches_do_not_change_a_bit_of_the_sums(half_life, capacity):
+    rng = np.random.default_rng(8)
+    n = 2500
+    y, weight = rng.integers(0, 2, n), rng.exponential(size=n)
+    first, second = rng.normal(size=(2, n)) * np.array([[1.0], [1e-3]])
+    whole = paired(y, first, second, half_life, weight, capacity)
+    parts = PairedScores(capacity, half_life)
+    for rows in np.split(np.arange(n), np.sort(rng.integers(0, n, 40))):
+        parts.add(y[rows], first[rows], second[rows], weight[rows])
+        if rng.random() < 0.3:
+            parts.test(1)  # looking changes nothing either
+    assert parts.facts == whole.facts
+    for name, values in whole.arrays.items():
+        np.testing.assert_array_equal(parts.arrays[name], values)
+
+
+@pytest.mark.parametrize("half_life", [None, 150.0])
 def test_intervals_cover_and_the_test_keeps_its_level(half_life):
     rng = np.random.default_rng(5)
     true, covered, refused, runs = norm.cdf(1 / 2), 0, 0, 400
     for _ in range(runs):
         y = (rng.random(400) < 0.3).astype(int)
         noise = rng.normal(size=(2, 400)) + rng.normal(size=400)
-        tally = Tally(2, half_life)
-        tally.add(y, bins_of(noise + y))
-        found = tally.auc(1)
-        covered += found.low <= true <= found.high
-        refused += tally.test(1).p_value < 0.05
+        pair = paired(y, *(noise + y), half_life)
+        area = pair.scorers()[0].auc(1)
+        covered += area.low <= true <= area.high
+        refused += pair.test(1).p_value < 0.05
     # 95 % and 5 %, by four standard errors of a count
     assert covered > 0.95 * runs - 4 * np.sqrt(0.05 * 0.95 * runs)
     assert refused < 0.05 * runs + 4 * np.sqrt(0.05 * 0.95 * runs)
@@ -175,19 +208,27 @@ def test_intervals_cover_and_the_test_keeps_its_level(half_life):
 
 def watched(codes, scores, seed=0.0, weight=None):
     alarm = DriftAlarm()
-    alarm.add(codes, bins_of(scores), np.ones(len(codes)) if weight is None else weight, seed)
+    alarm.add(codes, scores, np.ones(len(codes)) if weight is None else weight, seed)
     return alarm
+
+
+def test_cells_rise_with_the_score_and_hold_every_number():
+    z = np.concatenate([[-1e300, -1e10], np.linspace(-50, 50, 1001), [1e10, 1e300]])
+    cells = cells_of(z)
+    assert cells[0] == 0
+    assert cells[-1] == CELLS - 1
+    assert (np.diff(cells) >= 0).all()
 
 
 def test_the_evidence_is_that_of_every_start_and_bet():
     rng = np.random.default_rng(0)
     codes = (rng.random(250) < 0.3).astype(int)
     scores = (rng.normal(size=250) + codes).round(1)
-    cells = bins_of(scores) // (BINS // CELLS)
+    cells = cells_of(scores)
     expected = evidence(codes, p_values(codes, cells, -0.7))
     alarm, capital = DriftAlarm(), []
     for i in range(250):
-        alarm.add(codes[i : i + 1], bins_of(scores[i : i + 1]), np.ones(1), -0.7)
+        alarm.add(codes[i : i + 1], scores[i : i + 1], np.ones(1), -0.7)
         capital.append(alarm.evidence)
     assert alarm.row is None
     np.testing.assert_allclose(capital, expected, rtol=1e-10)
@@ -243,7 +284,7 @@ def test_an_alarm_stays_and_rows_without_weight_are_passed_over():
     scores = np.where(np.arange(2000) < 1000, z + codes, z - codes)
     alarm = watched(codes, scores)
     before = {name: values.copy() for name, values in alarm.arrays.items()}
-    alarm.add(codes, bins_of(scores), np.ones(2000), 0.0)
+    alarm.add(codes, scores, np.ones(2000), 0.0)
     for name, values in before.items():
         np.testing.assert_array_equal(alarm.arrays[name], values)
     assert 1000 < alarm.row < 1200
@@ -310,7 +351,7 @@ def test_weights_are_those_of_a_fit_wherever_lines_are_cut(learner, tmp_path):
     save_state(first, tmp_path / "between")
     again = load_state(tmp_path / "between", first.settings)
     assert bits(run_through(again, lines[123:]), tmp_path / "parts") == whole
-    assert state.tally.totals.sum() == weight.sum()
+    assert state.prequential.weights.sum() == weight.sum()
     if learner == "moments":
         X, y = values()
         expected = AUCClassifier().fit(X, y, weight).coef_
@@ -392,9 +433,11 @@ def test_each_row_is_scored_before_it_is_learnt():
 
 
 def test_the_size_of_the_state_does_not_grow_with_the_rows(tmp_path):
-    short, long = (len(bits(run_through(begun(), ndjson(n)), tmp_path / "s")) for n in (400, 4000))
-    # up to a thousand rows wait, of which each takes some 90 bytes
-    assert long - short < 1000 * 90
+    # up to a thousand rows wait, of which each takes some 90 bytes; each of three scorers has up to
+    # 4,096 bins of 48 bytes, and the rest takes some 12,000
+    largest = 1000 * 90 + 3 * 4096 * 48 + 15_000
+    sizes = [len(bits(run_through(begun(), ndjson(n)), tmp_path / "s")) for n in (400, 18_000)]
+    assert sizes[0] < sizes[1] < largest
 
 
 def test_formats_say_the_same():

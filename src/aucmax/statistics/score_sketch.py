@@ -1,26 +1,18 @@
-"""Scores in fixed memory: counts of the rows of each class in bins of scores.
+"""Scores in fixed memory: counts of the rows of each class in bins of scores."""
 
-Float64 numbers have the same order as their bits read as integers, so every score has a position
-among 2⁶⁴. A bin is 2ˢ consecutive positions. At first s is 0 and each distinct score has its own
-bin; when there are too many bins, s increases by one and neighbours are joined. Joined bins are
-the bins of the larger s, so the result depends only on the scores, not on their order or on
-their division among sketches.
-
-After some increases of s the ends of a bin have about the same ratio everywhere (2 % at s = 47, a
-factor of 2 at s = 52), so no range needs to be known in advance, and units do not matter.
-"""
-
+from copy import copy
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.basics.archive import ArraySpec, pack_arrays, unpack_arrays
-from aucmax.basics.checks import is_label, is_whole, number, sample_weights
+from aucmax.basics.archive import pack_arrays, unpack_arrays
+from aucmax.basics.checks import is_label, number, sample_weights
 from aucmax.basics.container import readable
-from aucmax.metrics.binned import BinnedAUC, binned_auc
+from aucmax.metrics.binned import BinnedAUC
 from aucmax.metrics.reading import codes_of, scores_of
+from aucmax.statistics.score_bins import ScoreBins, bins_specs
 
 __all__ = ["ScoreSketch"]
 
@@ -28,27 +20,13 @@ _KIND = "scores"
 _MAX_EXACT_INTEGER = 2**53  # in float64
 
 
-# the positions of −∞ and ∞ are the first and the last
-_PLACE = ArraySpec(("bins",), np.int64, -0x7FF0000000000000, 0x7FF0000000000000)
-_SPECS = {"low": _PLACE, "high": _PLACE, "sums": ArraySpec((2, 2, "bins"), low=0.0)}
-
-
-class _Bins(NamedTuple):
-    """Bins by ascending score: the positions of the lowest and the highest score in each, and sums.
-
-    ``sums`` (2, 2, B) are the sums of the weights and of their squares, by class.
-    """
-
-    low: np.ndarray
-    high: np.ndarray
-    sums: np.ndarray
-
-
 class ScoreSketch:
     """Scores of two classes in fixed memory, with their AUC, its interval and an error bound.
 
     Sketches of different rows add up to the sketch of all rows, in any order: bit for bit if
     weights are integers, otherwise up to rounding. Up to `bins` different scores are kept exactly.
+    Old rows can count less, by `decay` or with a `half_life`. The result of `update` depends on
+    the rows and their order, not on how they are divided into calls, bit for bit.
 
     Parameters
     ----------
@@ -56,6 +34,10 @@ class ScoreSketch:
         The positive label; all others are negative. By default the larger of two labels.
     bins : int, default=65536
         Maximum number of bins, of 48 bytes each.
+    half_life : float, optional
+        In rows, at least 1: each further row, whatever its weight, reduces the weight of the
+        earlier ones, so that row i of m has weight 2^(−(m−i)/half_life) times its own. By default
+        nothing is forgotten.
 
     Attributes
     ----------
@@ -85,13 +67,13 @@ class ScoreSketch:
     binning moves it by 0.0012 at most
     """
 
-    def __init__(self, pos_label: Any = None, bins: int = 2**16) -> None:
+    def __init__(
+        self, pos_label: Any = None, bins: int = 2**16, half_life: float | None = None
+    ) -> None:
         number(bins, "bins", low=2, whole=True)
-        self.pos_label, self.bins = pos_label, bins
+        self.pos_label, self.bins, self.half_life = pos_label, bins, half_life
         self.labels: list[Any] = [] if pos_label is None else [False, True]
-        self._shift = 0
-        none = np.zeros(0, dtype=np.int64)
-        self._held = [_Bins(none, none, np.zeros((2, 2, 0)))]
+        self._scores = ScoreBins(bins, half_life)
 
     # ---- rows ----------------------------------------------------------------------------
 
@@ -123,48 +105,48 @@ class ScoreSketch:
             of_label = [self.labels.index(label) for label in distinct.tolist()]
         else:
             of_label = [int(label == self.pos_label) for label in distinct.tolist()]
-        codes = np.array(of_label, dtype=np.intp)[codes]
-        weight = np.ones(n) if weight is None else weight
-        for first in range(0, n, self.bins):
-            rows = slice(first, first + self.bins)
-            self._take(_rows(scores[rows], codes[rows], weight[rows]))
+        codes = np.array(of_label, dtype=np.int64)[codes]
+        self._scores.add(codes, scores, np.ones(n) if weight is None else weight)
         return self
+
+    def decay(self, gamma: float) -> Self:
+        """Return a copy with all weights multiplied by gamma, so that later rows count more.
+
+        Parameters
+        ----------
+        gamma : float
+            In (0, 1].
+        """
+        number(gamma, "gamma", high=1.0, open_low=True)
+        out = copy(self)
+        out._scores = self._scores.decayed(float(gamma))
+        return out
 
     def __add__(self, other: Any) -> Self:
         """Return the sketch of both sets of rows together."""
         if not isinstance(other, ScoreSketch):
             return NotImplemented
-        for name in ("pos_label", "bins"):
+        for name in ("pos_label", "bins", "half_life"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise ValueError(f"sketches of {name}={mine!r} and {theirs!r} cannot be added.")
-        out = type(self)(self.pos_label, self.bins)
-        out._name([*self.labels, *other.labels])
-        for one in (self, other):
-            bins = one._settled()
-            if len(one.labels) == 1 and one.labels != out.labels[:1]:
-                bins = bins._replace(sums=bins.sums[:, ::-1])
-            out._shift = max(out._shift, one._shift)
-            out._held.append(bins)
-        out._settled()
-        return out
+        one, two = copy(self), copy(other)
+        one._name(two.labels)
+        two._name(one.labels)
+        one._scores = one._scores.merged(two._scores)
+        return one
 
     def __radd__(self, other: Any) -> Self:
         """Let ``sum(shards)`` work, whose start is 0."""
         if isinstance(other, int) and other == 0:
-            return self + type(self)(self.pos_label, self.bins)
+            return self.decay(1.0)
         return NotImplemented
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreSketch):
             return NotImplemented
-        same = (self.pos_label, self.bins, self.labels) == (
-            other.pos_label,
-            other.bins,
-            other.labels,
-        )
-        mine, theirs = self._settled(), other._settled()
-        return same and self._shift == other._shift and all(map(np.array_equal, mine, theirs))
+        mine, theirs = (self.pos_label, self.labels), (other.pos_label, other.labels)
+        return mine == theirs and self._scores == other._scores
 
     __hash__ = None  # type: ignore[assignment]  # update() changes it in place
 
@@ -173,7 +155,7 @@ class ScoreSketch:
     @property
     def counts(self) -> np.ndarray:
         """The weight of the negatives and of the positives, shape (2,)."""
-        return self._settled().sums[0].sum(axis=1)
+        return self._scores.weights
 
     def auc(self, confidence: float = 0.95) -> BinnedAUC:
         """Return the area under the ROC curve, its interval, and a bound on its error.
@@ -196,10 +178,10 @@ class ScoreSketch:
             If there are no rows of one class.
         """
         number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
-        low, high, sums = self._settled()
-        if not sums[0].any(axis=1).all():
+        area = self._scores.auc(confidence=confidence)
+        if area is None:
             raise ValueError(f"the AUC needs rows of two classes; so far there are {self!r}.")
-        return binned_auc(sums[0], sums[1], low != high, confidence)
+        return area
 
     def __repr__(self) -> str:
         counts = zip(self.labels, self.counts.tolist(), strict=False)
@@ -215,14 +197,9 @@ class ScoreSketch:
         path : path
             An existing file is replaced once the new one is complete.
         """
-        bins = self._settled()  # which sets the shift
-        facts = {
-            "pos_label": self.pos_label,
-            "bins": self.bins,
-            "labels": self.labels,
-            "shift": self._shift,
-        }
-        pack_arrays(path, _KIND, facts, bins._asdict())
+        names = "pos_label", "bins", "half_life", "labels"
+        facts = {name: getattr(self, name) for name in names}
+        pack_arrays(path, _KIND, facts | self._scores.facts, self._scores.arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -239,16 +216,16 @@ class ScoreSketch:
             If the file is not one of this kind, is damaged, or comes from a newer version.
         """
         with readable(path, "sketch of scores"):
-            facts, arrays = unpack_arrays(path, _KIND, lambda _: _SPECS)
-            out = cls(facts["pos_label"], facts["bins"])
-            out.labels, out._shift = facts["labels"], facts["shift"]
-            out._held = [_Bins(**arrays)]
-            out._check_state()
+            facts, arrays = unpack_arrays(path, _KIND, lambda _: bins_specs())
+            facts = {"half_life": None, "unit": 1.0} | facts  # which version 0.1 did not have
+            out = cls(facts["pos_label"], facts["bins"], facts["half_life"])
+            out.labels = facts["labels"]
+            out._scores.restore(facts, arrays)
+            out._check_labels()
         return out
 
-    def _check_state(self) -> None:
-        """Raise ValueError unless this is the sketch of some rows."""
-        (held,) = self._held
+    def _check_labels(self) -> None:
+        """Raise ValueError unless the labels are those of the rows."""
         labels = self.labels
         if not isinstance(labels, list) or not all(map(is_label, labels)) or len(labels) > 2:
             raise ValueError("its labels are not two numbers or words")
@@ -257,21 +234,7 @@ class ScoreSketch:
         named = self.pos_label is not None
         if named and (not is_label(self.pos_label) or labels != [False, True]):
             raise ValueError("its labels are not False and True, as for a pos_label")
-        if not is_whole(self._shift) or self._shift > 63:
-            raise ValueError(f"its bins are 2 to the power of {self._shift!r} wide")
-        if len(held.low) > self.bins:
-            raise ValueError(f"it has {len(held.low)} bins, more than {self.bins}")
-        low, high = held.low >> self._shift, held.high >> self._shift
-        if np.any(held.low > held.high) or np.any(low != high) or np.any(low[1:] <= low[:-1]):
-            raise ValueError("its bins are not ascending")
-        weights, squares = held.sums
-        if np.any(np.sqrt(squares) > 1.001 * weights + 1e-150):
-            raise ValueError("its squared weights are larger than their sums allow")
-        totals, of_squares = weights.sum(axis=1), squares.sum(axis=1)
-        small = (totals > 0.0) & ((totals < 1e-150) | (of_squares <= 0.0))
-        if small.any() or np.any(totals > 1e150):
-            raise ValueError("its weights are too large or too small to compute with")
-        if totals[len(labels) :].any():
+        if self.counts[len(labels) :].any():
             raise ValueError("it has rows of labels that it does not name")
 
     # ---- inside --------------------------------------------------------------------------
@@ -287,61 +250,8 @@ class ScoreSketch:
                 f"there are more than two labels: {labels}; name the positive one with pos_label."
             )
         if self.labels and labels[0] != self.labels[0]:  # the only one so far is the positive one
-            bins = self._settled()
-            self._held = [bins._replace(sums=bins.sums[:, ::-1].copy())]
+            self._scores = self._scores.exchanged()
         self.labels = labels
-
-    def _take(self, bins: _Bins) -> None:
-        """Add bins, and join them if there are many."""
-        self._held.append(bins)
-        if sum(len(held.low) for held in self._held[1:]) >= self.bins:
-            self._settled()
-
-    def _settled(self) -> _Bins:
-        """Join all bins into one table of at most `bins` bins, and return it."""
-        if len(self._held) > 1:
-            whole = _Bins(
-                *(np.concatenate(parts, axis=-1) for parts in zip(*self._held, strict=True))
-            )
-            order = np.argsort(whole.low, kind="stable")
-            whole = _Bins(whole.low[order], whole.high[order], whole.sums[:, :, order])
-            apart = whole.low[1:] ^ whole.low[:-1]
-            while np.count_nonzero(apart >> self._shift) >= self.bins:
-                self._shift += 1
-            self._held = [_joined(whole, self._shift)]
-        return self._held[0]
-
-
-def _joined(bins: _Bins, shift: int) -> _Bins:
-    """Join ascending bins whose positions differ only in the last ``shift`` bits."""
-    place = bins.low >> shift
-    starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1]))[: len(place)])
-    if not len(starts):
-        return bins
-    return _Bins(
-        bins.low[starts],
-        np.maximum.reduceat(bins.high, starts),
-        np.add.reduceat(bins.sums, starts, axis=-1),
-    )
-
-
-def _rows(scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> _Bins:
-    """Return a bin for each distinct score (n,) of rows with codes 0 or 1 and weights (n,)."""
-    counted = weight > 0.0
-    scores, codes, weight = scores[counted], codes[counted], weight[counted]
-    place = _places(scores)
-    order = np.argsort(place)
-    place, codes, weight = place[order], codes[order], weight[order]
-    sums = np.zeros((2, 2, len(place)))
-    every = np.arange(len(place))
-    sums[0, codes, every], sums[1, codes, every] = weight, weight**2
-    return _joined(_Bins(place, place, sums), 0)
-
-
-def _places(scores: np.ndarray) -> np.ndarray:
-    """Return integers (n,) in the order of the scores, equal for −0 and 0."""
-    bits = (scores + 0.0).view(np.int64)
-    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def _floats(scores: np.ndarray) -> np.ndarray:

@@ -19,17 +19,18 @@ with one number per bet.
 """
 
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
-from aucmax.basics.archive import ArraySpec
+from aucmax.basics.archive import ArraySpec, Specs
 from aucmax.data.rows import compiled
-from aucmax.streams.tally import BINS, MAX_ROWS, Counts
 
-__all__ = ["BETS", "CELLS", "FALSE_ALARM_RATE", "DriftAlarm"]
+__all__ = ["BETS", "CELLS", "FALSE_ALARM_RATE", "DriftAlarm", "cells_of"]
 
 FALSE_ALARM_RATE = 0.05  # bound on the probability of a false alarm in a whole stream
 CELLS = 512  # of scores; scores in the same cell are ties
+_MAX_ROWS = 2**53  # that can be counted
 _FALL_FAR, _FALL, _STAY, _RISE, _RISE_FAR, _SPREAD, _GATHER = range(7)
 # the change of the scores of either class that each bet is for, shape (bets, 2)
 BETS = np.array(
@@ -39,7 +40,13 @@ BETS = np.array(
 _DELAY_ROWS = 100.0  # b: half of the stakes are active after b² rows
 
 
-class DriftAlarm(Counts):
+def cells_of(z: np.ndarray) -> np.ndarray:
+    """Return the cell of each score (n,): equal cells of z/(2 + |z|), wider away from 0."""
+    t = z / (2.0 + np.abs(z))
+    return np.minimum((0.5 * CELLS * (1.0 + t)).astype(np.int64), CELLS - 1)
+
+
+class DriftAlarm:
     """Evidence against the hypothesis that rows are exchangeable within their classes.
 
     Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, the active ``stakes``
@@ -47,30 +54,33 @@ class DriftAlarm(Counts):
     or 0. After that row nothing changes.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "counts": ArraySpec((2, CELLS), np.int64, 0, MAX_ROWS),
-                "stakes": ArraySpec((len(BETS),), low=0.0),
-                "clock": ArraySpec((2,), np.int64, 0, MAX_ROWS),
-            }
-        )
+    specs: ClassVar[Specs] = {
+        "counts": ArraySpec((2, CELLS), np.int64, 0, _MAX_ROWS),
+        "stakes": ArraySpec((len(BETS),), low=0.0),
+        "clock": ArraySpec((2,), np.int64, 0, _MAX_ROWS),
+    }
 
-    def _check(self) -> None:
+    def __init__(self) -> None:
+        self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over arrays that match `specs`; ValueError if they are inconsistent."""
+        self.arrays = {name: arrays[name] for name in self.specs}
         rows, alarm = self.arrays["clock"]
         if alarm > rows or self.arrays["counts"].sum() > rows:
             raise ValueError("its alarm has counted more rows than there are")
         if (self.evidence >= 1.0 / FALSE_ALARM_RATE) != (alarm > 0):
             raise ValueError("its alarm does not match its evidence")
 
-    def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray, seed: float) -> None:
-        """Add rows: codes 0 or 1 of their classes (n,), bins of `bins_of` (n,), weights (n,).
+    def add(self, codes: np.ndarray, scores: np.ndarray, weight: np.ndarray, seed: float) -> None:
+        """Add rows: codes 0 or 1 of their classes (n,), finite scores (n,), weights (n,).
 
         Rows of weight 0 are skipped; all others count equally. The seed for breaking ties must be
         the same in every call for a stream, and differ between streams.
         """
         ties = _uniform(int(self.arrays["clock"][0]), len(codes), seed)
-        _add(codes, bins // (BINS // CELLS), weight > 0.0, ties, BETS, *self.arrays.values())
+        arrays = (self.arrays[name] for name in ("counts", "stakes", "clock"))
+        _add(codes, cells_of(scores), weight > 0.0, ties, BETS, *arrays)
 
     @property
     def evidence(self) -> float:

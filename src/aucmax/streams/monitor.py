@@ -35,11 +35,11 @@ def stream_report(state: State) -> dict[str, Any]:
     report |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved", "drift"))
     if positive is None:
         return report
-    report["prequential"] = _auc(state.tally.auc(positive))
+    report["prequential"] = _auc(state.prequential.auc(positive))
     if baseline is None:
         return report
-    for name, scorer in (("frozen", 0), ("learning", 1)):
-        report[name] = _auc(state.pair.auc(positive, scorer))
+    for name, scores in zip(("frozen", "learning"), state.pair.scorers(), strict=True):
+        report[name] = _auc(scores.auc(positive))
     report["frozen_after"] = baseline.rows
     test = state.pair.test(positive)
     if test is not None:
@@ -69,7 +69,7 @@ def moved(state: State) -> list[dict[str, Any]]:
         return []
     learner, frozen = state.learner, state.baseline.statistics
     current, n_rows_since = summary(learner), state.rows - state.baseline.rows
-    rows, names, out = state.pair.rows, learner.names, []
+    rows, names, out = state.pair.scorers()[0].rows, learner.names, []
     for label, k in learner.labels.items():
         T, t = current["counts"][k], frozen["counts"][k] * learner.gamma**n_rows_since
         rest, d = T - t, current["means"].shape[1]

@@ -16,11 +16,12 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.statistics.score_bins import ScoreBins, bins_specs
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
+from aucmax.streams.paired import PairedScores
 from aucmax.streams.rules import Rule, rule_of
-from aucmax.streams.tally import Tally, bins_of
 
 __all__ = [
     "Baseline",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _KIND = "stream"
+_BINS = 4096  # of scores
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
@@ -93,10 +95,10 @@ class State:
     header : list of str
         The column names of CSV.
     learner : StreamLearner
-    tally : Tally
-        Counts of all rows, each scored before it was learnt.
-    pair : Tally
-        Counts of the rows since the freeze, decayed: for the frozen model, then the learning one.
+    prequential : ScoreBins
+        The scores of all rows, each from before it was learnt.
+    pair : PairedScores
+        The scores of the rows since the freeze, decayed, by the frozen model and the learning one.
     drift : DriftAlarm
         For the frozen model's scores of the rows since the freeze.
     baseline : Baseline
@@ -121,8 +123,8 @@ class State:
         self.learner = StreamLearner(
             settings.rule(), settings.half_life, settings.refresh, settings.positive
         )
-        self.tally = Tally(1)
-        self.pair = Tally(2, settings.half_life or np.inf)
+        self.prequential = ScoreBins(_BINS)
+        self.pair = PairedScores(_BINS, settings.half_life)
         self.drift = DriftAlarm()
 
     @property
@@ -210,7 +212,7 @@ def advance(
 
 
 class _Scored:
-    """Rows that were scored and learnt, but not counted in the tallies yet."""
+    """Rows that were scored and learnt, but whose scores were not counted yet."""
 
     def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
         self.state, self._parse = state, None if _awaits_header(state) else state.parser()
@@ -275,14 +277,14 @@ class _Scored:
         return False
 
     def count(self) -> None:
-        """Count the rows in the tallies."""
-        codes, weight = np.array(self._codes, dtype=np.int64), np.array(self._weights)
-        bins = bins_of(np.array(self._scores))
-        self.state.tally.add(codes, bins[None, :], weight)
-        if self.state.baseline is not None:
-            frozen = bins_of(np.array(self._frozen))
-            self.state.pair.add(codes, np.stack([frozen, bins]), weight)
-            self.state.drift.add(codes, frozen, weight, self.state.baseline.scorer.intercept)
+        """Count the scores of the rows."""
+        state, codes = self.state, np.array(self._codes, dtype=np.int64)
+        weight, scores = np.array(self._weights), np.nan_to_num(self._scores)
+        state.prequential.add(codes, scores, weight)
+        if state.baseline is not None:
+            frozen = np.nan_to_num(self._frozen)
+            state.pair.add(codes, frozen, scores, weight)
+            state.drift.add(codes, frozen, weight, state.baseline.scorer.intercept)
         self._clear()
 
 
@@ -326,7 +328,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
     path : path
     """
     learner, baseline = state.learner, state.baseline
-    arrays = named("learner", learner.arrays()) | named("tally", state.tally.arrays)
+    arrays = named("learner", learner.arrays()) | named("prequential", state.prequential.arrays)
     arrays |= named("pair", state.pair.arrays) | named("drift", state.drift.arrays)
     if baseline is not None:
         arrays |= named("baseline", baseline.statistics)
@@ -337,6 +339,8 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         "names": learner.names,
         "learnt": learner.rule.n_features,
         "labels": list(learner.labels.items()),
+        "prequential": state.prequential.facts,
+        "pair": state.pair.facts,
         "baseline": None if baseline is None else [baseline.rows, *baseline.scorer],
         "extra": state.extra,
     }
@@ -393,8 +397,8 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
     if max(facts["rows"] + facts["bad"], facts["earlier"]) > facts["lines"]:
         raise ValueError("it has more rows than lines")
     learner = blank.learner.specs(len(names), facts["learnt"], len(labels))
-    specs = named("learner", learner) | named("tally", blank.tally.specs)
-    specs |= named("pair", blank.pair.specs) | named("drift", blank.drift.specs)
+    specs = named("learner", learner) | named("prequential", bins_specs("prequential"))
+    specs |= named("pair", blank.pair.specs()) | named("drift", blank.drift.specs)
     if facts["baseline"] is not None and blank.settings.learner == "moments":
         specs |= named("baseline", _BASELINE)
     return specs
@@ -408,8 +412,8 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     state.learner.restore(
         facts["names"], {label: code for label, code in facts["labels"]}, part_of(arrays, "learner")
     )
-    state.tally.restore(part_of(arrays, "tally"))
-    state.pair.restore(part_of(arrays, "pair"))
+    state.prequential.restore(facts["prequential"], part_of(arrays, "prequential"))
+    state.pair.restore(facts["pair"], part_of(arrays, "pair"))
     state.drift.restore(part_of(arrays, "drift"))
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
