@@ -32,8 +32,8 @@ from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Pairs
 from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.tuning import SearchProgress
+from aucmax.metrics.scored import Scored
 from aucmax.objective.losses import LOSSES
-from aucmax.report.curves import Scored
 from aucmax.report.facts import Folds, TrainingRows
 from aucmax.report.search import InterruptedSearch, Search
 

@@ -18,9 +18,10 @@ from aucmax.cli.paths import check_paths
 from aucmax.data.large_files import Footprint, take
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
-from aucmax.explain.explanation import Test, explanation_of, rows_to_explain
+from aucmax.explain.explanation import explanation_of, rows_to_explain
 from aucmax.explain.feature_effects import MAX_CELLS
-from aucmax.report.curves import roc_figure
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, roc_figure
 from aucmax.report.evaluation import Evaluation, Measures
 from aucmax.report.facts import Rows
 from aucmax.report.figures import check_image
@@ -141,7 +142,7 @@ def evaluate(
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(fitted, table.data, reading)
         now("measuring")
-        tests = {name: (is_positive, score, table.weight) for name, score in scores.items()}
+        tests = {name: Scored(is_positive, score, table.weight) for name, score in scores.items()}
         measures = asked.measures(is_positive)
         more: dict[str, Any] = {}
         if html is not None:
@@ -150,7 +151,7 @@ def evaluate(
         if plot is not None:
             now("drawing the curves")
             scored = {name: [test] for name, test in tests.items()}
-            curve = roc_figure(scored, asked.confidence, bands=list(scored)[:2])
+            curve = roc_figure(ScoredSets(scored, asked.confidence, bands=list(scored)[:2]))
             replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
         report = Evaluation.of(
             tests,
@@ -185,7 +186,7 @@ def _facts(
     )
 
 
-def _explained(model: Any, table: Bunch, test: Test, asked: Asked) -> dict[str, Any]:
+def _explained(model: Any, table: Bunch, test: Scored, asked: Asked) -> dict[str, Any]:
     """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
     rows, some, chance = table.data, None, chance_of(model, table.data, test[1])
     if isinstance(rows, Source):

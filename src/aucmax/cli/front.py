@@ -36,7 +36,7 @@ from aucmax.data.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.estimators.inputs import Inputs, inputs_of
 from aucmax.estimators.sampled import sample_of_classes
-from aucmax.report.curves import Scored
+from aucmax.metrics.scored import Scored
 from aucmax.report.facts import TrainingRows
 
 __all__ = [
@@ -131,7 +131,8 @@ class LabelledRows:
 
     def scored(self, rows: np.ndarray, score: np.ndarray) -> Scored:
         """Return some rows as a test set: which are positive, their scores and their weights."""
-        return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return Scored(self.is_positive[rows], score, weight)
 
     def given(self) -> tuple[Any, Labels | None, np.ndarray | None]:
         """Return the arguments of a fit: rows, labels and weights, or a source that has all."""

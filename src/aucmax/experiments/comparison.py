@@ -21,8 +21,9 @@ from aucmax.experiments.runs import (
     interval,
 )
 from aucmax.metrics import AUCInterval
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import areas_figure, differences_figure, few_rows_note
-from aucmax.report.curves import Scored, ranking_figures
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.facts import TrainingRows
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
@@ -307,7 +308,7 @@ class Comparison(Report):
             side_by_side.append(self._differences(drawn))
         sections = [
             Section("Side by side", figures=side_by_side),
-            Section("Curves", figures=ranking_figures(drawn.scored, details=(areas, {}))),
+            Section("Curves", figures=ranking_figures(ScoredSets(drawn.scored), (areas, {}))),
         ]
         if drawn.courses:
             course = convergence_figure(

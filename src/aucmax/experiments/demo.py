@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -23,8 +23,9 @@ from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.experiments.trial import timed_fit
 from aucmax.metrics import AUCInterval
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
-from aucmax.report.curves import gains_figure
+from aucmax.report.curves import ScoredSets, gains_figure
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -157,13 +158,12 @@ class Demo(Report):
     merging: Merging
     next: Sequence[str] = NEXT
     seconds: float
-    is_positive: np.ndarray = unlisted()  # of the payments held out
-    scores: Mapping[str, np.ndarray] = unlisted()  # of these, by scorer
+    held_out: Mapping[str, Scored] = unlisted()  # payments, by scorer
 
     def page(self, command: str = "aucmax demo") -> Page:
         """Return the page; ``command`` is what was run."""
         payments, digits = self.comparison
-        points = [operating_points(name, self.is_positive, s) for name, s in self.scores.items()]
+        points = [operating_points(name, test) for name, test in self.held_out.items()]
         commands = "\n".join(f"  {command}" for command in NEXT)
         took = f"seed {self.seed}, {self.seconds:.1f} seconds in all"
         data = [
@@ -230,11 +230,11 @@ class Demo(Report):
         ]
         head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
         caption = f"The {payments.test_rows:,} payments held out, taken as those of one day."
-        scored = {name: [(self.is_positive, score)] for name, score in self.scores.items()}
+        tests = ScoredSets({name: [test] for name, test in self.held_out.items()})
         return Section(
             "2  What a day's alerts are worth",
             tables=[ResultTable(head, rows, caption)],
-            figures=[gains_figure(scored)],
+            figures=[gains_figure(tests)],
         )
 
 
@@ -265,23 +265,19 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
         digits = rare_digits(seed)
         tell("compiling kernels (first run only)")
         _warm_up(digits)
-        compared, models, scores = [], [], []
-        for name, rows in (("payments", data), ("digits", digits)):
-            tell(f"{name}: tuning aucmax and logistic regression")
-            model, scored, result = _compared(rows, seed)
-            models.append(model)
-            scores.append(scored)
-            compared.append(result)
+        tell("payments: tuning aucmax and logistic regression")
+        model, held_out, on_payments = _compared(data, seed)
+        tell("digits: tuning aucmax and logistic regression")
+        _, _, on_digits = _compared(digits, seed)
         tell("deleting a customer, merging sites")
         return Demo(
             seed=seed,
-            comparison=compared,
-            alerts=_alerts(data.y_test, scores[0]["aucmax"]),
-            deletion=_deletion(data, customer, models[0]),
-            merging=_merging(data, models[0]),
+            comparison=[on_payments, on_digits],
+            alerts=_alerts(held_out["aucmax"]),
+            deletion=_deletion(data, customer, model),
+            merging=_merging(data, model),
             seconds=time.perf_counter() - started,
-            is_positive=data.y_test == 1,
-            scores=scores[0],
+            held_out=held_out,
         )
 
 
@@ -338,19 +334,14 @@ def _warm_up(data: Data) -> None:
     BalancedLogisticRegression(grid=[0.01], cv=2).fit(data.X, data.y)
 
 
-def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], Duel]:
+def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, Scored], Duel]:
     """Tune both sides on the same folds of the training rows, and test on the held-out rows."""
     ours = AUCClassifierCV(
         losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     )
     theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed)
-    scores, intervals, seconds = {}, {}, {}
-    for name, model in (("aucmax", ours), ("logistic regression", theirs)):
-        seconds[name] = timed_fit(model, data.X, data.y)
-        scores[name] = model.decision_function(data.X_test)
-        intervals[name] = metrics.auc_interval(data.y_test, scores[name])
-    (our_scores, their_scores), (our_auc, their_auc) = scores.values(), intervals.values()
-    our_seconds, their_seconds = seconds.values()
+    our_seconds, our_test = _tested(ours, data)
+    their_seconds, their_test = _tested(theirs, data)
     duel = Duel(
         data=data.name,
         training_rows=len(data.y),
@@ -358,34 +349,40 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
         test_positives=int(data.y_test.sum()),
         features=data.X.shape[1],
         aucmax=Side(
-            auc=our_auc,
+            auc=metrics.auc_interval(data.y_test, our_test.score),
             seconds=our_seconds,
             settings_tried=int(np.isfinite(ours.auc_path_[0]).sum()),
             alpha=ours.alpha_,
             standardize=ours.standardize_,
         ),
         logistic_regression=Side(
-            auc=their_auc,
+            auc=metrics.auc_interval(data.y_test, their_test.score),
             seconds=their_seconds,
             settings_tried=theirs.n_settings_,
             C=theirs.C_,
             standardized=theirs.standardized_,
         ),
         times_as_fast=their_seconds / our_seconds,
-        test=paired_test(data.y_test == 1, our_scores, their_scores),
+        test=paired_test(our_test.positive, our_test.score, their_test.score),
     )
-    return ours.best_estimator_, scores, duel
+    return ours.best_estimator_, {"aucmax": our_test, "logistic regression": their_test}, duel
 
 
-def _alerts(y: np.ndarray, score: np.ndarray) -> list[Alerts]:
+def _tested(model: Any, data: Data) -> tuple[float, Scored]:
+    """Fit a model; return the seconds that it took, and the scored test rows."""
+    seconds = timed_fit(model, data.X, data.y)
+    return seconds, Scored(data.y_test == 1, model.decision_function(data.X_test))
+
+
+def _alerts(test: Scored) -> list[Alerts]:
     """Count the positives among the rows with the highest scores."""
-    hits = np.cumsum(y[np.argsort(-score, kind="stable")])
+    hits = np.cumsum(test.positive[np.argsort(-test.score, kind="stable")])
     return [
         Alerts(
             alerts=k,
             hits=int(hits[k - 1]),
             recall=float(hits[k - 1] / hits[-1]),
-            lift=float(hits[k - 1] / k / np.mean(y)),
+            lift=float(hits[k - 1] / k / test.share),
             false_alarms_per_hit=float((k - hits[k - 1]) / hits[k - 1]) if hits[k - 1] else None,
         )
         for k in ALERTS

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from aucmax import metrics
 from aucmax.explain.column_shapes import Shape
-from aucmax.explain.explanation import Explanation, Test
+from aucmax.explain.explanation import Explanation
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import (
+    ScoredSets,
     gains_figure,
     lift_figure,
     ranking_figures,
@@ -68,7 +70,7 @@ class Scorer:
     recall_at_fpr: float
 
     @classmethod
-    def of(cls, name: str, test: Test, measures: Measures) -> Scorer:
+    def of(cls, name: str, test: Scored, measures: Measures) -> Scorer:
         """Measure scores."""
         positive, score, weight = test
         by = {"sample_weight": weight}
@@ -102,12 +104,12 @@ class Evaluation(Report):
     budgets: Sequence[Budget]
     read: Sequence[Pass] | None = optional()
     seed: int | None = unlisted()
-    drawn: Mapping[str, Test] = unlisted()  # test sets by scorer, for figures; may be empty
+    drawn: Mapping[str, Scored] = unlisted()  # test sets by scorer, for figures; may be empty
     chance: np.ndarray | None = unlisted()  # the first scorer's probabilities, where it gives some
     explanation: Explanation | None = unlisted()
 
     @classmethod
-    def of(cls, scored: Mapping[str, Test], measures: Measures, **more: Any) -> Evaluation:
+    def of(cls, scored: Mapping[str, Scored], measures: Measures, **more: Any) -> Evaluation:
         """Measure every scorer, and test the first against the others."""
         scorers = [Scorer.of(name, test, measures) for name, test in scored.items()]
         (name, (positive, first, weight)), *others = scored.items()
@@ -119,7 +121,7 @@ class Evaluation(Report):
             )
             for against, (_, score, _) in others
         ]
-        flagged = budgets(positive, first, weight)
+        flagged = budgets(scored[name])
         return cls(measures=measures, scorers=scorers, tests=tests, budgets=flagged, **more)
 
     def page(self, command: str = "") -> Page:
@@ -197,7 +199,7 @@ class Evaluation(Report):
             "How many rows to flag",
             weighted if self.rows.weight is not None else "",
             tables=[ResultTable(head, rows, f"Of {name}, {flags}.", strong)] if rows else [],
-            points=[operating_points(name, *test) for name, test in self.drawn.items()],
+            points=[operating_points(name, test) for name, test in self.drawn.items()],
             on_terminal=False,
         )
 
@@ -228,9 +230,9 @@ class Evaluation(Report):
         return Section("Results", tables=tables)
 
     def _curves(self) -> Section:
-        tests = {name: [test] for name, test in self.drawn.items()}
-        asked: dict[str, Any] = {"confidence": self.measures.confidence}
-        asked["bands"] = list(tests)[:2]  # a third would hide them
+        scored = {name: [test] for name, test in self.drawn.items()}
+        bands = list(scored)[:2]  # a third would hide them
+        tests = ScoredSets(scored, self.measures.confidence, bands=bands)
         areas = {
             s.name: f"AUC {auc_text(s.auc)} ({interval_text(s.low, s.high)})" for s in self.scorers
         }
@@ -238,16 +240,16 @@ class Evaluation(Report):
             s.name: f"average precision {auc_text(s.average_precision)}" for s in self.scorers
         }
         figures = [
-            *ranking_figures(tests, **asked, details=(areas, precisions)),
-            gains_figure(tests, **asked),
-            lift_figure(tests, **asked),
-            roc_figure(tests, **asked, few=True, details=dict.fromkeys(tests, "")),
+            *ranking_figures(tests, (areas, precisions)),
+            gains_figure(tests),
+            lift_figure(tests),
+            roc_figure(tests, dict.fromkeys(scored, ""), few=True),
             score_figure(tests),
         ]
         if self.chance is not None:
-            name, (positive, _, weight) = next(iter(self.drawn.items()))
-            chance = {name: [(positive, self.chance, weight)]}
-            figures.append(calibration_figure(chance, self.measures.confidence))
+            name, test = tests.first
+            chance = {name: [test._replace(score=self.chance)]}
+            figures.append(calibration_figure(replace(tests, scored=chance)))
         return Section("Curves", figures=figures, on_terminal=False)
 
 

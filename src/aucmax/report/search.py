@@ -13,7 +13,8 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import scoring_of
 from aucmax.estimators.selection import Grid, best_cell
 from aucmax.metrics import AUCInterval
-from aucmax.report.curves import Scored, ranking_figures
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.facts import (
     Folds,
     Pass,
@@ -287,7 +288,7 @@ class Search(Report):
                 Section(
                     "Curves on held-out rows",
                     "The chosen settings, fitted to the training part of each fold.",
-                    figures=ranking_figures({"chosen": self.held_out}),
+                    figures=ranking_figures(ScoredSets({"chosen": self.held_out})),
                     on_terminal=False,
                 )
             )
