@@ -75,14 +75,15 @@ class Entry:
         """Describe an algorithm, tested against the first."""
         results = against = None
         if run.error is None:
+            measured = run.results if run.on_objective else []
             results = Results(
                 auc=float(np.mean(run.aucs)),
                 auc_std=float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
                 auc_interval=interval(run, rows, parts),
                 aucs=run.aucs,
-                seconds=float(np.mean(run.seconds)),
-                optimality=max(run.optimality) if run.on_objective else None,
-                gap=max(run.gaps) if run.on_objective else None,
+                seconds=float(np.mean([result.seconds for result in run.results])),
+                optimality=max((result.optimality for result in measured), default=None),
+                gap=max((result.gap for result in measured), default=None),
                 warning=run.warning,
             )
             if first is not None and run is not first:
@@ -118,9 +119,11 @@ class Drawn:
             (i, j): compared(runs[j], runs[i], rows, parts, confidence)
             for i, j in itertools.combinations(range(len(runs)), 2)
         }
-        tested = [part.test for part in parts]
         scored = {
-            run.name: list(map(rows.scored, tested, run.scores))
+            run.name: [
+                rows.scored(part.test, result.score)
+                for part, result in zip(parts, run.results, strict=True)
+            ]
             for run in runs
             # of many algorithms the curves hide each other
             if run is runs[0] or run.name in (against, LOGISTIC)

@@ -10,26 +10,14 @@ from sklearn.model_selection import train_test_split
 from aucmax.estimators import HingeClassifier
 from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
 from aucmax.experiments.jobs import Row
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, prepared
 from aucmax.experiments.trial import STREAM_POINTS, portions
 from aucmax.report.figures import Figure, Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 
 LAMBDAS = (1e-5, 1e-4, 1e-3)
 MEDIUM = 1e-4
-SOURCES = [
-    # the paper's
-    Source("ccat", None, "unit-norm"),
-    Source("astro-physics", None, "unit-norm"),
-    Source("covtype", None, ("minmax", "unit-norm")),
-    Source("a9a", None, None),
-    Source("gisette", None, "unit-norm"),
-    Source("mnist", "even-odd", "unit-norm"),
-    # ours
-    Source("splice", None, "unit-norm"),
-    Source("usps", "even-odd", "unit-norm"),
-    Source("sector", "even-odd", "unit-norm"),
-]
+SOURCES = prepared("SADMM", "SADMM ours")
 # the setting that is tuned on the training rows of each run, and its values
 _HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
 LEARNERS: dict[str, tuple[type, str, tuple[float, ...]]] = {

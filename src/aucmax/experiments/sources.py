@@ -1,15 +1,25 @@
 """Data sets as the papers prepared them, and which of them are available."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax import datasets
 
-__all__ = ["Presence", "Source", "digest_of", "present", "rows_of_source"]
+__all__ = [
+    "Presence",
+    "Source",
+    "digest_of",
+    "prepared",
+    "present",
+    "published_rows",
+    "rows_of_source",
+]
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,32 @@ class Source:
     def load(self) -> tuple[Any, np.ndarray]:
         """Return (X, is positive)."""
         return rows_of_source(self)
+
+
+def published_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file in the folder ``published``."""
+    file = resources.files("aucmax.experiments") / "published" / f"{name}.csv"
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def prepared(*lists: str) -> list[Source]:
+    """Return the data sets of some lists in ``published/data_sets.csv``, as the papers had them."""
+    return [
+        Source(row["name"], _grouping(row["binarize"]), _scaling(row["scale"]), split=row["split"])
+        for name in lists
+        for row in published_rows("data_sets")
+        if row["list"] == name
+    ]
+
+
+def _grouping(text: str) -> Any:
+    """Return which classes are positive: None, a word, or a word and a seed."""
+    word, _, seed = text.partition(" ")
+    return (word, int(seed)) if seed else word or None
+
+
+def _scaling(text: str) -> str | tuple[str, ...] | None:
+    return tuple(text.split()) if " " in text else text or None
 
 
 @lru_cache(maxsize=2)

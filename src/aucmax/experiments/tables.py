@@ -1,9 +1,7 @@
 """A published table beside ours: run its cells and compare them."""
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -14,10 +12,10 @@ from scipy import stats
 from aucmax.experiments.jobs import Row, Store, core_seconds, finish
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Protocol, TableJob
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, published_rows
 from aucmax.report.text import verdict
 
-__all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
+__all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "remarks", "run_table"]
 
 
 class Remark(NamedTuple):
@@ -25,6 +23,13 @@ class Remark(NamedTuple):
 
     words: str
     side: int = 0  # 1 if it explains figures below ours, −1 above, 0 both
+
+
+def remarks(
+    remark: Remark, data: Iterable[str], methods: Iterable[str] = ("*",)
+) -> dict[tuple[str, str], Remark]:
+    """Return a remark for each of the methods, "*" for all, on each of the data sets."""
+    return dict.fromkeys(product(data, methods), remark)
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,8 @@ class Results:
 def published(spec: TableSpec) -> dict[tuple[str, str], Published]:
     """Return the published figures by (data set, our name of the method)."""
     ours = {theirs: name for name, theirs in spec.columns.items()}
-    text = resources.files("aucmax.experiments") / "published" / f"{spec.published}.csv"
     figures = {}
-    for row in csv.DictReader(text.read_text(encoding="utf-8").splitlines()):
+    for row in published_rows(spec.published):
         name = ours.get(row["method"], row["method"])
         figures[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
     return figures

@@ -8,7 +8,7 @@ from aucmax.estimators import AUCClassifier
 from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
 from aucmax.experiments.jobs import Row
 from aucmax.experiments.methods import REFERENCE, facts_of
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, prepared
 from aucmax.experiments.trial import few_of_each
 from aucmax.experiments.vrspam_table import TABLE
 from aucmax.metrics import roc_auc
@@ -145,8 +145,7 @@ FIGURE = FigureSpec(
     title="Variance of the update, AUC against time and passes: Dan & Sahoo, Figure 1",
     sources=[
         *(source for source in TABLE.sources if source.name != "letter"),
-        Source("sector", "even-odd", "unit-norm"),
-        Source("news20", "even-odd", "unit-norm"),
+        *prepared("VRSPAM figure"),
     ],
     pieces=_pieces,
     run=_run,

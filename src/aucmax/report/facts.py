@@ -14,6 +14,7 @@ from aucmax.report.text import auc_text, counted
 
 __all__ = [
     "AUCOfMoments",
+    "AlphaLine",
     "Facts",
     "Fit",
     "FittedModel",
@@ -63,19 +64,25 @@ class TrainingRows(Rows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The objective of a model."""
+class AlphaLine:
+    """The settings of a model but alpha: a line of a search's grid."""
 
     loss: str
     within: float | str
     standardize: float
     l1_ratio: float
-    alpha: float
 
     @property
     def named_loss(self) -> NamedLoss:
         """The loss with τ."""
         return NamedLoss(self.loss, self.within)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(AlphaLine):
+    """The objective of a model."""
+
+    alpha: float
 
     def __str__(self) -> str:
         return (
