@@ -190,13 +190,17 @@ class Comparison(Report):
     @property
     def done(self) -> list[tuple[Entry, Results]]:
         """The algorithms that have results."""
-        return [(one, one.results) for one in self.solvers if one.results is not None]
+        return [(entry, entry.results) for entry in self.solvers if entry.results is not None]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
         """What failed and what did not converge, and why."""
-        failed = [(one.name, str(one.error)) for one in self.solvers if one.status == "failed"]
-        return failed + [(one.name, at.warning) for one, at in self.done if at.warning]
+        failed = [
+            (entry.name, str(entry.error)) for entry in self.solvers if entry.status == "failed"
+        ]
+        return failed + [
+            (entry.name, results.warning) for entry, results in self.done if results.warning
+        ]
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
@@ -218,23 +222,25 @@ class Comparison(Report):
 
     def _tables(self) -> list[ResultTable]:
         """Return what each algorithm reached, how it compares, and how to read this."""
-        best = auc_text(max(at.auc for _, at in self.done))
-        strong = [i for i, (_, at) in enumerate(self.done) if auc_text(at.auc) == best]
+        best = auc_text(max(results.auc for _, results in self.done))
+        strong = [i for i, (_, results) in enumerate(self.done) if auc_text(results.auc) == best]
         reached = [
             (
-                one.name,
-                auc_text(at.auc),
-                interval_text(*at.auc_interval[1:3]),
-                _seconds(at.seconds),
-                "–" if at.optimality is None else f"{at.optimality:.1e}",
-                "–" if at.gap is None else gap_text(at.gap),
+                entry.name,
+                auc_text(results.auc),
+                interval_text(*results.auc_interval[1:3]),
+                _seconds(results.seconds),
+                "–" if results.optimality is None else f"{results.optimality:.1e}",
+                "–" if results.gap is None else gap_text(results.gap),
             )
-            for one, at in self.done
+            for entry, results in self.done
         ]
         caption = "\n".join(self._legend())
         head = ("", "test AUC", "95 % interval", "seconds", "optimality", "gap to J*")
         strong = strong if len(strong) < len(reached) else []
-        tests = [(one.name, one.against.test) for one in self.solvers if one.against is not None]
+        tests = [
+            (entry.name, entry.against.test) for entry in self.solvers if entry.against is not None
+        ]
         if not tests:
             return [ResultTable(head, reached, caption, strong)]
         against = f"against {self.against}"
@@ -262,13 +268,17 @@ class Comparison(Report):
     def _legend(self) -> list[str]:
         """Return what was left out, and how to read the tables."""
         why: dict[str | None, list[str]] = {}
-        for one in self.solvers:
-            if one.status in ("unfit", "unfinished"):
-                why.setdefault(one.error, []).append(one.name)
+        for entry in self.solvers:
+            if entry.status in ("unfit", "unfinished"):
+                why.setdefault(entry.error, []).append(entry.name)
         left_out = "; ".join(f"{', '.join(names)} ({error})" for error, names in why.items())
-        names = [one.name for one, _ in self.done]
+        names = [entry.name for entry, _ in self.done]
         rivals = ", ".join(f"{name} ({RIVALS[name].note})" for name in names if name in RIVALS)
-        other = [one.name for one, at in self.done if at.gap is None and one.name not in RIVALS]
+        other = [
+            entry.name
+            for entry, results in self.done
+            if results.gap is None and entry.name not in RIVALS
+        ]
         over, largest = "on the test rows, assumed independent", ""
         lines = [f"Left out: {left_out}."] if left_out else []
         if self.splits > 1:
@@ -296,9 +306,13 @@ class Comparison(Report):
 
     def _figures(self, drawn: Drawn) -> list[Section]:
         """Return the curves, and the convergence of each solver on the first split."""
-        results = {one.name: at for one, at in self.done}
-        areas = {name: f"AUC {auc_text(results[name].auc)}" for name in drawn.scored}
-        at_best = [(at.auc, *at.auc_interval[1:3]) for at in map(results.get, drawn.names) if at]
+        results_by_name = {entry.name: results for entry, results in self.done}
+        areas = {name: f"AUC {auc_text(results_by_name[name].auc)}" for name in drawn.scored}
+        at_best = [
+            (results.auc, *results.auc_interval[1:3])
+            for results in map(results_by_name.get, drawn.names)
+            if results
+        ]
         side_by_side = [
             areas_figure(
                 drawn.names,

@@ -108,10 +108,10 @@ def _run(piece: Piece) -> list[Row]:
 
 
 def _panels(axis: str, rows: list[Row]) -> list[Figure]:
-    reached = [row for row in rows if row["seconds"] is not None]
+    finished = [row for row in rows if row["seconds"] is not None]
     return [Figure(
         f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
-        mean_lines(reached, "size", "seconds", "method", spread=False),
+        mean_lines(finished, "size", "seconds", "method", spread=False),
         "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
         "five penalties in turn, from strong to weak; mean of the runs that get there. A "
         "method without a point did not.", xlog=True, ylog=True,

@@ -415,14 +415,14 @@ def _merging(data: Data, tuned: AUCClassifier) -> Merging:
     at_sites = [ClassMoments.from_data(data.X[i::SITES], data.y[i::SITES]) for i in range(SITES)]
     merged = clone(tuned).fit_moments(sum(at_sites, ClassMoments()))
     pooled = clone(tuned).fit(data.X, data.y)
-    alone = clone(tuned).fit_moments(at_sites[0])
+    one_site = clone(tuned).fit_moments(at_sites[0])
     return Merging(
         sites=SITES,
         bytes_sent=at_sites[0].nbytes(data.X.shape[1]),
         bytes_of_rows=data.X[::SITES].nbytes,
         difference=_difference(merged, pooled),
         auc=metrics.roc_auc(data.y_test, merged.decision_function(data.X_test)),
-        auc_of_one_site=metrics.roc_auc(data.y_test, alone.decision_function(data.X_test)),
+        auc_of_one_site=metrics.roc_auc(data.y_test, one_site.decision_function(data.X_test)),
     )
 
 

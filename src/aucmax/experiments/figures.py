@@ -199,20 +199,20 @@ def mean_lines(
     return lines
 
 
-def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
+def write_figure(results: Drawn, folder: Path, command: str, seed: int) -> list[str]:
     """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
-    for panel in drawn.panels:
+    for panel in results.panels:
         for suffix in (".svg", ".png"):
             panel.save(folder / f"{panel.name}{suffix}")
-    sections = sections_of({"Findings": drawn.findings, "What did not run": drawn.failures})
-    if drawn.panels:
-        sections.append(Section("Figures", figures=drawn.panels))
+    sections = sections_of({"Findings": results.findings, "What did not run": results.failures})
+    if results.panels:
+        sections.append(Section("Figures", figures=results.panels))
     page = Page(
-        drawn.spec.title,
-        f"{len(drawn.rows):,} points on {', '.join(grouped(drawn.rows, 'data'))}.",
+        results.spec.title,
+        f"{len(results.rows):,} points on {', '.join(grouped(results.rows, 'data'))}.",
         sections,
-        provenance=provenance(command, spent(drawn.seconds), seed),
+        provenance=provenance(command, spent(results.seconds), seed),
     )
-    head = list(dict.fromkeys(name for row in drawn.rows for name in row))
-    names = write_results(folder, head, drawn.rows, page, "findings.md")
-    return [*names, *(f"{panel.name}.svg and .png" for panel in drawn.panels[:1])]
+    head = list(dict.fromkeys(name for row in results.rows for name in row))
+    names = write_results(folder, head, results.rows, page, "findings.md")
+    return [*names, *(f"{panel.name}.svg and .png" for panel in results.panels[:1])]

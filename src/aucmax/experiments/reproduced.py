@@ -44,7 +44,7 @@ class Catalogue(Report):
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
-        return Page("Tables and figures", "", [one.section() for one in self.entries])
+        return Page("Tables and figures", "", [entry.section() for entry in self.entries])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,8 +102,8 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         aucs = np.zeros((len(scalings), len(values)))
         folds = self._folds(y, int(counts.min()))
         for train, test in folds:
-            training, held = ((X[part], y[part], weight[part]) for part in (train, test))
-            aucs += [self._path(training, held, values, scaled) for scaled in scalings]
+            training, held_out = ((X[part], y[part], weight[part]) for part in (train, test))
+            aucs += [self._path(training, held_out, values, scaled) for scaled in scalings]
         aucs /= len(folds)
         # ties go to the first, without scaling
         scaled, place = divmod(int(np.argmax(aucs)), len(values))
@@ -137,10 +137,10 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         return folds
 
     def _path(
-        self, training: _Weighted, held: _Weighted, values: np.ndarray, standardized: bool
+        self, training: _Weighted, held_out: _Weighted, values: np.ndarray, standardized: bool
     ) -> list[float]:
         """Return the held-out AUC of each value on one fold."""
-        (X, y, weight), (X_held, y_held, weight_held) = training, held
+        (X, y, weight), (X_held, y_held, weight_held) = training, held_out
         model = self._model(X)
         if standardized:
             scaler = _scaler(X).fit(X)

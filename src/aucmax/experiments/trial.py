@@ -47,9 +47,9 @@ def portions(n: int, seed: int) -> Iterator[np.ndarray]:
     yield from np.split(order, np.unique(np.geomspace(20, n, STREAM_POINTS).astype(int)))[:-1]
 
 
-def few_of_each(positive: np.ndarray, each: int = 40) -> np.ndarray:
+def few_of_each(positive: np.ndarray, per_class: int = 40) -> np.ndarray:
     """Return the first rows of each class, on which a warm-up fit compiles the kernels."""
-    return np.concatenate([np.flatnonzero(kind)[:each] for kind in (positive, ~positive)])
+    return np.concatenate([np.flatnonzero(kind)[:per_class] for kind in (positive, ~positive)])
 
 
 def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:

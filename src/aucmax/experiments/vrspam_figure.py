@@ -113,9 +113,9 @@ def _panels(data: str, rows: list[Row]) -> list[Figure]:
         "test AUC", mean_lines(learner_rows, "passes", "auc", "method"), caption,
     ))  # fmt: skip
     timed = []
-    for same in grouped(learner_rows, "method", "passes").values():
-        at = float(np.median([row["seconds"] for row in same]))
-        timed += [{**row, "at": at} for row in same]
+    for rows_of_pass in grouped(learner_rows, "method", "passes").values():
+        at = float(np.median([row["seconds"] for row in rows_of_pass]))
+        timed += [{**row, "at": at} for row in rows_of_pass]
     panels.append(Figure(
         f"{data}-seconds", f"{data}: test AUC against time", "seconds",
         "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,

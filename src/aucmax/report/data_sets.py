@@ -50,12 +50,12 @@ class DataSets(Report):
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
         cells = []
-        for one in self.sets:
-            folders = ", ".join(sorted({str(Path(file).parent) for file in one.files})) or "–"
-            numbers = (one.rows, one.features, one.classes)
-            shown = ("–" if number is None else f"{number:,}" for number in numbers)
-            cells.append((one.name, *shown, one.smallest, folders))
-        missing = [one.name for one in self.sets if not one.is_here]
+        for data_set in self.sets:
+            folders = ", ".join(sorted({str(Path(file).parent) for file in data_set.files})) or "–"
+            numbers = (data_set.rows, data_set.features, data_set.classes)
+            counts = ("–" if number is None else f"{number:,}" for number in numbers)
+            cells.append((data_set.name, *counts, data_set.smallest, folders))
+        missing = [data_set.name for data_set in self.sets if not data_set.is_here]
         caption = "smallest: the share of the rarest class"
         if missing:
             caption += (

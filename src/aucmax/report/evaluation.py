@@ -159,8 +159,8 @@ class Evaluation(Report):
         """Return what flagging a share of the rows finds."""
         flagged = f"{percent_text(budget.share)} of the rows with the highest scores"
         if not budget.hits:
-            none = f"hold none of the {_rows(budget.positives)} positives"
-            return f"The {flagged} ({_rows(budget.flagged)}) {none}."
+            missed = f"hold none of the {_rows(budget.positives)} positives"
+            return f"The {flagged} ({_rows(budget.flagged)}) {missed}."
         hits, trials = (budget.effective * count for count in (budget.hits, budget.positives))
         low, high = (float(end) for end in wilson(hits, trials, self.measures.confidence))
         right = f"One alert in {plain_number(budget.flagged / budget.hits, 2)} is right"
@@ -258,20 +258,22 @@ def _rows(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else plain_number(count)
 
 
-def _explained(told: Explanation, confidence: float) -> list[Section]:
+def _explained(explanation: Explanation, confidence: float) -> list[Section]:
     """Return the sections of the page."""
-    positive, score, _ = told.test
-    measured = f"Measured on {told.rows:,} of the rows." if told.rows < len(score) else ""
-    highest = reasons_table(told.highest, score, positive, told.reasons)
+    positive, score, _ = explanation.test
+    measured = (
+        f"Measured on {explanation.rows:,} of the rows." if explanation.rows < len(score) else ""
+    )
+    highest = reasons_table(explanation.highest, score, positive, explanation.reasons)
     return [
         Section(
             "What drives the score",
             measured,
-            tables=[effects_table(told.effects, confidence)],
-            figures=[effects_figure(told.effects, confidence)],
+            tables=[effects_table(explanation.effects, confidence)],
+            figures=[effects_figure(explanation.effects, confidence)],
             on_terminal=False,
         ),
-        *_bends(told.shapes, confidence),
+        *_bends(explanation.shapes, confidence),
         Section("Why the highest scores are high", tables=[highest], on_terminal=False),
     ]
 

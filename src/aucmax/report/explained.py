@@ -35,7 +35,7 @@ def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -
         alone=True,
     )
     hidden = len(effects.feature) - len(names)
-    left = left_out(hidden, "smaller one", "smaller ones")
+    omitted = left_out(hidden, "smaller one", "smaller ones")
     bars = effects.note or (
         f"Bars: {100 * confidence:g} % intervals, the variation of the effects between samples "
         "with as many rows, for these settings."
@@ -43,7 +43,7 @@ def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -
     return Figure(
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
         "Difference in score between two rows that differ in this column as much as two rows do on "
-        f"average. {bars} {left}".rstrip(),
+        f"average. {bars} {omitted}".rstrip(),
         names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
     )  # fmt: skip
 

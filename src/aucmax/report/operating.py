@@ -152,19 +152,19 @@ def _within(flagged: Counts, share: float) -> int:
     return int(np.searchsorted(flagged, share * flagged[-1] + 1e-9, side="right")) - 1
 
 
-def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[NDArray[np.int64], bool]:
+def _kept(tp: Counts, fp: Counts, required: list[int]) -> tuple[NDArray[np.int64], bool]:
     """Return ascending positions of the points to keep, and whether they include the whole hull."""
     n = len(tp)
     if n <= MAX_POINTS:
         return np.arange(n), True
     corners = _hull(tp, fp)
-    room = MAX_POINTS - 2 - len(wanted)
+    room = MAX_POINTS - 2 - len(required)
     exact = len(corners) <= room
     if not exact:
         corners = corners[np.linspace(0, len(corners) - 1, room).astype(int)]
     along = np.log1p(tp + fp)
     spread = np.searchsorted(along, np.linspace(0, along[-1], room - len(corners)))
-    return np.unique(np.r_[0, wanted, n - 1, corners, np.minimum(spread, n - 1)]), exact
+    return np.unique(np.r_[0, required, n - 1, corners, np.minimum(spread, n - 1)]), exact
 
 
 def _hull(tp: Counts, fp: Counts) -> NDArray[np.int64]:

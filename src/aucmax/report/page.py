@@ -151,10 +151,10 @@ def plain(page: Page) -> str:
 def _plain_lines(table: ResultTable) -> list[str]:
     rows = [table.head, *table.rows] if any(table.head) else list(table.rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {0, *table.words}
+    left_aligned = {0, *table.words}
     return [
         "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
+            cell.ljust(width) if i in left_aligned else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

@@ -63,12 +63,12 @@ def as_data(value: Any) -> Any:
     """
     if is_dataclass(value):
         data: dict[str, Any] = {}
-        for one in fields(value):
-            how, item = one.metadata.get("json"), getattr(value, one.name)
+        for entry in fields(value):
+            how, item = entry.metadata.get("json"), getattr(value, entry.name)
             if how == "inline":
                 data |= as_data(item) or {}
             elif how != "unlisted" and not (how == "optional" and item is None):
-                data[one.metadata.get("key", one.name)] = as_data(item)
+                data[entry.metadata.get("key", entry.name)] = as_data(item)
         return data
     if hasattr(value, "_asdict"):
         value = value._asdict()

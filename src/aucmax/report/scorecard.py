@@ -143,22 +143,23 @@ class Points(Report):
 
     def _columns(self) -> ResultTable:
         """Return how much each column tells."""
-        moved = {} if self.against is None else self.against.psi_of_features
-        head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if moved else ()))
+        psi = {} if self.against is None else self.against.psi_of_features
+        head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if psi else ()))
         rows = [
             (
-                one.feature, str(one.bins), f"{one.weight:.2f}", f"{one.information_value:.3f}",
-                f"{one.fewest_points} to {one.most_points}",
-                *((f"{moved[one.feature]:.3f}",) if moved else ()),
+                column.feature, str(column.bins), f"{column.weight:.2f}",
+                f"{column.information_value:.3f}",
+                f"{column.fewest_points} to {column.most_points}",
+                *((f"{psi[column.feature]:.3f}",) if psi else ()),
             )
-            for one in self.by_column
+            for column in self.by_column
         ]  # fmt: skip
         what = "IV, the information value, says how much a column tells by itself."
         what += "".join(
-            f" {one.feature} rises and falls: without a trend its IV would be "
-            f"{one.information_value_without_trend:.3f} (--monotone {one.feature}=none)."
-            for one in self.by_column
-            if one.information_value_without_trend >= one.information_value + _MAX_LOST_SHARE
+            f" {column.feature} rises and falls: without a trend its IV would be "
+            f"{column.information_value_without_trend:.3f} (--monotone {column.feature}=none)."
+            for column in self.by_column
+            if column.information_value_without_trend >= column.information_value + _MAX_LOST_SHARE
         )
         return ResultTable(head, rows, in_line(what))
 

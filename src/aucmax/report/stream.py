@@ -69,17 +69,17 @@ class Stream(Report):
 
 def _thinned(monitor: Path) -> list[dict[str, Any]]:
     """Return the lines, every second of them left out as often as it takes, but not the last."""
-    kept, step, last = [], 1, None
+    lines, step, last = [], 1, None
     with monitor.open("rb") as stream:
         for i, line in enumerate(stream):
             last = line
             if i % step == 0:
-                kept.append(line)
-            if len(kept) > MAX_DRAWN_LINES:
-                kept, step = kept[::2], 2 * step
-    if last is not None and kept[-1] is not last:
-        kept.append(last)
-    return [json.loads(line) for line in kept]
+                lines.append(line)
+            if len(lines) > MAX_DRAWN_LINES:
+                lines, step = lines[::2], 2 * step
+    if last is not None and lines[-1] is not last:
+        lines.append(last)
+    return [json.loads(line) for line in lines]
 
 
 def _curve(lines: Sequence[Mapping[str, Any]], key: str) -> Line | None:
@@ -138,8 +138,8 @@ def _moved(last: Mapping[str, Any]) -> ResultTable:
 
     columns = ("before", "since", "z", "shift", "spread")
     rows = [
-        (one["feature"], str(one["class"]), *(text(one[column]) for column in columns))
-        for one in last["moved"]
+        (feature["feature"], str(feature["class"]), *(text(feature[column]) for column in columns))
+        for feature in last["moved"]
     ]
     return ResultTable(
         ("feature", "class", "mean before", "since", "z", "in sd", "sd ratio"),

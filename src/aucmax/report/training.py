@@ -222,11 +222,11 @@ class Model(Report):
             with_effect = self.weights[0].effect is not None
             rows = [
                 (
-                    one.feature,
-                    f"{one.weight:+.4g}",
-                    *([f"{one.effect:+.4g}"] if with_effect else []),
+                    weight.feature,
+                    f"{weight.weight:+.4g}",
+                    *([f"{weight.effect:+.4g}"] if with_effect else []),
                 )
-                for one in self.weights
+                for weight in self.weights
             ]
             hidden = self.features - len(rows)
             more = f"and {hidden:,} smaller ones (--top)" if hidden else ""
