@@ -148,7 +148,7 @@ def test_one_setting_was_not_chosen(data, good):
     assert "5 folds, random, stratified; 1 setting, " in out
     assert "optimistic" not in out
     text = (data.parent / "one.html").read_text(encoding="utf-8")
-    assert "The one setting that was tried" in text
+    assert "Only one setting was tried" in text
     assert "optimistic" not in text
 
 
@@ -205,7 +205,7 @@ def test_the_screen_fits_and_shows_the_numbers(data, good, monkeypatch):
     assert f"{report['alpha']:.3g}" in out
     around = report["auc_interval"]
     assert f"(95 % interval {around['low']:.4f} to {around['high']:.4f})" in out
-    assert "optimistically biased" in " ".join(out.split())
+    assert "biased upwards" in " ".join(out.split())
     every = good("cv", data)
     for loss in ("square", "squared_hinge", "logistic"):
         assert f"{loss}, standardize 0.5 " in every

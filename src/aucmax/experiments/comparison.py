@@ -38,7 +38,7 @@ _TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-tes
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What an algorithm reached."""
+    """The results of an algorithm."""
 
     auc: float
     auc_std: float | None
@@ -60,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An algorithm: what it reached, or why it has no results."""
+    """An algorithm: its results, or why it has none."""
 
     name: str
     status: str
@@ -95,8 +95,8 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What figures show: the algorithms, best first."""
+class FigureData:
+    """What the figures show: the algorithms, best first."""
 
     names: Sequence[str]
     tests: Mapping[tuple[int, int], PairedTest]  # of all pairs, by position
@@ -111,7 +111,7 @@ class Drawn:
         rows: Any,
         parts: Sequence[Split],
         courses: Mapping[str, Course],
-    ) -> Drawn:
+    ) -> FigureData:
         """Compare all pairs of the algorithms that ran."""
         runs = sorted(runs, key=lambda run: -float(np.mean(run.aucs)))
         confidence = confidence_of_each(len(runs))
@@ -125,7 +125,7 @@ class Drawn:
                 for part, result in zip(parts, run.results, strict=True)
             ]
             for run in runs
-            # of many algorithms the curves hide each other
+            # the curves of many algorithms would hide each other
             if run is runs[0] or run.name in (against, LOGISTIC)
         }
         names = [run.name for run in runs]
@@ -150,7 +150,7 @@ class Comparison(Report):
     test_note: str | None
     solvers: Sequence[Entry]
     interrupted: bool
-    drawn: Drawn | None = unlisted()
+    figure_data: FigureData | None = unlisted()
 
     @classmethod
     def of(
@@ -164,7 +164,7 @@ class Comparison(Report):
         interrupted: bool,
         courses: Mapping[str, Course] | None,
     ) -> Comparison:
-        """Describe what algorithms reached on the same splits; figures need ``courses``."""
+        """Describe the results of algorithms on the same splits; figures need ``courses``."""
         done = [run for run in runs if run.error is None]
         first = next((run for run in done if reference in (None, run.name)), None)
         against = None if first is None else first.name
@@ -184,7 +184,9 @@ class Comparison(Report):
             test_note=few_rows_note(rows.is_positive[tested], weight) if len(parts) == 1 else None,
             solvers=[Entry.of(run, first, rows, parts) for run in runs],
             interrupted=interrupted,
-            drawn=None if courses is None else Drawn.of(done, against, rows, parts, courses),
+            figure_data=None
+            if courses is None
+            else FigureData.of(done, against, rows, parts, courses),
         )
 
     @property
@@ -194,7 +196,7 @@ class Comparison(Report):
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What failed and what did not converge, and why."""
+        """The messages of algorithms that failed or did not converge."""
         failed = [
             (entry.name, str(entry.error)) for entry in self.solvers if entry.status == "failed"
         ]
@@ -209,8 +211,8 @@ class Comparison(Report):
         if self.notes:
             wrong = ResultTable(("", "message"), self.notes, words=(1,))
             sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
-        if self.drawn is not None:
-            sections += self._figures(self.drawn)
+        if self.figure_data is not None:
+            sections += self._figures(self.figure_data)
         splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
         data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
         return Page(
@@ -221,7 +223,7 @@ class Comparison(Report):
         )
 
     def _tables(self) -> list[ResultTable]:
-        """Return what each algorithm reached, how it compares, and how to read this."""
+        """Return the results of each algorithm, the paired tests, and how to read them."""
         best = auc_text(max(results.auc for _, results in self.done))
         strong = [i for i, (_, results) in enumerate(self.done) if auc_text(results.auc) == best]
         reached = [
@@ -266,7 +268,7 @@ class Comparison(Report):
         )
 
     def _legend(self) -> list[str]:
-        """Return what was left out, and how to read the tables."""
+        """Return which algorithms were left out, and how to read the tables."""
         why: dict[str | None, list[str]] = {}
         for entry in self.solvers:
             if entry.status in ("unfit", "unfinished"):
@@ -304,32 +306,32 @@ class Comparison(Report):
             )
         return lines
 
-    def _figures(self, drawn: Drawn) -> list[Section]:
-        """Return the curves, and the convergence of each solver on the first split."""
+    def _figures(self, data: FigureData) -> list[Section]:
+        """Return the figures of AUCs and differences, the curves, and the solvers' convergence."""
         results_by_name = {entry.name: results for entry, results in self.done}
-        areas = {name: f"AUC {auc_text(results_by_name[name].auc)}" for name in drawn.scored}
+        areas = {name: f"AUC {auc_text(results_by_name[name].auc)}" for name in data.scored}
         at_best = [
             (results.auc, *results.auc_interval[1:3])
-            for results in map(results_by_name.get, drawn.names)
+            for results in map(results_by_name.get, data.names)
             if results
         ]
         side_by_side = [
             areas_figure(
-                drawn.names,
+                data.names,
                 at_best,
                 "Bars: 95 % intervals of each by itself. Those of two may overlap although the "
                 "same rows tell them apart: see the other figure. Dotted: the best.",
             )
         ]
-        if drawn.tests:
-            side_by_side.append(self._differences(drawn))
+        if data.tests:
+            side_by_side.append(self._differences(data))
         sections = [
             Section("Side by side", figures=side_by_side),
-            Section("Curves", figures=ranking_figures(ScoredSets(drawn.scored), (areas, {}))),
+            Section("Curves", figures=ranking_figures(ScoredSets(data.scored), (areas, {}))),
         ]
-        if drawn.courses:
+        if data.courses:
             course = convergence_figure(
-                drawn.courses,
+                data.courses,
                 name="gap",
                 title="Distance to the true optimum",
                 caption="Relative gap (J − J*) / J* on the training rows of the first split, from "
@@ -339,13 +341,13 @@ class Comparison(Report):
             sections.append(Section("Convergence", figures=[course]))
         return sections
 
-    def _differences(self, drawn: Drawn) -> Figure:
+    def _differences(self, data: FigureData) -> Figure:
         """Return the differences from the best, and which algorithms cannot be told apart."""
-        k, pairs = len(drawn.names), len(drawn.tests)
+        k, pairs = len(data.names), len(data.tests)
         differ = np.zeros((k, k), dtype=bool)
-        for pair, test in drawn.tests.items():
+        for pair, test in data.tests.items():
             differ[pair] = not test.low <= 0 <= test.high
-        from_best = [drawn.tests[0, j][:3] for j in range(1, k)]
+        from_best = [data.tests[0, j][:3] for j in range(1, k)]
         together = "They are of 95 %."
         if pairs > 1:
             together = (
@@ -354,7 +356,7 @@ class Comparison(Report):
                 f"{100 * confidence_of_each(k):.4g} % (Bonferroni), wider than one in the table."
             )
         return differences_figure(
-            drawn.names,
+            data.names,
             [(0.0, 0.0, 0.0), *from_best],
             groups_alike(differ),
             f"Dots: paired differences from the best, with intervals by {self.test}. {together} "

@@ -1,7 +1,7 @@
-"""The computations and the report of ``aucmax demo``: rare events, all numbers from this run.
+"""The computations and the report of ``aucmax demo``: rare events, with every number computed now.
 
-It imports nothing that only the command line needs: ``print(plain(computed(0).page()))`` does
-without.
+It needs none of the packages for the command line: ``print(plain(computed(0).page()))`` works
+without them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["NEXT", "Data", "Demo", "computed"]
 
 HELD_OUT = 0.4
 FOLDS = 5
-LOSSES = ("square",)  # with it the tuned model itself merges and forgets
+LOSSES = ("square",)  # with which the tuned model can merge and forget
 ALERTS = (20, 50, 100, 200)
 SITES = 3
 NEXT = (
@@ -45,11 +45,11 @@ NEXT = (
     "aucmax evaluate model.aucmax holdout.csv --logistic your.csv --html page.html",
     "aucmax show model.aucmax",
 )
-RANKS = {"tie": "as well, as far as can be told", "better": "better", "worse": "worse"}
+RANKS = {"tie": "equally well (a tie)", "better": "better", "worse": "worse"}
 
 PAYMENTS, FRAUDS, FEATURES, CUSTOMERS = 50_000, 200, 30, 2_000
 KINDS = 3  # of fraud
-EIGHTS = 87  # of the 174, the others are left out
+EIGHTS = 87  # of 174; the others are left out
 
 
 class Data(NamedTuple):
@@ -98,7 +98,7 @@ class Duel:
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts:
-    """What is found among the rows with the highest scores."""
+    """What checking the rows with the highest scores finds."""
 
     alerts: int
     hits: int
@@ -115,14 +115,14 @@ class Deletion:
     rows: int
     frauds: int
     seconds: float
-    difference: float  # to the fit without them, relative to its largest coefficient
-    had_moved: float  # the same of the model with them
+    difference: float  # from the fit without them, relative to its largest coefficient
+    had_moved: float  # the same for the model with them
 
     def __str__(self) -> str:
         return (
             f"Customer {self.customer} wants to be forgotten: {self.rows} payments, {self.frauds} "
-            f"of them fraud.\nOut of the model in {1e3 * self.seconds:.1f} ms, without a look at "
-            f"any other row. A fit without\nthem gives the same model, to "
+            f"of them fraud.\nForgotten in {1e3 * self.seconds:.1f} ms, without reading any other "
+            f"row. A fit without\nthem gives the same model, to "
             f"{_digits(self.difference)} digits; with them it was {self.had_moved:.1%} away."
         )
 
@@ -141,7 +141,7 @@ class Merging:
     def __str__(self) -> str:
         return (
             f"Each of {self.sites} sites sends {self.bytes_sent / 1e3:.0f} kB of sums, and none of "
-            f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up\nthey give the model of all "
+            f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up,\nthey give the model of all "
             f"rows, to {_digits(self.difference)} digits: test AUC {auc_text(self.auc)}; one\n"
             f"site alone has {auc_text(self.auc_of_one_site)}."
         )
@@ -317,7 +317,7 @@ def rare_digits(seed: int) -> Data:
 
 
 def _split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np.ndarray]:
-    """Hold rows out; return the data and the numbers of the training rows."""
+    """Hold some rows out; return the data and the numbers of the training rows."""
     train, test = train_test_split(
         np.arange(len(y)), test_size=HELD_OUT, stratify=y, random_state=seed
     )

@@ -60,7 +60,7 @@ class Labelled(Protocol):
 
 
 class Split(NamedTuple):
-    """Row numbers of one split."""
+    """The row numbers of one split."""
 
     number: int  # counted from 1
     train: np.ndarray
@@ -136,7 +136,7 @@ class Contestant:
 
 
 def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
-    """Return splits with both classes in each part."""
+    """Return splits that have rows of both classes in each part."""
     positives, n = int(rows.is_positive.sum()), len(rows.is_positive)
     if min(positives, n - positives) < 2:
         raise ValueError(f"{rows.name}: a split needs two rows of each class.")
@@ -168,7 +168,7 @@ def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarra
 
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
-    """Warm up outside the timed region; what fails here fails again later."""
+    """Warm up outside the timed region; an error here will come again when it is timed."""
     few = few_of_each(rows.is_positive)
     with contextlib.suppress(Exception):
         task.small(run.name).fit(rows.X[few], rows.is_positive[few])
@@ -206,9 +206,9 @@ def convergence(
     task: Task,
     begin: Callable[[int, int, str], object],
 ) -> dict[str, Course]:
-    """Return how each solver converges on one split, from separate runs: its gap over passes.
+    """Return how each solver converges on one split: its gap after each pass of a separate run.
 
-    ``begin`` is called before each with its number, their count and its name in words.
+    ``begin`` is called before each run with its number, the number of runs and its name.
     """
     measure, courses = Measure(rows, part, task), {}
     solvers = [run for run in runs if run.error is None and run.on_objective]

@@ -18,7 +18,7 @@ from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 LAMBDAS = (1e-5, 1e-4, 1e-3)
 MEDIUM = 1e-4
 SOURCES = prepared("SADMM", "SADMM ours")
-# the setting that is tuned on the training rows of each run, and its values
+# the setting of each learner that is tuned on the training rows of each run, and its values
 _HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
 LEARNERS: dict[str, tuple[type, str, tuple[float, ...]]] = {
     "SADMM": (SADMM, "rho", _HALF_DECADES[2:10]),
@@ -38,7 +38,7 @@ def _model(
 
 
 def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int) -> float:
-    """Return the setting with the least error on a held-out fifth of the training rows."""
+    """Return the value with the smallest error on a held-out fifth of the training rows."""
     values = LEARNERS[method][2]
     if len(values) == 1:
         return values[0]
@@ -85,7 +85,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 def _rate_lines(rows: list[Row]) -> dict[float, Line]:
-    """Return, by λ, |error − error at the end|, which the paper draws."""
+    """Return, by λ, |error − final error|, which the paper draws."""
     return {
         value: Line(course.x, np.abs(course.y - course.y[-1]))
         for value, penalty_rows in sorted(grouped(rows, "lambda").items())

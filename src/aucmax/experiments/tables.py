@@ -1,4 +1,4 @@
-"""A published table beside ours: run its cells and compare them."""
+"""A published table: its cells are run, and compared with the published figures."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Remark(NamedTuple):
     """Why a published figure may differ from ours."""
 
     words: str
-    side: int = 0  # 1 if it explains figures below ours, −1 above, 0 both
+    side: int = 0  # 1 if it explains published figures below ours, −1 above ours, 0 both
 
 
 def remarks(
@@ -40,8 +40,8 @@ class TableSpec:
     title: str  # its name and its paper
     published: str  # the file with its figures, in the folder ``published``
     sources: Sequence[Source]  # data sets it can be run on
-    methods: Sequence[str]  # its columns; tests compare the others with the first
-    protocol: Protocol  # how the paper ran it, but tuned on every training part
+    methods: Sequence[str]  # its columns; tests compare the first with the others
+    protocol: Protocol  # the paper's, except that settings are tuned on every training part
     # why a published figure may differ, by (data set, method); "*" stands for all methods
     remarks: Mapping[tuple[str, str], Remark]
     columns: Mapping[str, str] = field(default_factory=dict)  # our names to published ones
@@ -107,7 +107,7 @@ class Results:
     protocol: Protocol
     cells: dict[tuple[str, str], Cell]
     rows: list[Row]
-    absent: Mapping[str, str]  # data sets that were not run, and why
+    absent: Mapping[str, str]  # data sets that were not run, with the reason
     unasked: list[str]  # data sets of the paper that were not asked for
     seconds: dict[str, float]  # of one core, by data set
 
@@ -193,6 +193,6 @@ def _rows(
     n_jobs: int,
     done: Callable[[str, float], None],
 ) -> dict[tuple[str, str, int], Row]:
-    """Return each job's row under the method's name here: it may have run under another."""
+    """Return each job's row, with this table's name of the method; it may have run as another."""
     rows = finish(jobs, store, n_jobs, done)
     return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}

@@ -68,7 +68,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 class Update:
-    """Exact variance of both methods' updates: the mean squared distance to the full gradient."""
+    """The exact variance of both methods' updates, as mean squared distance to the gradient."""
 
     def __init__(self, X: Any, positive: np.ndarray) -> None:
         self.X, self.positive = X, positive
@@ -79,7 +79,7 @@ class Update:
         self.means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (positive, ~positive)]
 
     def variance(self, w: np.ndarray, snapshot: np.ndarray | None) -> float:
-        """Return that of G(w), or of G(w) − G(snapshot); each row's is a multiple of its x."""
+        """Return that of G(w), or of G(w) − G(snapshot); a row's is a multiple of its x."""
         move = w if snapshot is None else w - snapshot
         z = np.asarray(self.X @ move)
         offset = 0.0 if snapshot is not None else 1.0

@@ -55,7 +55,7 @@ class ScoredSets:
     confidence : float
         Confidence level of the band of one test set.
     of : str
-        Name of the data, if a page has several pairs of figures.
+        The name of the data, if a page has several pairs of figures.
     bands : collection of str
         The scorers that get a band; all if empty.
     """

@@ -1,4 +1,4 @@
-"""The reports of ``aucmax datasets``: those known by name, or one in detail."""
+"""The reports of ``aucmax datasets``: the list of data sets, or one in detail."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aucmax.report.reports import Report, as_data, inline, named
 __all__ = ["DataSetInDetail", "DataSets", "KnownData", "Loaded"]
 
 _VERIFIED = {True: "yes", False: "not the reference files", None: "no reference to compare with"}
-_MAX_LABELS = 6  # that are listed
+_MAX_LABELS = 6  # number of labels that are listed
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownData:
-    """A data set known by name, and where its files are."""
+    """A data set of the registry, and where its files are."""
 
     name: str
     rows: int | None
@@ -69,14 +69,14 @@ class DataSets(Report):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What is known of a data set once it was read."""
+    """What reading a data set has shown."""
 
     labels: Mapping[Any, int]
     verified: bool | None
     positive_share: float | None  # of two labels
 
     def facts(self) -> Facts:
-        """Return the same as lines of a table."""
+        """Return it as lines of a table."""
         listed = [f"{label}: {count:,}" for label, count in self.labels.items()]
         more = len(listed) - _MAX_LABELS
         labels = ", ".join([*listed[:_MAX_LABELS], *([f"and {more} more"] if more > 0 else [])])

@@ -114,7 +114,7 @@ def _numbers(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
 
 
 def _steps(score: ArrayLike, weight: Floats, edges: Floats) -> Line:
-    """Return a histogram of the shares in bins, as the outline of its bars."""
+    """Return a histogram of scores, as the outline of its bars."""
     share, _ = np.histogram(score, edges, weights=weight / weight.sum())
     x = np.repeat(edges, 2)[1:-1]
     return Line(x, np.repeat(share, 2), filled=True)

@@ -1,4 +1,4 @@
-"""The report of ``aucmax evaluate``: a verdict, how many rows to flag, curves, and the model."""
+"""The report of ``aucmax evaluate``: a verdict, how many rows to flag, curves, explanations."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Evaluation(Report):
         )
 
     def _verdict(self) -> str:
-        """Return what an analyst wants to know first, in words."""
+        """Return, in words, what an analyst wants to know first."""
         budget = next((one for one in self.budgets if one.first), None)
         first, *others = self.scorers
         area = f"AUC {auc_text(first.auc)} ({interval_text(first.low, first.high)})"
@@ -174,7 +174,7 @@ class Evaluation(Report):
         )
 
     def _operating(self) -> Section:
-        """Return a slider over the rows to flag, and what some budgets find."""
+        """Return a slider over the rows to flag, and the results of some budgets."""
         rows = [
             (
                 f"highest {percent_text(one.share)}",
@@ -231,7 +231,7 @@ class Evaluation(Report):
 
     def _curves(self) -> Section:
         scored = {name: [test] for name, test in self.drawn.items()}
-        bands = list(scored)[:2]  # a third would hide them
+        bands = list(scored)[:2]  # a third band would hide the others
         tests = ScoredSets(scored, self.measures.confidence, bands=bands)
         areas = {
             s.name: f"AUC {auc_text(s.auc)} ({interval_text(s.low, s.high)})" for s in self.scorers
@@ -259,7 +259,7 @@ def _rows(count: float) -> str:
 
 
 def _explained(explanation: Explanation, confidence: float) -> list[Section]:
-    """Return the sections of the page."""
+    """Return the sections that explain the model's scores."""
     positive, score, _ = explanation.test
     measured = (
         f"Measured on {explanation.rows:,} of the rows." if explanation.rows < len(score) else ""
@@ -279,23 +279,23 @@ def _explained(explanation: Explanation, confidence: float) -> list[Section]:
 
 
 def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
-    """Return a figure for each of the columns that are no lines; no section where all are."""
+    """Return a section with a figure for each nonlinear column; none if all are linear."""
     if not shapes:
         return []
     words = [
-        "The score is a sum of one function of each column; straight lines without gaps are "
-        "not drawn. Above 0 a value adds more than its column does on average. All have one "
-        "scale, that of all rows but the first and last percent of each column. Strokes at the "
-        "foot are the deciles of the rows: a tenth of them lies between two strokes."
+        "The score is a sum of functions, one for each column; straight lines without gaps are "
+        "not drawn. Above 0, a value adds more to the score than its column does on average. All "
+        "figures share one scale, which ignores the first and the last percent of the rows. Ticks "
+        "at the bottom are the deciles: a tenth of the rows lies between two of them."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
         words.append(
-            f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
-            "vary between samples of as many rows, for these settings."
+            f"Bands and bars: {100 * confidence:g} % intervals at each value, for the variation "
+            "between samples of as many rows, with these settings."
         )
     if len(shapes) > _MAX_SHAPES:
         hidden = len(shapes) - _MAX_SHAPES
         words.append(left_out(hidden, "that moves the score less", "that move the score less"))
     figures = shape_figures(shapes[:_MAX_SHAPES])
-    heading = "How each column bends the score"
+    heading = "How the score depends on each column"
     return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]

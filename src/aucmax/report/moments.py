@@ -1,4 +1,4 @@
-"""The report of a file of moments, which all commands on them print."""
+"""The report of a file of moments, which all commands on such files print."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Moments(Report):
     classes: Sequence[ClassOfRows]
     guarantee: Mapping[str, Any] | None  # of differential privacy
     largest: Sequence[Feature]
-    first: Any = unlisted()  # the label that the AUCs of features rank first
+    first: Any = unlisted()  # the positive label of the AUCs of features
 
     @classmethod
     def of(cls, moments: ClassStatistics, path: object, top: int = 0, first: Any = None) -> Moments:
-        """Describe moments, and the features that tell the classes apart best.
+        """Describe moments, and the features that separate the classes best.
 
         Parameters
         ----------
@@ -120,15 +120,15 @@ class Moments(Report):
             tables.append(ResultTable(head, rows, caption))
         if aucs := [(one.feature, *one.auc.words) for one in self.largest if one.auc is not None]:
             caption = (
-                f"AUC of the feature alone, {self.first} first. If normal: an estimate that takes "
-                "both classes for normal. Bound: holds for any rows with these moments"
+                f"AUC of the feature alone, {self.first} first. If normal: an estimate for two "
+                "normal classes. Bound: holds for any rows with these moments"
             )
             tables.append(ResultTable(("feature", "AUC if normal", "AUC, bound"), aucs, caption))
         return Page(f"The moments {self.moments}", "", [Section("Moments", tables=tables)])
 
 
 def _alone(moments: ClassStatistics, first: Any, features: np.ndarray) -> list[AUCOfMoments]:
-    """Return what two classes' moments tell of the AUC of features alone."""
+    """Return what the moments of two classes imply about the AUC of single features."""
     sign = 1 if first == moments.classes[1] else -1
     gap = sign * (moments.means[1] - moments.means[0])[features]
     aucs = map(moment_auc, gap, moments.variances.sum(axis=0)[features])

@@ -70,7 +70,7 @@ def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What is found by flagging a share of the rows; counts are by weight if rows have some."""
+    """What flagging a share of the rows finds; counts are sums of weights if rows have weights."""
 
     share: float
     flagged: float
@@ -98,7 +98,7 @@ class Budget:
 
 
 def budgets(scored: Scored) -> list[Budget]:
-    """List what is found by flagging given shares of the rows, from 0.1 % to a half.
+    """List what flagging some shares of the rows finds, from 0.1 % to a half.
 
     A share is never exceeded: rows with equal scores are flagged together or not at all. Shares
     that flag no row are left out. Weights are scaled as in `operating_points`.
@@ -153,7 +153,7 @@ def _within(flagged: Counts, share: float) -> int:
 
 
 def _kept(tp: Counts, fp: Counts, required: list[int]) -> tuple[NDArray[np.int64], bool]:
-    """Return ascending positions of the points to keep, and whether they include the whole hull."""
+    """Return the positions of the points to keep, ascending, and whether the whole hull is kept."""
     n = len(tp)
     if n <= MAX_POINTS:
         return np.arange(n), True

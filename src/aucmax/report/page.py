@@ -82,7 +82,7 @@ class Section:
     heading : str
         The heading.
     lead : str
-        A sentence or two below it.
+        One or two sentences below it.
     tables : list of ResultTable
         Results.
     figures : list of Figure
@@ -111,13 +111,13 @@ class Page:
     title : str
         The title.
     lead : str
-        The first lines: the data, and how they were used.
+        The first lines: the data and their use.
     sections : list of Section
         The sections in order.
     provenance : sequence of (str, str)
         The result of `provenance`.
     verdict : str
-        The conclusion in a few words, on the HTML page.
+        The conclusion in a few words, shown on the HTML page only.
     """
 
     title: str

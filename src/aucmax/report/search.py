@@ -37,7 +37,7 @@ __all__ = ["AlphaPath", "InterruptedSearch", "Paths", "Search", "paths_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaPath:
-    """Held-out scores along alpha, with all other settings fixed; NaN where none was tried."""
+    """Held-out scores along alpha, with all other settings fixed; NaN for values not tried."""
 
     line: AlphaLine = inline()
     alphas: np.ndarray
@@ -76,7 +76,7 @@ def paths_of(grid: Grid, scores: np.ndarray) -> list[AlphaPath]:
 
 
 def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: Any) -> np.ndarray:
-    """Return a statistic over the folds, for each alpha; NaN where it was not tried."""
+    """Return a statistic over the folds, for each alpha; NaN if it was not tried."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(statistic(scores, axis=0, **options))
@@ -84,7 +84,7 @@ def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: An
 
 @dataclass(frozen=True)
 class Paths:
-    """All paths of a search, one of which was chosen."""
+    """All paths of a search, one of which contains the choice."""
 
     paths: Sequence[AlphaPath]
     chosen: AlphaPath
@@ -108,7 +108,7 @@ class Paths:
         return cls(paths, paths[k], scoring_of(search.scoring, search.max_fpr).words)
 
     def shown(self) -> dict[str, AlphaPath]:
-        """Return by name one for each loss and standardize: the chosen, or that of the best l1."""
+        """Return one path by name for each loss and standardize: the chosen, or the best l1's."""
         several = len({path.line.l1_ratio for path in self.paths}) > 1
         alike: dict[tuple[NamedLoss, float], list[AlphaPath]] = {}
         for path in self.paths:
@@ -123,7 +123,7 @@ class Paths:
         }
 
     def table(self) -> ResultTable:
-        """Return the best alpha of each."""
+        """Return the best alpha of each path that is shown."""
         shown, rows = self.shown(), []
         for name, path in shown.items():
             k, cells = path.best, ("–", "not tried", "–")
@@ -211,7 +211,7 @@ class Search(Report):
     folds: Folds = inline()
     seed: int
     scale: str
-    leaning: bool  # whether to the alphas that are usual for so many rows
+    leaning: bool  # whether the choice favours alphas that are usual for this number of rows
     settings_tried: int
     chosen: Settings = inline()
     score: float
@@ -233,7 +233,7 @@ class Search(Report):
 
     @classmethod
     def of(cls, search: Any, **more: Any) -> Search:
-        """Describe a fitted `AUCClassifierCV`, with what it does not know."""
+        """Describe a fitted `AUCClassifierCV`; ``more`` are the other fields."""
         paths, best = Paths.of(search), search.best_estimator_
         chosen, at = paths.chosen, paths.chosen.best
         assert at is not None
@@ -312,11 +312,10 @@ class Search(Report):
 
     def _how_chosen(self) -> str:
         if self.settings_tried == 1:
-            return "The one setting that was tried: nothing was chosen by the held-out rows."
-        leaning = ", leaning to the alphas usual for so many rows" if self.leaning else ""
+            return "Only one setting was tried, so nothing was chosen on the held-out rows."
+        leaning = ", favouring usual alphas for this number of rows" if self.leaning else ""
         return (
             f"Chosen among {self.settings_tried:,} settings by the mean held-out "
-            f"{self.paths.words}{leaning}; the figure and its interval are optimistically biased: "
-            "a maximum over the grid. For unbiased ones evaluate the model on rows that were not "
-            "used here."
+            f"{self.paths.words}{leaning}; its value and interval are biased upwards, being a "
+            "maximum over the grid. For unbiased ones, evaluate on rows that were not used here."
         )
