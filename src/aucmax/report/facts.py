@@ -210,6 +210,6 @@ def auc_facts(auc: AUCOfMoments | None) -> Facts:
         return []
     normal, bound = auc.words
     return [
-        ("AUC if normal", f"{normal}  (an estimate, for scores that are normal in both classes)"),
+        ("AUC if normal", f"{normal}  (an estimate that assumes normal scores in both classes)"),
         ("AUC, bound", f"{bound}  (for any rows with these moments)"),
     ]

@@ -120,8 +120,8 @@ class Moments(Report):
             tables.append(ResultTable(head, rows, caption))
         if aucs := [(one.feature, *one.auc.words) for one in self.largest if one.auc is not None]:
             caption = (
-                f"AUC of the feature alone, {self.first} first. If normal: an estimate for two "
-                "normal classes. Bound: holds for any rows with these moments"
+                f"AUC of the feature alone, {self.first} first. If normal: an estimate that "
+                "assumes normality. Bound: holds for any rows with these moments"
             )
             tables.append(ResultTable(("feature", "AUC if normal", "AUC, bound"), aucs, caption))
         return Page(f"The moments {self.moments}", "", [Section("Moments", tables=tables)])
