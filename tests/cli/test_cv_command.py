@@ -234,7 +234,7 @@ def test_the_page_has_the_auc_over_alpha(data, good):
             assert f"best {line['mean'][line['best']]:.4f}" in text
     assert len(tried) == len(report["grid"]) or "not tried" in text
     assert f">{report['auc']:.4f}<" in text
-    assert "optimistic" in text
+    assert "biased upwards" in text
     assert "aucmax cv" in text
 
 

@@ -111,7 +111,7 @@ def test_the_training_auc_is_that_of_the_scores_without_moments_of_rows(folder, 
     assert aucs["logistic", True] == pytest.approx(aucs["logistic", False], rel=1e-6)
     _, out, _ = run(*words[:-1], "square", *SMALL, "-o", tmp_path / "m")
     assert "training AUC if normal" in out
-    assert f"{aucs['square', True]['if_normal']:.4f}  (an estimate: " in out
+    assert f"{aucs['square', True]['if_normal']:.4f}  (an estimate that " in out
     assert "1 pass over the labels, " in out
 
 
