@@ -146,10 +146,10 @@ def test_one_setting_was_not_chosen(data, good):
     one = ("cv", data, "--losses", "square", "--standardize", "1", "--alphas", "0.1")
     out = good(*one, "--html", data.parent / "one.html")
     assert "5 folds, random, stratified; 1 setting, " in out
-    assert "optimistic" not in out
+    assert "biased upwards" not in out
     text = (data.parent / "one.html").read_text(encoding="utf-8")
     assert "Only one setting was tried" in text
-    assert "optimistic" not in text
+    assert "biased upwards" not in text
 
 
 def test_among_equals_the_strongest_penalty_is_shown(tmp_path, good):
