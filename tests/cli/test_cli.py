@@ -37,7 +37,8 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.wording import in_options
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
-from aucmax.report.curves import ranking_figures
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import loss_of
@@ -398,8 +399,8 @@ def test_names_and_labels_are_drawn_as_they_are(tmp_path):
     rng = np.random.default_rng(0)
     y = np.array([False, True] * 20_000)
     # many points, and what matplotlib would take for mathematics
-    scored = {"a $x_1$": [(y, rng.normal(size=40_000) + y)]}
-    ranking_figures(scored, of="$")[0].save(tmp_path / "r.svg")
+    scored = {"a $x_1$": [Scored(y, rng.normal(size=40_000) + y)]}
+    ranking_figures(ScoredSets(scored, of="$"))[0].save(tmp_path / "r.svg")
     text = (tmp_path / "r.svg").read_text()
     assert "a $x_1$" in text
     assert len(text) < 500_000

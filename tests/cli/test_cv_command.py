@@ -146,10 +146,10 @@ def test_one_setting_was_not_chosen(data, good):
     one = ("cv", data, "--losses", "square", "--standardize", "1", "--alphas", "0.1")
     out = good(*one, "--html", data.parent / "one.html")
     assert "5 folds, random, stratified; 1 setting, " in out
-    assert "optimistic" not in out
+    assert "biased upwards" not in out
     text = (data.parent / "one.html").read_text(encoding="utf-8")
-    assert "The one setting that was tried" in text
-    assert "optimistic" not in text
+    assert "Only one setting was tried" in text
+    assert "biased upwards" not in text
 
 
 def test_among_equals_the_strongest_penalty_is_shown(tmp_path, good):
@@ -205,7 +205,7 @@ def test_the_screen_fits_and_shows_the_numbers(data, good, monkeypatch):
     assert f"{report['alpha']:.3g}" in out
     around = report["auc_interval"]
     assert f"(95 % interval {around['low']:.4f} to {around['high']:.4f})" in out
-    assert "optimistically biased" in " ".join(out.split())
+    assert "biased upwards" in " ".join(out.split())
     every = good("cv", data)
     for loss in ("square", "squared_hinge", "logistic"):
         assert f"{loss}, standardize 0.5 " in every
@@ -234,7 +234,7 @@ def test_the_page_has_the_auc_over_alpha(data, good):
             assert f"best {line['mean'][line['best']]:.4f}" in text
     assert len(tried) == len(report["grid"]) or "not tried" in text
     assert f">{report['auc']:.4f}<" in text
-    assert "optimistic" in text
+    assert "biased upwards" in text
     assert "aucmax cv" in text
 
 

@@ -16,6 +16,7 @@ from aucmax.data import large_files
 from aucmax.data.rows import as_rows
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.explain.explanation import rows_to_explain
+from aucmax.metrics.scored import Scored
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
@@ -110,7 +111,7 @@ def test_the_training_auc_is_that_of_the_scores_without_moments_of_rows(folder, 
     assert aucs["logistic", True] == pytest.approx(aucs["logistic", False], rel=1e-6)
     _, out, _ = run(*words[:-1], "square", *SMALL, "-o", tmp_path / "m")
     assert "training AUC if normal" in out
-    assert f"{aucs['square', True]['if_normal']:.4f}  (an estimate: " in out
+    assert f"{aucs['square', True]['if_normal']:.4f}  (an estimate that " in out
     assert "1 pass over the labels, " in out
 
 
@@ -287,15 +288,15 @@ def test_some_rows_stand_for_all():
     positive = rng.random(5000) < 0.02
     score, weight = rng.normal(size=5000), rng.exponential(size=5000)
     weight[::7] = 0.0
-    for test in ((positive, score, None), (positive, score, weight)):
+    for test in (Scored(positive, score), Scored(positive, score, weight)):
         rows = rows_to_explain(test, 600)
         assert 300 < len(rows) < 620
         assert set(np.argsort(-score)[:10]) <= set(rows)
-        counted = positive if weight is not test[2] else positive & (weight > 0)
+        counted = positive if weight is not test.weight else positive & (weight > 0)
         assert set(np.flatnonzero(counted)) <= set(rows)
         each, of_all = (
-            weight_of_all(positive, test[2], rows),
-            np.ones(5000) if test[2] is None else weight,
+            weight_of_all(positive, test.weight, rows),
+            np.ones(5000) if test.weight is None else weight,
         )
         for kind in (True, False):
             total = each[positive[rows] == kind].sum()

@@ -155,7 +155,7 @@ def test_the_page_shows_how_columns_bend(run, tmp_path):
     assert run("train", *data, "--splines", "--alpha", 0.01, "-o", tmp_path / "bent")[0] == 0
     assert run("train", *data, "--alpha", 0.01, "-o", tmp_path / "line")[0] == 0
     assert run("scorecard", *data, "-o", tmp_path / "card")[0] == 0
-    heading, weights = "How each column bends the score", "What drives the score"
+    heading, weights = "How the score depends on each column", "What drives the score"
     for name, bends in (("bent", True), ("line", False), ("card", True)):
         html = tmp_path / f"{name}.html"
         code, _, err = run("evaluate", tmp_path / name, tmp_path / "a.csv", "--html", html)

@@ -93,5 +93,5 @@ def test_rivals_take_folds_and_weights(kind):
     ones = kind(cv=parts).fit(X, y, np.ones(120))
     assert ones.decision_function(X) == pytest.approx(plain.decision_function(X), abs=1e-6)
     assert roc_auc(y, model.decision_function(X), weight) > 0.6
-    with pytest.raises(ValueError, match="in no fold do both parts hold both classes"):
+    with pytest.raises(ValueError, match="no fold has both classes in both parts"):
         kind(cv=[(np.arange(60), np.flatnonzero(y))]).fit(X, y)

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from aucmax import AUCClassifier, AUCClassifierCV, metrics
 from aucmax.cli import main
 from aucmax.experiments import demo, solver_gaps
+from aucmax.metrics.scored import Scored
 from aucmax.report.page import plain
 
 
@@ -73,18 +74,19 @@ def test_positives_are_rare_and_no_row_is_on_both_sides():
 
 
 def test_alerts_are_counted(seen):
-    order = np.argsort(-seen.scores["aucmax"], kind="stable")
-    share = seen.is_positive.mean()
+    is_positive, score, _ = seen.held_out["aucmax"]
+    order = np.argsort(-score, kind="stable")
+    share = is_positive.mean()
     for at in seen.alerts:
-        hits = np.count_nonzero(seen.is_positive[order[: at.alerts]])
+        hits = np.count_nonzero(is_positive[order[: at.alerts]])
         assert at.hits == hits
-        assert at.recall == pytest.approx(hits / seen.is_positive.sum())
+        assert at.recall == pytest.approx(hits / is_positive.sum())
         assert at.lift == pytest.approx(hits / at.alerts / share)
         assert at.false_alarms_per_hit == pytest.approx((at.alerts - hits) / hits)
 
 
 def test_no_hit_is_no_division():
-    (first, *_) = demo._alerts(np.r_[np.zeros(300), 1], -np.arange(301.0))
+    (first, *_) = demo._alerts(Scored(np.arange(301) == 300, -np.arange(301.0)))
     assert (first.hits, first.false_alarms_per_hit) == (0, None)
 
 

@@ -603,7 +603,7 @@ def test_far_cells_are_explained_by_what_is_certain_first(quick):
     line = reason("ijcnn1", "VRSPAM-L2", 0.9750, 0.9364, 0.9364)
     assert line.endswith(f"{above}which ours attains.")
     assert reason("ijcnn1", "VRSPAM-NET", 0.9745, 0.93, 0.9364).endswith(
-        f"{above}from which ours is far, too."
+        f"{above}which ours does not attain either."
     )
     # an erratum says why it is above
     assert reason("splice", "VRSPAM-L2", 0.9640, 0.9364, 0.9364).endswith(
@@ -720,8 +720,8 @@ def test_the_command_line(run, tmp_path):
     assert entries["spam-table"]["here"] == ["diabetes", "fourclass"]
     assert "a9a" in entries["spam-table"]["missing"]
     for arguments, message in (
-        ((), "name what to regenerate"),
-        (("table-9",), "there is no 'table-9'; there are spam-table,"),
+        ((), "name a table or figure to regenerate"),
+        (("table-9",), "no table or figure 'table-9'; there are spam-table,"),
         (("spam-table", "--data", "iris"), "no 'iris' in spam-table; there are diabetes,"),
         (("all", "--data", "diabtes"), "no 'diabtes' in any of them; there are diabetes,"),
         (("spam-table", "--data", ","), "--data names no data set"),

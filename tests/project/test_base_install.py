@@ -110,7 +110,7 @@ USES = {
     "AUCClassifier(loss='hinge').fit(X, y)": "clarabel",
     "plots.RocDisplay.from_predictions(y, X[:, 0])": "matplotlib",
     "write_page(Page('Title', '', []), 'page.html')": "jinja2",
-    "roc_figure({'model': [(y == 1, X[:, 0])]}).save(Path('roc.png'))": "matplotlib",
+    "roc_figure(SETS).save(Path('roc.png'))": "matplotlib",
     "import aucmax.river": "river",
     "import aucmax.distributed": "dask",
     "aucmax.to_sql(model, columns=['a', 'b'])": "sqlglot",
@@ -135,11 +135,13 @@ import aucmax
 from aucmax import *
 from aucmax.basics.needs import needs
 from aucmax.experiments.jobs import locked_store
-from aucmax.report.curves import roc_figure
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, roc_figure
 from aucmax.report.page import Page, write_page
 os.environ.pop("AUCMAX_CACHE", None)
 X, y = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), np.array([0, 1, 1])
 model = AUCClassifier().fit(X, y)
+SETS = ScoredSets(dict(model=[Scored(y == 1, X[:, 0])]))
 for use in {list(USES)}:
     try:
         exec(use)

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from aucmax.cli import main
-from aucmax.report.curves import ranking_figures
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section, write_page
 
@@ -145,16 +146,16 @@ def look(opened):
 def scored():
     rng = np.random.default_rng(0)
     positive = rng.random(2500) < 0.1
-    return positive, rng.normal(size=2500) + 1.5 * positive
+    return Scored(positive, rng.normal(size=2500) + 1.5 * positive)
 
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory, scored):
     """A page with two scorers of the same rows, and long words."""
-    positive, score = scored
+    positive, score, _ = scored
     name = "a_name_without_any_space_that_is_longer_than_a_narrow_page_is_wide.aucmax"
     scores = {name: score, "backwards": -score}
-    figure = ranking_figures({name: [(positive, score)]}, of=name)[0]
+    figure = ranking_figures(ScoredSets({name: [scored]}, of=name))[0]
     table = ResultTable(["", *scores, "c", "d", "e"], [[name, *["0.9734 to 0.9953"] * 5]], name)
     path = tmp_path_factory.mktemp("page") / "page.html"
     write_page(
@@ -167,7 +168,7 @@ def page(tmp_path_factory, scored):
                     name,
                     [table],
                     [replace(figure, caption=name)],
-                    [operating_points(n, positive, s) for n, s in scores.items()],
+                    [operating_points(n, Scored(positive, s)) for n, s in scores.items()],
                 )
             ],
             [("command", name)],
@@ -186,8 +187,8 @@ def share(text):
 
 
 def test_the_slider_moves_the_numbers(look, page, scored):
-    positive, score = scored
-    points = operating_points("a", positive, score)
+    positive, score, _ = scored
+    points = operating_points("a", scored)
     n, flagged = len(score), np.add(points["tp"], points["fp"])
     places = [0, 30, 31, 250, 700, 1000]
     moves = "".join(f"set('flagged', {place}); out.push(numbers());" for place in places)
@@ -248,7 +249,7 @@ def test_alerts_a_day(look, page):
 
 
 def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
-    positive, score = scored
+    positive, score, _ = scored
     (seen,) = look(
         [(page, WIDE)],
         """const out = [];
@@ -281,7 +282,7 @@ def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
 
 
 def test_another_scorer_can_be_chosen(look, page, scored):
-    positive, score = scored
+    positive, score, _ = scored
     (seen,) = look(
         [(page, WIDE)], "set('scorer', '1', 'change'); $('own').click(); return numbers();"
     )
@@ -375,7 +376,7 @@ return [hidden, words, figure.querySelector(".operating circle") !== null];"""
 
 
 def test_values_on_hover_and_the_operating_point(look, page, scored):
-    line = ranking_figures({"a": [scored]})[0].lines["a"]
+    line = ranking_figures(ScoredSets({"a": [scored]}))[0].lines["a"]
     for hidden, words, marked in look([(page, WIDE), (page, NARROW)], HOVER):
         assert hidden == [True, False, True]
         assert marked
@@ -426,7 +427,7 @@ def test_figures_and_tables_can_be_saved(look, page, scored):
     assert "ROC curve" in drawing
     rows = list(csv.reader(values.splitlines()))
     assert rows[0][1:3] == ["false-positive rate", "recall (true-positive rate)"]
-    line = ranking_figures({"a": [scored]})[0].lines["a"]
+    line = ranking_figures(ScoredSets({"a": [scored]}))[0].lines["a"]
     assert np.array([row[1:3] for row in rows[1:]], float) == pytest.approx(
         np.column_stack([line.x, line.y]), rel=1e-4
     )
@@ -521,9 +522,9 @@ def test_the_page_of_each_command(look, reports):
 
 
 def test_the_slider_counts_weights(look, scored, tmp_path):
-    positive, score = scored
+    positive, score, _ = scored
     weight = np.random.default_rng(1).exponential(size=len(score))
-    points = operating_points("a", positive, score, weight)
+    points = operating_points("a", Scored(positive, score, weight))
     section = Section("a", points=[points])
     write_page(Page("a", "a", [section], [("command", "a")]), tmp_path / "w.html")
     steps = """set('flagged', 700);

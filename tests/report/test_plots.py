@@ -25,8 +25,9 @@ from aucmax import (
     plots,
 )
 from aucmax.additive import Scorecard, SplineFeatures
+from aucmax.metrics.scored import Scored
 from aucmax.report import explained
-from aucmax.report.curves import roc_figure
+from aucmax.report.curves import ScoredSets, roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
 
@@ -67,7 +68,7 @@ def test_it_is_the_figure_of_the_page(data):
     X, y, model = data
     score, positive = model.decision_function(X), y == "fraud"
     display = plots.RocDisplay.from_estimator(model, X, y, name="mine")
-    line = roc_figure({"mine": [(positive, score)]}).lines["mine"]
+    line = roc_figure(ScoredSets({"mine": [Scored(positive, score)]})).lines["mine"]
     assert np.array_equal(display.lines_["mine"].get_xdata(), line.x)
     auc = metrics.roc_auc(positive, score)
     assert f"AUC {auc:.4f}" in display.ax_.get_legend().get_texts()[0].get_text()

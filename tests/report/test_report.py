@@ -24,7 +24,9 @@ from aucmax.experiments import paired
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
+from aucmax.metrics.scored import Scored
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
+from aucmax.report.curves import ScoredSets
 from aucmax.report.operating import MAX_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, plain, write_page
 from aucmax.report.provenance import provenance
@@ -39,7 +41,7 @@ def scored(n=400, seed=0, share=0.2, ties=False):
     positive = rng.random(n) < share
     positive[:2] = True, False
     score = rng.normal(size=n) + positive
-    return positive, np.round(score, 1) if ties else score
+    return Scored(positive, np.round(score, 1) if ties else score)
 
 
 # ---- curves
@@ -60,8 +62,8 @@ def test_wilson_covers_about_as_often_as_it_says():
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_roc_curve_is_the_curve_and_lies_in_its_band(ties):
-    positive, score = scored(ties=ties)
-    band = curves.roc(positive, score, 0.95)
+    positive, score, _ = scored(ties=ties)
+    band = curves.roc(Scored(positive, score), 0.95)
     fpr, tpr, _ = metrics.roc_curve(positive, score)
     assert np.array_equal(band.x, fpr)
     assert np.array_equal(band.y, tpr)
@@ -86,8 +88,8 @@ def test_the_roc_band_holds_the_true_point_of_a_threshold():
 
 def test_precision_and_recall_enclose_the_average_precision():
     for n in (300, 30_000):  # the second is thinned
-        positive, score = scored(n)
-        band = curves.precision_recall(positive, score, 0.95)
+        positive, score, _ = scored(n)
+        band = curves.precision_recall(Scored(positive, score), 0.95)
         assert (band.x[0], band.x[-1]) == (0, 1)
         assert np.all(np.diff(band.x) >= 0)
         area = np.sum(np.diff(band.x) * band.y[1:])
@@ -99,24 +101,25 @@ def test_precision_and_recall_enclose_the_average_precision():
 
 
 def test_curves_of_weighted_rows():
-    positive, score = scored()
+    positive, score, _ = scored()
     weight = np.random.default_rng(0).exponential(size=len(score))
     for draw in (curves.roc, curves.precision_recall):
-        plain, equal = draw(positive, score, 0.95), draw(positive, score, 0.95, 3 + 0 * weight)
+        plain = draw(Scored(positive, score), 0.95)
+        equal = draw(Scored(positive, score, 3 + 0 * weight), 0.95)
         for one, other in ((plain.x, equal.x), (plain.y, equal.y)):
             assert one == pytest.approx(other)
         for one, other in zip(*(b.edge or b.interval for b in (plain, equal)), strict=True):
             assert one == pytest.approx(other)
-    band = curves.roc(positive, score, 0.95, weight)
+    band = curves.roc(Scored(positive, score, weight), 0.95)
     assert np.trapezoid(band.y, band.x) == pytest.approx(metrics.roc_auc(positive, score, weight))
-    band = curves.precision_recall(positive, score, 0.95, weight)
+    band = curves.precision_recall(Scored(positive, score, weight), 0.95)
     area = np.sum(np.diff(band.x) * band.y[1:])
     assert area == pytest.approx(metrics.average_precision(positive, score, weight), abs=2e-3)
     # unequal weights are worth fewer rows, so the band is wider
-    ends = (b.interval for b in (curves.precision_recall(positive, score, 0.95), band))
+    ends = (b.interval for b in (curves.precision_recall(Scored(positive, score), 0.95), band))
     plain, weighted = (np.mean(high - low) for low, high in ends)
     assert weighted > 1.2 * plain
-    mean = curves.mean_roc([(positive, score, weight)])
+    mean = curves.mean_roc([Scored(positive, score, weight)])
     assert np.trapezoid(mean.y, mean.x) == pytest.approx(
         metrics.roc_auc(positive, score, weight), abs=5e-3
     )
@@ -141,8 +144,8 @@ def test_mean_curves_over_splits():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([5, 50, 500]), st.booleans())
 def test_operating_points_have_exact_counts(seed, n, ties):
-    positive, score = scored(n, seed, ties=ties)
-    points = operating_points("a", positive, score)
+    positive, score, _ = scored(n, seed, ties=ties)
+    points = operating_points("a", Scored(positive, score))
     assert points["threshold"][0] is None
     assert (points["tp"][0], points["fp"][0]) == (0, 0)
     assert points["thresholds"] == len(np.unique(score))
@@ -159,8 +162,8 @@ def test_operating_points_have_exact_counts(seed, n, ties):
 
 
 def test_the_cheapest_threshold_is_never_left_out():
-    positive, score = scored(50_000, share=0.03)
-    points = operating_points("a", positive, score)
+    positive, score, _ = scored(50_000, share=0.03)
+    points = operating_points("a", Scored(positive, score))
     assert len(points["tp"]) <= MAX_POINTS
     assert points["exact"]
     fpr, tpr, _ = metrics.roc_curve(positive, score)
@@ -174,8 +177,8 @@ def test_the_cheapest_threshold_is_never_left_out():
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([5, 500, 3000]), st.booleans())
 def test_budgets_are_kept_and_used_up(seed, n, ties):
-    positive, score = scored(n, seed, share=0.01, ties=ties)
-    listed = operating.budgets(positive, score)
+    positive, score, _ = scored(n, seed, share=0.01, ties=ties)
+    listed = operating.budgets(Scored(positive, score))
     assert sum(one.first for one in listed) <= 1
     for one in listed:
         called = score >= one.threshold
@@ -186,36 +189,37 @@ def test_budgets_are_kept_and_used_up(seed, n, ties):
 
 
 def test_weights_are_repetitions_where_rows_are_flagged():
-    positive, score = scored(400, ties=True)
+    positive, score, _ = scored(400, ties=True)
     times = np.random.default_rng(3).integers(0, 4, 400)
     times[:2] = 1
-    again = np.repeat(positive, times), np.repeat(score, times)
+    again = Scored(np.repeat(positive, times), np.repeat(score, times))
     scale = np.count_nonzero(times) / times.sum()  # weights are scaled to 1 on average
-    weighed = operating_points("a", positive, score, times.astype(float))
-    repeated = operating_points("a", *again)
+    weighed = operating_points("a", Scored(positive, score, times.astype(float)))
+    repeated = operating_points("a", again)
     assert (weighed["weighted"], repeated["weighted"]) == (True, False)
     at = {t: k for k, t in enumerate(weighed["threshold"])}
     for t, tp, fp in zip(*(repeated[name] for name in ("threshold", "tp", "fp")), strict=True):
         there = weighed["tp"][at[t]], weighed["fp"][at[t]]
         assert there == pytest.approx((scale * tp, scale * fp))
     assert weighed["positives"] == pytest.approx(scale * repeated["positives"])
-    of_each = (operating.budgets(positive, score, times * 7.0), operating.budgets(*again))
+    of_each = (operating.budgets(Scored(positive, score, times * 7.0)), operating.budgets(again))
     for one, other in zip(*of_each, strict=True):
         assert one.threshold == other.threshold
         for name in ("flagged", "hits", "positives"):
             assert getattr(one, name) == pytest.approx(scale * getattr(other, name))
         assert isinstance(other.hits, int)
     # equal weights are none
-    ones = operating_points("a", positive, score, np.full(400, 2.5))
+    ones = operating_points("a", Scored(positive, score, np.full(400, 2.5)))
     assert ones["effective"] == pytest.approx([1.0, 1.0])
-    assert ones["tp"] == pytest.approx(operating_points("a", positive, score)["tp"])
-    uneven = operating_points("a", positive, score, np.where(positive, 1.0, 0.01))
+    assert ones["tp"] == pytest.approx(operating_points("a", Scored(positive, score))["tp"])
+    uneven = operating_points("a", Scored(positive, score, np.where(positive, 1.0, 0.01)))
     assert uneven["effective"][0] * uneven["positives"] == pytest.approx(positive.sum())
 
 
 def test_gains_and_lift_are_what_flagging_finds():
-    positive, score = scored(2000, share=0.02)
-    gains, lift = (draw(positive, score, 0.95) for draw in (curves.gains, curves.lift))
+    test = scored(2000, share=0.02)
+    positive, score, _ = test
+    gains, lift = (draw(test, 0.95) for draw in (curves.gains, curves.lift))
     assert (gains.x[-1], gains.y[-1], lift.y[-1]) == pytest.approx((1, 1, 1))
     order = np.argsort(-score)
     for at in (3, 100, len(gains.x) // 2):
@@ -225,49 +229,52 @@ def test_gains_and_lift_are_what_flagging_finds():
     for line in (gains, lift):
         low, high = line.interval
         assert np.all((low <= line.y + 1e-12) & (line.y <= high + 1e-12))
-    weight = np.full(2000, 3.0)
+    equal = Scored(positive, score, np.full(2000, 3.0))
     for one, other in ((gains, curves.gains), (lift, curves.lift)):
-        assert one.y == pytest.approx(other(positive, score, 0.95, weight).y)
+        assert one.y == pytest.approx(other(equal, 0.95).y)
 
 
 def test_figures_of_rare_events_are_zoomed_to_the_data():
     few, many = scored(5000, share=0.004), scored(5000, share=0.3)
     for test, rare in ((few, True), (many, False)):
-        _, precision = curves.ranking_figures({"a": [test]})
-        gains, lift = curves.gains_figure({"a": [test]}), curves.lift_figure({"a": [test]})
-        roc = curves.roc_figure({"a": [test]}, few=True)
+        _, precision = curves.ranking_figures(ScoredSets({"a": [test]}))
+        gains, lift = (
+            curves.gains_figure(ScoredSets({"a": [test]})),
+            curves.lift_figure(ScoredSets({"a": [test]})),
+        )
+        roc = curves.roc_figure(ScoredSets({"a": [test]}), few=True)
         assert precision.ylog == gains.xlog == lift.xlog == lift.ylog == rare
         assert roc.xlog
         share = np.mean(test[0])
         assert precision.guide[1] == (share, share)
-    low, high = curves.ranking_figures({"a": [few]})[1].ylim
+    low, high = curves.ranking_figures(ScoredSets({"a": [few]}))[1].ylim
     assert 0 < low < np.mean(few[0]) < 1 < high
-    steep = few[0], few[1] + 20 * few[0]
-    assert curves.ranking_figures({"a": [steep]})[0].xlim[1] < 0.1
-    assert curves.ranking_figures({"a": [few]})[0].xlim[1] > 1
+    steep = Scored(few[0], few[1] + 20 * few[0])
+    assert curves.ranking_figures(ScoredSets({"a": [steep]}))[0].xlim[1] < 0.1
+    assert curves.ranking_figures(ScoredSets({"a": [few]}))[0].xlim[1] > 1
 
 
 def test_scores_by_class_and_calibration():
-    positive, score = scored(20_000, share=0.01)
-    figure = distributions.score_figure({"m": [(positive, score)]})
+    positive, score, _ = scored(20_000, share=0.01)
+    figure = distributions.score_figure(ScoredSets({"m": [Scored(positive, score)]}))
     assert list(figure.lines) == ["m: positive", "m: negative"]
     for line in figure.lines.values():
         assert line.y[::2].sum() == pytest.approx(1)
     odds = np.exp(score - 0.5) / 99  # the true probability, for classes of N(1, 1) and N(0, 1)
     chance = odds / (1 + odds)
-    line = distributions.calibration((positive, chance))
+    line = distributions.calibration(Scored(positive, chance))
     low, high = line.interval
     assert len(line.x) == 10
     assert np.all(np.diff(line.x) > 0)
     assert np.mean((low <= line.x) & (line.x <= high)) >= 0.8
-    twice = distributions.calibration((positive, 2 * chance / (1 + chance)))
+    twice = distributions.calibration(Scored(positive, 2 * chance / (1 + chance)))
     low, high = twice.interval
     assert np.mean((low <= twice.x) & (twice.x <= high)) <= 0.5
-    ones = distributions.calibration((positive, np.full(20_000, 0.01)))
+    ones = distributions.calibration(Scored(positive, np.full(20_000, 0.01)))
     assert len(ones.x) == 1
     with pytest.raises(ValueError, match="between 0 and 1"):
-        distributions.calibration((positive, score))
-    assert distributions.calibration_figure({"m": [(positive, chance)]}).xlog
+        distributions.calibration(Scored(positive, score))
+    assert distributions.calibration_figure(ScoredSets({"m": [Scored(positive, chance)]})).xlog
 
 
 def test_reasons_in_words():
@@ -402,9 +409,9 @@ def test_figures_of_many_scorers_side_by_side():
 
 
 def test_figures_take_the_colours_of_the_page():
-    positive, score = scored()
-    scored_by = {f"<{i}>": [(positive, score)] for i in range(9)}
-    figure = curves.ranking_figures(scored_by, of="a")[0]
+    positive, score, _ = scored()
+    scored_by = {f"<{i}>": [Scored(positive, score)] for i in range(9)}
+    figure = curves.ranking_figures(ScoredSets(scored_by, of="a"))[0]
     svg, _ = figure.drawn()
     assert "#fe00" not in svg
     assert "#fd00" not in svg
@@ -422,20 +429,20 @@ def test_figures_take_the_colours_of_the_page():
 
 def test_one_test_set_gets_a_confidence_band_and_several_their_spread():
     tests = {name: [scored(seed=seed) for seed in range(3)] for name in ("a", "b")}
-    for figure in curves.ranking_figures(tests, bands=["b"], details=({"a": "best"}, {})):
+    for figure in curves.ranking_figures(ScoredSets(tests, bands=["b"]), ({"a": "best"}, {})):
         assert figure.caption.startswith("Mean over 3 test sets of the")
         assert "Band (of b): one standard deviation" in figure.caption
         assert figure.lines["a"].interval is None
         assert len(figure.lines["b"].interval) == 2
         assert figure.lines["a"].detail == ("best" if figure.title == "ROC curve" else "")
-    share = np.mean([positive.mean() for positive, _ in tests["a"]])
+    share = np.mean([positive.mean() for positive, *_ in tests["a"]])
     assert figure.guide[1] == pytest.approx((share, share))
     one = {name: parts[:1] for name, parts in tests.items()}
-    roc, precision = curves.ranking_figures(one, 0.9)
+    roc, precision = curves.ranking_figures(ScoredSets(one, 0.9))
     assert "the joint 90 % region of both rates" in roc.caption
     assert "Wilson's 90 % interval of the precision" in precision.caption
     assert (roc.title, precision.title) == ("ROC curve", "Precision and recall")
-    assert np.array_equal(roc.lines["b"].y, curves.roc(*one["b"][0], 0.9).y)
+    assert np.array_equal(roc.lines["b"].y, curves.roc(one["b"][0], 0.9).y)
 
 
 def test_convergence_takes_what_solvers_give():
@@ -498,8 +505,8 @@ class Outline(HTMLParser):
 
 
 def nasty_page(path):
-    positive, score = scored()
-    figure = curves.ranking_figures({NASTY: [(positive, score)]})[0]
+    positive, score, _ = scored()
+    figure = curves.ranking_figures(ScoredSets({NASTY: [Scored(positive, score)]}))[0]
     page = Page(
         NASTY,
         NASTY,
@@ -509,7 +516,7 @@ def nasty_page(path):
                 NASTY,
                 [ResultTable((NASTY, "b"), [(NASTY, "1")], NASTY)],
                 [replace(figure, title=NASTY, caption=NASTY, names=[NASTY])],
-                [operating_points(name, positive, score) for name in (NASTY, "b")],
+                [operating_points(name, Scored(positive, score)) for name in (NASTY, "b")],
             )
         ],
         provenance("aucmax " + NASTY, [("data", NASTY)], 0),
@@ -585,7 +592,7 @@ def test_whatever_a_name_holds_it_is_a_word(tmp_path):
     for _ in range(20):
         a, b, c, d = ("".join(BITS[k] for k in rng.integers(len(BITS), size=4)) for _ in range(4))
         tables = [ResultTable((a, b), [(c, d)], a)]
-        sections = [Section(b, c, tables, [], [operating_points(d, positive, score)])]
+        sections = [Section(b, c, tables, [], [operating_points(d, Scored(positive, score))])]
         page, data = Page(a, b, sections, [("command", c)], d), {"names": [a, b, c, d]}
         write_page(page, tmp_path / "a.html")
         text = (tmp_path / "a.html").read_text(encoding="utf-8")

@@ -1046,7 +1046,7 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
     text = page.read_text(encoding="utf-8")
     last = json.loads((tmp_path / "monitor").read_text().splitlines()[-1])
     for words in (
-        *("the model that learns on", "Does learning on pay?", "What moved", "<svg"),
+        *("the model that keeps learning", "Does learning pay off?", "What moved", "<svg"),
         *("Have rows changed?", "yes, found at row 2", "at most 5 % of streams, however often"),
         "Interval and p are those of one look",
     ):

@@ -47,9 +47,11 @@ def number(
         good = good and (value < high if open_high else value <= high) and value < np.inf
     if not good:
         kind = "a whole number" if whole else "a number"
-        left = "(" if open_low else "["
-        right = ")" if open_high or high == np.inf else "]"
-        raise ValueError(f"{name} must be {kind} in {left}{low:g}, {high:g}{right}; got {value!r}.")
+        opens = "(" if open_low else "["
+        closes = ")" if open_high or high == np.inf else "]"
+        raise ValueError(
+            f"{name} must be {kind} in {opens}{low:g}, {high:g}{closes}; got {value!r}."
+        )
     return value
 
 

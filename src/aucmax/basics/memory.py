@@ -102,14 +102,14 @@ def require(program: int, data: int = 0, what: str = "") -> None:
         return
     short = program + data - room.free
     if room.limit is None:
-        left = f"{_mb(room.free)} are free on this machine"
+        available = f"{_mb(room.free)} are free on this machine"
         remedy = f"free another {_mb(short)}"
     else:
-        left = f"{_mb(room.free)} are left of the limit of {_mb(room.limit)}"
+        available = f"{_mb(room.free)} are left of the limit of {_mb(room.limit)}"
         remedy = f"raise the limit to {_mb(1e7 * math.ceil((room.limit + short) / 1e7))}"
     for_data = f" and about {_mb(data)} for {what}" if data else ""
     raise MemoryError(
-        f"{left}, and the program needs {_mb(program)} for itself{for_data}; {remedy}"
+        f"{available}, and the program needs {_mb(program)} for itself{for_data}; {remedy}"
     )
 
 

@@ -33,8 +33,8 @@ from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
 from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.table import SearchProgress
+from aucmax.metrics.scored import Scored
 from aucmax.objective.losses import LOSSES
-from aucmax.report.curves import Scored
 from aucmax.report.facts import Folds, TrainingRows
 from aucmax.report.search import InterruptedSearch, Search
 
@@ -205,7 +205,7 @@ def cv(
 def _tests(rows: Labelled, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:
     """Return the held-out rows, scored by the chosen settings, of folds that have both classes."""
     return [
-        (rows.positive[test], scores, rows.weight_of(test))
+        Scored.of(rows, test, scores)
         for (_, test), scores in zip(parts, held_out, strict=True)
         if len(np.unique(rows.positive[test])) == 2
     ]

@@ -18,9 +18,10 @@ from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Room, take
 from aucmax.data.reading import Reading
-from aucmax.explain.explanation import Test, explanation_of, rows_to_explain
+from aucmax.explain.explanation import explanation_of, rows_to_explain
 from aucmax.explain.feature_effects import MAX_CELLS
-from aucmax.report.curves import roc_figure
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, roc_figure
 from aucmax.report.evaluation import Evaluation, Measures
 from aucmax.report.facts import Rows
 from aucmax.report.figures import check_image
@@ -142,16 +143,17 @@ def evaluate(
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(fitted, rows.X, reading)
         now("measuring")
-        tests = {name: (rows.positive, score, rows.weight) for name, score in scores.items()}
+        tests = {name: Scored(rows.positive, score, rows.weight) for name, score in scores.items()}
         measures = asked.measures(rows.positive)
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
-            more = _explained(fitted, rows, table.get("room"), tests, asked)
+            test = next(iter(tests.values()))
+            more = {"drawn": tests, **_explained(fitted, rows, table.get("room"), test, asked)}
         if plot is not None:
             now("drawing the curves")
             scored = {name: [test] for name, test in tests.items()}
-            curve = roc_figure(scored, asked.confidence, bands=list(scored)[:2])
+            curve = roc_figure(ScoredSets(scored, asked.confidence, bands=list(scored)[:2]))
             replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
         report = Evaluation.of(
             tests,
@@ -179,16 +181,12 @@ def _facts(model: Any, name: str, rows: Labelled, weight: str | None) -> Rows:
 
 
 def _explained(
-    model: Any, rows: Labelled, room: Room | None, tests: dict[str, Test], asked: Asked
+    model: Any, rows: Labelled, room: Room | None, test: Scored, asked: Asked
 ) -> dict[str, Any]:
-    """Return what the page shows: test sets, and how the first one's model comes to its scores.
-
-    Of a file in parts some rows explain the model.
-    """
-    test = next(iter(tests.values()))
-    X, some, chance = rows.X, None, chance_of(model, rows.X, test[1])
+    """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
+    X, some, chance = rows.X, None, chance_of(model, rows.X, test.score)
     if room is not None:
         some = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
         X = take(X, some)
     explanation = explanation_of(model, X, test, asked.confidence, some)
-    return {"drawn": tests, "chance": chance, "explanation": explanation}
+    return {"chance": chance, "explanation": explanation}

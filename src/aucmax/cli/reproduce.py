@@ -44,8 +44,8 @@ class TunedOn(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Options of a run."""
+class Options:
+    """The options of a run."""
 
     output: Path = option(
         Path("reproduced"), "Folder for the results.", flags=("-o", "--output"), metavar="FOLDER"
@@ -74,10 +74,10 @@ def reproduce(
         typer.Argument(metavar="NAME", help="What to regenerate; --list shows the choices."),
     ] = None,
     show_list: Annotated[
-        bool, typer.Option("--list", help="List the tables and figures, and which data are here.")
+        bool, typer.Option("--list", help="List the tables and figures, and the available data.")
     ] = False,
     *,
-    asked: Asked,
+    options: Options,
 ) -> None:
     """Regenerate a published table or figure from raw data.
 
@@ -95,23 +95,23 @@ def reproduce(
         aucmax reproduce all --quick
     """
     if show_list:
-        _list(asked.as_json)
+        _list(options.as_json)
         return
     if name is None:
-        raise ValueError("name what to regenerate; --list shows the choices.")
+        raise ValueError("name a table or figure to regenerate; --list shows the choices.")
     if name != "all" and name not in CATALOGUE:
-        raise ValueError(f"there is no {name!r}; there are {', '.join(CATALOGUE)} and all.")
-    _check_figure(name, asked)
+        raise ValueError(f"no table or figure {name!r}; there are {', '.join(CATALOGUE)} and all.")
+    _check_figure(name, options)
     chosen = list(CATALOGUE.values()) if name == "all" else [CATALOGUE[name]]
-    only = _names(asked.data, chosen)
+    only = _names(options.data, chosen)
     reports, failed = [], False
     for spec in chosen:
         try:
-            sources = _find(spec, only, asked)
+            sources = _find(spec, only, options)
             if isinstance(spec, TableSpec) and (sources.readable or sources.absent):
-                reports.append(_table(spec, sources, asked))
+                reports.append(_table(spec, sources, options))
             elif isinstance(spec, FigureSpec) and sources.readable:
-                reports.append(_figure(spec, sources, asked))
+                reports.append(_figure(spec, sources, options))
             if not sources.readable:
                 _nothing(spec, sources, skip=name == "all")
         except (ValueError, OSError) as error:
@@ -119,18 +119,18 @@ def reproduce(
                 raise
             tell("error", f"{spec.name}: {error}")
             failed = True
-    if asked.as_json:
+    if options.as_json:
         print_json(reports)
     if failed:
         raise typer.Exit(1)
 
 
-def _check_figure(name: str, asked: Asked) -> None:
+def _check_figure(name: str, options: Options) -> None:
     """Raise ValueError for options that apply only to tables."""
     if name == "all" or isinstance(CATALOGUE[name], TableSpec):
         return
     for setting in ("protocol", "tune_rows"):
-        if getattr(asked, setting) != getattr(Asked(), setting):
+        if getattr(options, setting) != getattr(Options(), setting):
             raise ValueError(
                 f"--{setting.replace('_', '-')} is for tables; {name} is a figure and does not "
                 "use it."
@@ -138,7 +138,7 @@ def _check_figure(name: str, asked: Asked) -> None:
 
 
 def _names(data: str | None, chosen: list[Any]) -> list[str]:
-    """Return the names given with --data; raise ValueError if no experiment has one of them."""
+    """Return the names in --data; raise ValueError for one that no experiment has."""
     names = listed(data or "")
     if data is not None and not names:
         raise ValueError("--data names no data set; give names separated by commas.")
@@ -168,32 +168,35 @@ def _list(as_json: bool) -> None:
 
 
 class Sources(NamedTuple):
-    """The data sets to run on, and why others that were asked for cannot be used."""
+    """The data sets to run on, and why others are left out."""
 
     readable: list[Any]
     absent: dict[str, str]
 
 
-def _find(spec: Any, only: list[str], asked: Asked) -> Sources:
+def _find(spec: Any, only: list[str], options: Options) -> Sources:
     """Find the data sets to run on."""
-    wanted = [s for s in spec.sources if s.made or not only or s.name in only]
-    with working(f"reading the data of {spec.name}", asked.as_json):
-        presence = present(wanted)
+    sources = [s for s in spec.sources if s.made or not only or s.name in only]
+    with working(f"reading the data of {spec.name}", options.as_json):
+        presence = present(sources)
     for why in presence.broken.values():
         tell("warning", f"{spec.name}: left out: {why}")
     for name in presence.altered:
         tell("warning", f"{name}: its files are not the published ones; figures may not compare")
-    readable = presence.readable[:2] if asked.quick and not only else presence.readable
-    left = dict.fromkeys(
+    readable = presence.readable[:2] if options.quick and not only else presence.readable
+    skipped = dict.fromkeys(
         (s.name for s in presence.readable[len(readable) :]), "left out of a quick run"
     )
-    return Sources(readable, presence.absent | left)
+    return Sources(readable, presence.absent | skipped)
 
 
 def _nothing(spec: Any, sources: Sources, skip: bool) -> None:
-    """Report that none of the data sets is here: an error, unless other experiments run."""
+    """Report that no data set is available: an error, unless other experiments run."""
     if skip:
-        tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
+        tell(
+            "warning",
+            f"{spec.name}: not run: none of its data sets is available or asked for",
+        )
         return
     raise ValueError(
         f"{spec.name}: none of its data sets can be read here ({', '.join(sources.absent)}); set "
@@ -201,50 +204,58 @@ def _nothing(spec: Any, sources: Sources, skip: bool) -> None:
     )
 
 
-def _table(spec: TableSpec, sources: Sources, asked: Asked) -> Reproduced:
+def _table(spec: TableSpec, sources: Sources, options: Options) -> Reproduced:
     protocol = replace(
-        spec.protocol, tuning=asked.protocol.value, tune_rows=asked.tune_rows, seed=asked.seed
+        spec.protocol, tuning=options.protocol.value, tune_rows=options.tune_rows, seed=options.seed
     )
-    if asked.quick:
+    if options.quick:
         protocol = protocol.quick()
-    if asked.runs is not None:
-        protocol = replace(protocol, runs=asked.runs)
+    if options.runs is not None:
+        protocol = replace(protocol, runs=options.runs)
     jobs = len(sources.readable) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
     runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
-    beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
-    with _running(spec, sources, runs, asked.cores, jobs, asked, beside) as (folder, store, done):
+    beside = [options.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
+    with _running(spec, sources, runs, options.cores, jobs, options, beside) as (
+        folder,
+        store,
+        done,
+    ):
         results = tables.run_table(
-            spec, sources.readable, protocol, store, asked.cores, done, sources.absent
+            spec, sources.readable, protocol, store, options.cores, done, sources.absent
         )
     names = table_report.write_table(results, folder, command_line())
     head, rows = table_report.comparison(results)
     far, failures = table_report.far_cells(results), table_report.failures(results)
-    if not asked.as_json:
+    if not options.as_json:
         screen = console()
         plain_table(screen, head, rows, sources.absent)
         for line in far:
             screen.print(f"far: {line}", style="dim")
     rows_by_name = [dict(zip(head, row, strict=True)) for row in rows]
     more = TableRun(rows=rows_by_name, far=far, seconds=results.seconds)
-    return _report(spec, sources, folder, names, failures, asked, more)
+    return _report(spec, sources, folder, names, failures, options, more)
 
 
-def _figure(spec: FigureSpec, sources: Sources, asked: Asked) -> Reproduced:
-    runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
-    effort = figures.Effort(runs, asked.seed, asked.quick)
-    cores = 1 if spec.timed else asked.cores  # what is timed runs alone
+def _figure(spec: FigureSpec, sources: Sources, options: Options) -> Reproduced:
+    runs = options.runs if options.runs is not None else 1 if options.quick else spec.runs
+    effort = figures.Effort(runs, options.seed, options.quick)
+    cores = 1 if spec.timed else options.cores  # what is timed runs alone
     jobs = len(figures.pieces_of(spec, sources.readable, effort))
-    with _running(spec, sources, counted(runs, "run"), cores, jobs, asked) as (folder, store, done):
-        drawn = figures.run_figure(
+    with _running(spec, sources, counted(runs, "run"), cores, jobs, options) as (
+        folder,
+        store,
+        done,
+    ):
+        results = figures.run_figure(
             spec, sources.readable, effort, store, cores, done, sources.absent
         )
-    names = figures.write_figure(drawn, folder, command_line(), asked.seed)
-    if not asked.as_json:
-        for line in drawn.findings:
+    names = figures.write_figure(results, folder, command_line(), options.seed)
+    if not options.as_json:
+        for line in results.findings:
             console().print(line)
-    more = FigureRun(findings=drawn.findings)
-    return _report(spec, sources, folder, names, drawn.failures, asked, more)
+    more = FigureRun(findings=results.findings)
+    return _report(spec, sources, folder, names, results.failures, options, more)
 
 
 @contextlib.contextmanager
@@ -254,18 +265,18 @@ def _running(
     runs: str,
     cores: int,
     jobs: int,
-    asked: Asked,
+    options: Options,
     beside: Sequence[Path] = (),
 ) -> Iterator[tuple[Path, Store, Callable[[str, float], None]]]:
-    """Report what runs and how many jobs are finished; on Ctrl-C, what is kept.
+    """Report what runs and how many jobs are finished; on Ctrl-C, what has been stored.
 
     Yields the folder, the store of finished jobs, and a function to call after each job.
     """
-    if not asked.as_json:
+    if not options.as_json:
         console().print(spec.title)
         what = f"{counted(len(sources.readable), 'data set')}, {runs}, on {counted(cores, 'core')}"
         console().print(what, style="dim")
-    folder = asked.output / spec.name
+    folder = options.output / spec.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -278,12 +289,12 @@ def _running(
     def one_more(words: str, seconds: float) -> None:
         nonlocal done, ran
         done += 1
-        ran += seconds > 0  # the others were kept before, or are the same as another
+        ran += seconds > 0  # the others were stored before, or are the same as another
         now.at(done, jobs, f"{spec.name}: {words}")
 
     with locked_store(folder / "jobs.jsonl", beside) as store:
         try:
-            with working(spec.name, asked.as_json) as now:
+            with working(spec.name, options.as_json) as now:
                 now.at(done, jobs, spec.name)
                 yield folder, store, one_more
         except KeyboardInterrupt:
@@ -299,11 +310,11 @@ def _report(
     folder: Path,
     names: list[str],
     failures: list[str],
-    asked: Asked,
+    options: Options,
     results: TableRun | FigureRun,
 ) -> Reproduced:
     """Report what was written and what failed; return the report."""
-    if not asked.as_json:
+    if not options.as_json:
         console().print(f"written to {folder}: {', '.join(names)}\n", soft_wrap=True)
     for line in failures:
         tell("warning", line)

@@ -67,12 +67,12 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word]
 
 
-def _counted(known: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
+def _counted(distinct: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
     """Return whether all numbers differ although chance would make some equal: they count rows.
 
     Of n numbers spread evenly over a range of r, about n²/2r pairs are equal; otherwise more.
     """
-    n = len(known)
+    n = len(distinct)
     if n < _MIN_ROWS or len(different) < n or _are_dates(different):
         return False
     return n * n > 2 * _MIN_EQUAL_PAIRS * (different[-1] - different[0] + 1)

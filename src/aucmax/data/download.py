@@ -277,12 +277,12 @@ def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) 
         stopped.set()
 
 
-def _next(arrivals: Queue[Any], end: float, late: str) -> int | bytes:
+def _next(arrivals: Queue[Any], end: float, timed_out: str) -> int | bytes:
     """Return the next item of a request; raise OSError after a timeout, or its own error."""
     try:
         arrival = arrivals.get(timeout=max(end - time.monotonic(), 0.0))
     except Empty:
-        raise OSError(late) from None
+        raise OSError(timed_out) from None
     if isinstance(arrival, Exception):
         raise OSError(str(arrival)) from arrival
     return arrival

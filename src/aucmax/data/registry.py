@@ -284,8 +284,9 @@ def _part(row: dict[str, str]) -> Part:
 
 
 def _sentences(row: dict[str, str]) -> str:
-    said = (("Scaling", row["scaling"]), ("Source", row["source"]))
-    return " ".join([*(f"{name}: {words}." for name, words in said if words), row["notes"]]).strip()
+    facts = (("Scaling", row["scaling"]), ("Source", row["source"]))
+    sentences = [f"{name}: {words}." for name, words in facts if words]
+    return " ".join([*sentences, row["notes"]]).strip()
 
 
 def _counts(text: str) -> tuple[tuple[int, int], ...]:

@@ -21,8 +21,9 @@ from aucmax.experiments.runs import (
     interval,
 )
 from aucmax.metrics import AUCInterval
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import areas_figure, differences_figure, few_rows_note
-from aucmax.report.curves import Scored, ranking_figures
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.facts import TrainingRows
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
@@ -37,7 +38,7 @@ _TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-tes
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What an algorithm reached."""
+    """The results of an algorithm."""
 
     auc: float
     auc_std: float | None
@@ -59,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An algorithm: what it reached, or why it has no results."""
+    """An algorithm: its results, or why it has none."""
 
     name: str
     status: str
@@ -74,14 +75,15 @@ class Entry:
         """Describe an algorithm, tested against the first."""
         results = against = None
         if run.error is None:
+            measured = run.results if run.on_objective else []
             results = Results(
                 auc=float(np.mean(run.aucs)),
                 auc_std=float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
                 auc_interval=interval(run, rows, parts),
                 aucs=run.aucs,
-                seconds=float(np.mean(run.seconds)),
-                optimality=max(run.optimality) if run.on_objective else None,
-                gap=max(run.gaps) if run.on_objective else None,
+                seconds=float(np.mean([result.seconds for result in run.results])),
+                optimality=max((result.optimality for result in measured), default=None),
+                gap=max((result.gap for result in measured), default=None),
                 warning=run.warning,
             )
             if first is not None and run is not first:
@@ -93,8 +95,8 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What figures show: the algorithms, best first."""
+class FigureData:
+    """What the figures show: the algorithms, best first."""
 
     names: Sequence[str]
     tests: Mapping[tuple[int, int], PairedTest]  # of all pairs, by position
@@ -109,7 +111,7 @@ class Drawn:
         rows: Labelled,
         parts: Sequence[Split],
         courses: Mapping[str, Course],
-    ) -> Drawn:
+    ) -> FigureData:
         """Compare all pairs of the algorithms that ran."""
         runs = sorted(runs, key=lambda run: -float(np.mean(run.aucs)))
         confidence = confidence_of_each(len(runs))
@@ -119,11 +121,11 @@ class Drawn:
         }
         scored = {
             run.name: [
-                (rows.positive[part.test], score, rows.weight_of(part.test))
-                for part, score in zip(parts, run.scores, strict=True)
+                Scored.of(rows, part.test, result.score)
+                for part, result in zip(parts, run.results, strict=True)
             ]
             for run in runs
-            # of many algorithms the curves hide each other
+            # the curves of many algorithms would hide each other
             if run is runs[0] or run.name in (against, LOGISTIC)
         }
         names = [run.name for run in runs]
@@ -148,7 +150,7 @@ class Comparison(Report):
     test_note: str | None
     solvers: Sequence[Entry]
     interrupted: bool
-    drawn: Drawn | None = unlisted()
+    figure_data: FigureData | None = unlisted()
 
     @classmethod
     def of(
@@ -163,7 +165,7 @@ class Comparison(Report):
         interrupted: bool,
         courses: Mapping[str, Course] | None,
     ) -> Comparison:
-        """Describe what algorithms reached on the same splits; figures need ``courses``."""
+        """Describe the results of algorithms on the same splits; figures need ``courses``."""
         done = [run for run in runs if run.error is None]
         first = next((run for run in done if reference in (None, run.name)), None)
         against = None if first is None else first.name
@@ -183,19 +185,25 @@ class Comparison(Report):
             test_note=note if len(parts) == 1 else None,
             solvers=[Entry.of(run, first, rows, parts) for run in runs],
             interrupted=interrupted,
-            drawn=None if courses is None else Drawn.of(done, against, rows, parts, courses),
+            figure_data=None
+            if courses is None
+            else FigureData.of(done, against, rows, parts, courses),
         )
 
     @property
     def done(self) -> list[tuple[Entry, Results]]:
         """The algorithms that have results."""
-        return [(one, one.results) for one in self.solvers if one.results is not None]
+        return [(entry, entry.results) for entry in self.solvers if entry.results is not None]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What failed and what did not converge, and why."""
-        failed = [(one.name, str(one.error)) for one in self.solvers if one.status == "failed"]
-        return failed + [(one.name, at.warning) for one, at in self.done if at.warning]
+        """The messages of algorithms that failed or did not converge."""
+        failed = [
+            (entry.name, str(entry.error)) for entry in self.solvers if entry.status == "failed"
+        ]
+        return failed + [
+            (entry.name, results.warning) for entry, results in self.done if results.warning
+        ]
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
@@ -204,8 +212,8 @@ class Comparison(Report):
         if self.notes:
             wrong = ResultTable(("", "message"), self.notes, words=(1,))
             sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
-        if self.drawn is not None:
-            sections += self._figures(self.drawn)
+        if self.figure_data is not None:
+            sections += self._figures(self.figure_data)
         splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
         data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
         return Page(
@@ -216,24 +224,26 @@ class Comparison(Report):
         )
 
     def _tables(self) -> list[ResultTable]:
-        """Return what each algorithm reached, how it compares, and how to read this."""
-        best = auc_text(max(at.auc for _, at in self.done))
-        strong = [i for i, (_, at) in enumerate(self.done) if auc_text(at.auc) == best]
+        """Return the results of each algorithm, the paired tests, and how to read them."""
+        best = auc_text(max(results.auc for _, results in self.done))
+        strong = [i for i, (_, results) in enumerate(self.done) if auc_text(results.auc) == best]
         reached = [
             (
-                one.name,
-                auc_text(at.auc),
-                interval_text(*at.auc_interval[1:3]),
-                _seconds(at.seconds),
-                "–" if at.optimality is None else f"{at.optimality:.1e}",
-                "–" if at.gap is None else gap_text(at.gap),
+                entry.name,
+                auc_text(results.auc),
+                interval_text(*results.auc_interval[1:3]),
+                _seconds(results.seconds),
+                "–" if results.optimality is None else f"{results.optimality:.1e}",
+                "–" if results.gap is None else gap_text(results.gap),
             )
-            for one, at in self.done
+            for entry, results in self.done
         ]
         caption = "\n".join(self._legend())
         head = ("", "test AUC", "95 % interval", "seconds", "optimality", "gap to J*")
         strong = strong if len(strong) < len(reached) else []
-        tests = [(one.name, one.against.test) for one in self.solvers if one.against is not None]
+        tests = [
+            (entry.name, entry.against.test) for entry in self.solvers if entry.against is not None
+        ]
         if not tests:
             return [ResultTable(head, reached, caption, strong)]
         against = f"against {self.against}"
@@ -259,15 +269,19 @@ class Comparison(Report):
         )
 
     def _legend(self) -> list[str]:
-        """Return what was left out, and how to read the tables."""
+        """Return which algorithms were left out, and how to read the tables."""
         why: dict[str | None, list[str]] = {}
-        for one in self.solvers:
-            if one.status in ("unfit", "unfinished"):
-                why.setdefault(one.error, []).append(one.name)
+        for entry in self.solvers:
+            if entry.status in ("unfit", "unfinished"):
+                why.setdefault(entry.error, []).append(entry.name)
         left_out = "; ".join(f"{', '.join(names)} ({error})" for error, names in why.items())
-        names = [one.name for one, _ in self.done]
+        names = [entry.name for entry, _ in self.done]
         rivals = ", ".join(f"{name} ({RIVALS[name].note})" for name in names if name in RIVALS)
-        other = [one.name for one, at in self.done if at.gap is None and one.name not in RIVALS]
+        other = [
+            entry.name
+            for entry, results in self.done
+            if results.gap is None and entry.name not in RIVALS
+        ]
         over, largest = "on the test rows, assumed independent", ""
         lines = [f"Left out: {left_out}."] if left_out else []
         if self.splits > 1:
@@ -293,28 +307,32 @@ class Comparison(Report):
             )
         return lines
 
-    def _figures(self, drawn: Drawn) -> list[Section]:
-        """Return the curves, and the convergence of each solver on the first split."""
-        results = {one.name: at for one, at in self.done}
-        areas = {name: f"AUC {auc_text(results[name].auc)}" for name in drawn.scored}
-        at_best = [(at.auc, *at.auc_interval[1:3]) for at in map(results.get, drawn.names) if at]
+    def _figures(self, data: FigureData) -> list[Section]:
+        """Return the figures of AUCs and differences, the curves, and the solvers' convergence."""
+        results_by_name = {entry.name: results for entry, results in self.done}
+        areas = {name: f"AUC {auc_text(results_by_name[name].auc)}" for name in data.scored}
+        at_best = [
+            (results.auc, *results.auc_interval[1:3])
+            for results in map(results_by_name.get, data.names)
+            if results
+        ]
         side_by_side = [
             areas_figure(
-                drawn.names,
+                data.names,
                 at_best,
                 "Bars: 95 % intervals of each by itself. Those of two may overlap although the "
                 "same rows tell them apart: see the other figure. Dotted: the best.",
             )
         ]
-        if drawn.tests:
-            side_by_side.append(self._differences(drawn))
+        if data.tests:
+            side_by_side.append(self._differences(data))
         sections = [
             Section("Side by side", figures=side_by_side),
-            Section("Curves", figures=ranking_figures(drawn.scored, details=(areas, {}))),
+            Section("Curves", figures=ranking_figures(ScoredSets(data.scored), (areas, {}))),
         ]
-        if drawn.courses:
+        if data.courses:
             course = convergence_figure(
-                drawn.courses,
+                data.courses,
                 name="gap",
                 title="Distance to the true optimum",
                 caption="Relative gap (J − J*) / J* on the training rows of the first split, from "
@@ -324,13 +342,13 @@ class Comparison(Report):
             sections.append(Section("Convergence", figures=[course]))
         return sections
 
-    def _differences(self, drawn: Drawn) -> Figure:
+    def _differences(self, data: FigureData) -> Figure:
         """Return the differences from the best, and which algorithms cannot be told apart."""
-        k, pairs = len(drawn.names), len(drawn.tests)
+        k, pairs = len(data.names), len(data.tests)
         differ = np.zeros((k, k), dtype=bool)
-        for pair, test in drawn.tests.items():
+        for pair, test in data.tests.items():
             differ[pair] = not test.low <= 0 <= test.high
-        from_best = [drawn.tests[0, j][:3] for j in range(1, k)]
+        from_best = [data.tests[0, j][:3] for j in range(1, k)]
         together = "They are of 95 %."
         if pairs > 1:
             together = (
@@ -339,7 +357,7 @@ class Comparison(Report):
                 f"{100 * confidence_of_each(k):.4g} % (Bonferroni), wider than one in the table."
             )
         return differences_figure(
-            drawn.names,
+            data.names,
             [(0.0, 0.0, 0.0), *from_best],
             groups_alike(differ),
             f"Dots: paired differences from the best, with intervals by {self.test}. {together} "

@@ -19,7 +19,7 @@ CLOSE_AUC = 0.001
 ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 CLASS_DISTANCE = 1.5  # distance of the class means of dense rows, in deviations: AUC at most .86
-# (rows, features, density): one grows at a time
+# (rows, features, density), one of which grows
 GROWING: dict[str, list[tuple[int, int, float]]] = {
     "rows": [(n, 100, 1.0) for n in (2_000, 8_000, 32_000, 64_000)],
     "features": [(8_000, d, 1.0) for d in (20, 80, 320, 1280)],
@@ -28,7 +28,7 @@ GROWING: dict[str, list[tuple[int, int, float]]] = {
 
 
 def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
-    """Return each method's candidates, tried in this order; its time is that of all it tried."""
+    """Return each method's candidates in the order of trial; its time is that of all of them."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
     from sklearn.svm import LinearSVC
@@ -55,7 +55,7 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
 
 
 def _made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
-    """Make rows, 10 % positive, with a weak linear signal and features of unequal scale."""
+    """Generate rows, 10 % positive, with a weak linear signal and features of unequal scale."""
     rng = np.random.RandomState(seed)
     y = rng.rand(n) < 0.1
     if density == 1.0:
@@ -108,10 +108,10 @@ def _run(piece: Piece) -> list[Row]:
 
 
 def _panels(axis: str, rows: list[Row]) -> list[Figure]:
-    reached = [row for row in rows if row["seconds"] is not None]
+    finished = [row for row in rows if row["seconds"] is not None]
     return [Figure(
         f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
-        mean_lines(reached, "size", "seconds", "method", spread=False),
+        mean_lines(finished, "size", "seconds", "method", spread=False),
         "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
         "five penalties in turn, from strong to weak; mean of the runs that get there. A "
         "method without a point did not.", xlog=True, ylog=True,

@@ -1,7 +1,7 @@
-"""The computations and the report of ``aucmax demo``: rare events, all numbers from this run.
+"""The computations and the report of ``aucmax demo``: rare events, with every number computed now.
 
-It imports nothing that only the command line needs: ``print(plain(computed(0).page()))`` does
-without.
+It needs none of the packages for the command line: ``print(plain(computed(0).page()))`` works
+without them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -23,8 +23,9 @@ from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.experiments.trial import timed_fit
 from aucmax.metrics import AUCInterval
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
-from aucmax.report.curves import gains_figure
+from aucmax.report.curves import ScoredSets, gains_figure
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -36,7 +37,7 @@ __all__ = ["NEXT", "Data", "Demo", "computed"]
 
 HELD_OUT = 0.4
 FOLDS = 5
-LOSSES = ("square",)  # with it the tuned model itself merges and forgets
+LOSSES = ("square",)  # with which the tuned model can merge and forget
 ALERTS = (20, 50, 100, 200)
 SITES = 3
 NEXT = (
@@ -44,11 +45,11 @@ NEXT = (
     "aucmax evaluate model.aucmax holdout.csv --logistic your.csv --html page.html",
     "aucmax show model.aucmax",
 )
-RANKS = {"tie": "as well, as far as can be told", "better": "better", "worse": "worse"}
+RANKS = {"tie": "equally well (a tie)", "better": "better", "worse": "worse"}
 
 PAYMENTS, FRAUDS, FEATURES, CUSTOMERS = 50_000, 200, 30, 2_000
 KINDS = 3  # of fraud
-EIGHTS = 87  # of the 174, the others are left out
+EIGHTS = 87  # of 174; the others are left out
 
 
 class Data(NamedTuple):
@@ -97,7 +98,7 @@ class Duel:
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts:
-    """What is found among the rows with the highest scores."""
+    """What checking the rows with the highest scores finds."""
 
     alerts: int
     hits: int
@@ -114,14 +115,14 @@ class Deletion:
     rows: int
     frauds: int
     seconds: float
-    difference: float  # to the fit without them, relative to its largest coefficient
-    had_moved: float  # the same of the model with them
+    difference: float  # from the fit without them, relative to its largest coefficient
+    had_moved: float  # the same for the model with them
 
     def __str__(self) -> str:
         return (
             f"Customer {self.customer} wants to be forgotten: {self.rows} payments, {self.frauds} "
-            f"of them fraud.\nOut of the model in {1e3 * self.seconds:.1f} ms, without a look at "
-            f"any other row. A fit without\nthem gives the same model, to "
+            f"of them fraud.\nForgotten in {1e3 * self.seconds:.1f} ms, without reading any other "
+            f"row. A fit without\nthem gives the same model, to "
             f"{_digits(self.difference)} digits; with them it was {self.had_moved:.1%} away."
         )
 
@@ -140,7 +141,7 @@ class Merging:
     def __str__(self) -> str:
         return (
             f"Each of {self.sites} sites sends {self.bytes_sent / 1e3:.0f} kB of sums, and none of "
-            f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up\nthey give the model of all "
+            f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up,\nthey give the model of all "
             f"rows, to {_digits(self.difference)} digits: test AUC {auc_text(self.auc)}; one\n"
             f"site alone has {auc_text(self.auc_of_one_site)}."
         )
@@ -157,13 +158,12 @@ class Demo(Report):
     merging: Merging
     next: Sequence[str] = NEXT
     seconds: float
-    is_positive: np.ndarray = unlisted()  # of the payments held out
-    scores: Mapping[str, np.ndarray] = unlisted()  # of these, by scorer
+    held_out: Mapping[str, Scored] = unlisted()  # payments, by scorer
 
     def page(self, command: str = "aucmax demo") -> Page:
         """Return the page; ``command`` is what was run."""
         payments, digits = self.comparison
-        points = [operating_points(name, self.is_positive, s) for name, s in self.scores.items()]
+        points = [operating_points(name, test) for name, test in self.held_out.items()]
         commands = "\n".join(f"  {command}" for command in NEXT)
         took = f"seed {self.seed}, {self.seconds:.1f} seconds in all"
         data = [
@@ -230,11 +230,11 @@ class Demo(Report):
         ]
         head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
         caption = f"The {payments.test_rows:,} payments held out, taken as those of one day."
-        scored = {name: [(self.is_positive, score)] for name, score in self.scores.items()}
+        tests = ScoredSets({name: [test] for name, test in self.held_out.items()})
         return Section(
             "2  What a day's alerts are worth",
             tables=[ResultTable(head, rows, caption)],
-            figures=[gains_figure(scored)],
+            figures=[gains_figure(tests)],
         )
 
 
@@ -265,23 +265,19 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
         digits = rare_digits(seed)
         tell("compiling kernels (first run only)")
         _warm_up(digits)
-        compared, models, scores = [], [], []
-        for name, rows in (("payments", data), ("digits", digits)):
-            tell(f"{name}: tuning aucmax and logistic regression")
-            model, scored, result = _compared(rows, seed)
-            models.append(model)
-            scores.append(scored)
-            compared.append(result)
+        tell("payments: tuning aucmax and logistic regression")
+        model, held_out, on_payments = _compared(data, seed)
+        tell("digits: tuning aucmax and logistic regression")
+        _, _, on_digits = _compared(digits, seed)
         tell("deleting a customer, merging sites")
         return Demo(
             seed=seed,
-            comparison=compared,
-            alerts=_alerts(data.y_test, scores[0]["aucmax"]),
-            deletion=_deletion(data, customer, models[0]),
-            merging=_merging(data, models[0]),
+            comparison=[on_payments, on_digits],
+            alerts=_alerts(held_out["aucmax"]),
+            deletion=_deletion(data, customer, model),
+            merging=_merging(data, model),
             seconds=time.perf_counter() - started,
-            is_positive=data.y_test == 1,
-            scores=scores[0],
+            held_out=held_out,
         )
 
 
@@ -321,7 +317,7 @@ def rare_digits(seed: int) -> Data:
 
 
 def _split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np.ndarray]:
-    """Hold rows out; return the data and the numbers of the training rows."""
+    """Hold some rows out; return the data and the numbers of the training rows."""
     train, test = train_test_split(
         np.arange(len(y)), test_size=HELD_OUT, stratify=y, random_state=seed
     )
@@ -338,19 +334,14 @@ def _warm_up(data: Data) -> None:
     BalancedLogisticRegression(grid=[0.01], cv=2).fit(data.X, data.y)
 
 
-def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], Duel]:
+def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, Scored], Duel]:
     """Tune both sides on the same folds of the training rows, and test on the held-out rows."""
     ours = AUCClassifierCV(
         losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     )
     theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed)
-    scores, intervals, seconds = {}, {}, {}
-    for name, model in (("aucmax", ours), ("logistic regression", theirs)):
-        seconds[name] = timed_fit(model, data.X, data.y)
-        scores[name] = model.decision_function(data.X_test)
-        intervals[name] = metrics.auc_interval(data.y_test, scores[name])
-    (our_scores, their_scores), (our_auc, their_auc) = scores.values(), intervals.values()
-    our_seconds, their_seconds = seconds.values()
+    our_seconds, our_test = _tested(ours, data)
+    their_seconds, their_test = _tested(theirs, data)
     duel = Duel(
         data=data.name,
         training_rows=len(data.y),
@@ -358,34 +349,40 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
         test_positives=int(data.y_test.sum()),
         features=data.X.shape[1],
         aucmax=Side(
-            auc=our_auc,
+            auc=metrics.auc_interval(data.y_test, our_test.score),
             seconds=our_seconds,
             settings_tried=int(np.isfinite(ours.auc_path_[0]).sum()),
             alpha=ours.alpha_,
             standardize=ours.standardize_,
         ),
         logistic_regression=Side(
-            auc=their_auc,
+            auc=metrics.auc_interval(data.y_test, their_test.score),
             seconds=their_seconds,
             settings_tried=theirs.n_settings_,
             C=theirs.C_,
             standardized=theirs.standardized_,
         ),
         times_as_fast=their_seconds / our_seconds,
-        test=paired_test(data.y_test == 1, our_scores, their_scores),
+        test=paired_test(our_test.positive, our_test.score, their_test.score),
     )
-    return ours.best_estimator_, scores, duel
+    return ours.best_estimator_, {"aucmax": our_test, "logistic regression": their_test}, duel
 
 
-def _alerts(y: np.ndarray, score: np.ndarray) -> list[Alerts]:
+def _tested(model: Any, data: Data) -> tuple[float, Scored]:
+    """Fit a model; return the seconds that it took, and the scored test rows."""
+    seconds = timed_fit(model, data.X, data.y)
+    return seconds, Scored(data.y_test == 1, model.decision_function(data.X_test))
+
+
+def _alerts(test: Scored) -> list[Alerts]:
     """Count the positives among the rows with the highest scores."""
-    hits = np.cumsum(y[np.argsort(-score, kind="stable")])
+    hits = np.cumsum(test.positive[np.argsort(-test.score, kind="stable")])
     return [
         Alerts(
             alerts=k,
             hits=int(hits[k - 1]),
             recall=float(hits[k - 1] / hits[-1]),
-            lift=float(hits[k - 1] / k / np.mean(y)),
+            lift=float(hits[k - 1] / k / test.share),
             false_alarms_per_hit=float((k - hits[k - 1]) / hits[k - 1]) if hits[k - 1] else None,
         )
         for k in ALERTS
@@ -418,14 +415,14 @@ def _merging(data: Data, tuned: AUCClassifier) -> Merging:
     at_sites = [ClassMoments.from_data(data.X[i::SITES], data.y[i::SITES]) for i in range(SITES)]
     merged = clone(tuned).fit_moments(sum(at_sites, ClassMoments()))
     pooled = clone(tuned).fit(data.X, data.y)
-    alone = clone(tuned).fit_moments(at_sites[0])
+    one_site = clone(tuned).fit_moments(at_sites[0])
     return Merging(
         sites=SITES,
         bytes_sent=at_sites[0].nbytes(data.X.shape[1]),
         bytes_of_rows=data.X[::SITES].nbytes,
         difference=_difference(merged, pooled),
         auc=metrics.roc_auc(data.y_test, merged.decision_function(data.X_test)),
-        auc_of_one_site=metrics.roc_auc(data.y_test, alone.decision_function(data.X_test)),
+        auc_of_one_site=metrics.roc_auc(data.y_test, one_site.decision_function(data.X_test)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reproduction of a published figure: run and store its pieces, draw the panels."""
+"""Reproduction of a published figure: its pieces are run and stored, its panels drawn."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Piece:
     """A part of a figure that is run and stored separately."""
 
     source: Source
-    what: tuple[tuple[str, Any], ...]  # names and values of all that determines it but the data
+    what: tuple[tuple[str, Any], ...]  # names and values of all other things that determine it
 
     def __getitem__(self, name: str) -> Any:
         return dict(self.what)[name]
@@ -77,19 +77,17 @@ class FigureSpec:
     pieces: Callable[[Source, Effort], list[Piece]]  # what has to be run
     run: Callable[[Piece], list[Row]]  # a piece to rows, each a flat dict
     panels: Callable[[str, list[Row]], list[Figure]]  # the rows of a group to panels
-    finding: Callable[
-        [list[Row]], str
-    ]  # the rows of a group to a sentence that says what they show
-    runs: int  # repetitions by default
-    panels_by: str = "data"  # what makes the groups; all rows are one if empty
+    finding: Callable[[list[Row]], str]  # the rows of a group to a sentence on what they show
+    runs: int  # default number of repetitions
+    panels_by: str = "data"  # what rows are grouped by; if empty, all are one group
     findings_by: tuple[str, ...] = ("data",)
-    timed: bool = False  # whether it shows seconds: its pieces then run one at a time
-    fixed: tuple[Any, ...] = ()  # constants that determine the rows of every piece
+    timed: bool = False  # whether it shows seconds; its pieces then run one at a time
+    fixed: tuple[Any, ...] = ()  # constants that the rows of every piece depend on
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The results for a figure."""
+class FigureResults:
+    """The rows and panels of a figure, and the findings."""
 
     spec: FigureSpec
     rows: list[Row]
@@ -139,7 +137,7 @@ def run_figure(
     n_jobs: int,
     done: Callable[[str, float], None],
     absent: Mapping[str, str] = MappingProxyType({}),
-) -> Drawn:
+) -> FigureResults:
     """Run the jobs that are not in the store yet; return the rows and panels.
 
     The findings end with the data sets that are ``absent``, and why.
@@ -165,7 +163,7 @@ def run_figure(
     except Exception as error:  # pieces may be missing; the rows are still written
         failures.append(f"drawing: {type(error).__name__}: {error}")
     findings += [f"{name}: {why}" for name, why in absent.items()]
-    return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, results))
+    return FigureResults(spec, rows, panels, findings, failures, core_seconds(jobs, results))
 
 
 def _word(value: Any) -> str:
@@ -199,20 +197,20 @@ def mean_lines(
     return lines
 
 
-def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
+def write_figure(results: FigureResults, folder: Path, command: str, seed: int) -> list[str]:
     """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
-    for panel in drawn.panels:
+    for panel in results.panels:
         for suffix in (".svg", ".png"):
             panel.save(folder / f"{panel.name}{suffix}")
-    sections = sections_of({"Findings": drawn.findings, "What did not run": drawn.failures})
-    if drawn.panels:
-        sections.append(Section("Figures", figures=drawn.panels))
+    sections = sections_of({"Findings": results.findings, "What did not run": results.failures})
+    if results.panels:
+        sections.append(Section("Figures", figures=results.panels))
     page = Page(
-        drawn.spec.title,
-        f"{len(drawn.rows):,} points on {', '.join(grouped(drawn.rows, 'data'))}.",
+        results.spec.title,
+        f"{len(results.rows):,} points on {', '.join(grouped(results.rows, 'data'))}.",
         sections,
-        provenance=provenance(command, spent(drawn.seconds), seed),
+        provenance=provenance(command, spent(results.seconds), seed),
     )
-    head = list(dict.fromkeys(name for row in drawn.rows for name in row))
-    names = write_results(folder, head, drawn.rows, page, "findings.md")
-    return [*names, *(f"{panel.name}.svg and .png" for panel in drawn.panels[:1])]
+    head = list(dict.fromkeys(name for row in results.rows for name in row))
+    names = write_results(folder, head, results.rows, page, "findings.md")
+    return [*names, *(f"{panel.name}.svg and .png" for panel in results.panels[:1])]

@@ -1,4 +1,4 @@
-"""The jobs of an experiment: run in processes, kept in a file, resumed after a kill."""
+"""The jobs of an experiment: run in processes, stored in a file, resumed after a kill."""
 
 import contextlib
 import hashlib
@@ -48,7 +48,7 @@ class Job(Protocol):
         """Return the rest of its row."""
 
 
-# the keys that a row of each kind must have, or it is ignored
+# the keys that a row of each kind must have; rows without them are ignored
 _PARTS = {
     "figure": {"key", "rows", "job_seconds"},
     "tuning": {"key", "data", "method", "settings", "job_seconds"},
@@ -83,7 +83,7 @@ class Store:
     path : Path
         Created with the first row. A line that a kill cut short is dropped.
     beside : sequence of Path
-        Files of other experiments, which may hold some of the same results; only read.
+        Files of other experiments, which may contain some of the same results. They are only read.
     """
 
     def __init__(self, path: Path, beside: Sequence[Path] = ()) -> None:
@@ -107,7 +107,7 @@ class Store:
         return self.rows[key]
 
     def add(self, key: str, row: Row) -> None:
-        """Keep a row; it is on disk when this returns."""
+        """Store a row; it is on disk when this returns."""
         row = {"key": key, **row}
         self.rows[key] = row
         try:
@@ -154,7 +154,7 @@ def finish(
             done(job.title, 0.0)
         else:
             todo[keys[place]] = job
-    for key, row in _shared_out(todo, n_jobs):
+    for key, row in _in_processes(todo, n_jobs):
         if "error" in row:
             store.rows[key] = row  # not on disk: it is tried again next time
         else:
@@ -174,10 +174,10 @@ def attempt(job: Job) -> Row:
     return {**row, "job_seconds": time.perf_counter() - started}
 
 
-def _shared_out(todo: Mapping[str, Job], n_jobs: int) -> Iterator[tuple[str, Row]]:
+def _in_processes(todo: Mapping[str, Job], n_jobs: int) -> Iterator[tuple[str, Row]]:
     """Run jobs in processes; yield the key and the row of each as it ends.
 
-    A terminal sends Ctrl-C to every process. Workers ignore it: the one that waits for them ends
+    A terminal sends Ctrl-C to every process. Workers ignore it, because the parent process ends
     them.
     """
     if n_jobs == 1 or len(todo) < 2:
@@ -195,7 +195,7 @@ def _in_worker(key: str, job: Job) -> tuple[str, Row]:
 
 
 def core_seconds(jobs: Mapping[Place, Job], rows: Mapping[Place, Row]) -> dict[str, float]:
-    """Return the seconds of one core that each data set took; a shared job counts once."""
+    """Return the core seconds that each data set took; a shared job counts once."""
     once = {job.key: (job.source.name, rows[at]["job_seconds"]) for at, job in jobs.items()}
     seconds: dict[str, float] = {}
     for data, took in once.values():

@@ -1,7 +1,8 @@
-"""The catalogue of methods: how the papers ran and tuned theirs, and what can be compared.
+"""The catalogue of methods: how the papers ran and tuned theirs, and which can be compared.
 
-`METHODS` are the columns of published tables, with the grids their authors searched. `CONTESTANTS`
-are what ``aucmax compare`` runs: every solver, at one objective, and rivals that tune themselves.
+`METHODS` are the columns of published tables, with the grids that their authors searched.
+`CONTESTANTS` are what ``aucmax compare`` runs: every solver, on the same objective, and rivals that
+tune themselves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from aucmax.data.rows import as_rows, to_scipy
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.experiments.trial import quiet
-from aucmax.experiments.tuning import Found, coarse_to_fine, whole_grid
+from aucmax.experiments.tuning import GridOptimum, coarse_to_fine, whole_grid
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
@@ -47,7 +48,7 @@ REFERENCE = "square-loss optimum"
 
 
 class Facts(NamedTuple):
-    """Facts about the training rows that a method may use."""
+    """Facts about the training rows, for builders of methods."""
 
     n: int  # rows
     d: int  # features
@@ -58,16 +59,17 @@ Settings = Mapping[str, Any]
 Axes = Mapping[str, tuple[float, ...]]
 Build = Callable[[Settings, Facts, int], Any]  # settings, facts and a seed to an estimator
 Coordinates = Callable[[Any, int], Callable[[Any], Any]]
-Search = Callable[[Callable[[dict[str, float]], float], Axes, bool], Found]
+Search = Callable[[Callable[[dict[str, float]], float], Axes, bool], GridOptimum]
 
 
 @dataclass(frozen=True)
 class Method:
     """A method of a table.
 
-    ``coordinates``, if given, turns (X, seed) into a function that maps rows to new coordinates.
-    In these the method is ``inside``. As they do not depend on settings, tuning makes them once.
-    ``square_loss`` tells whether it minimises the pairwise square loss of the features as they are.
+    ``coordinates``, if given, turns (X, seed) into a function that maps rows to new coordinates, in
+    which the method is the one called ``inside``. They do not depend on the settings, so tuning
+    computes them once. ``square_loss`` says whether the method minimises the pairwise square loss
+    of the original features.
     """
 
     axes: Axes  # the grid: an ascending axis for each setting that is tuned
@@ -193,7 +195,7 @@ def _square_loss(at: Settings, facts: Facts, seed: int) -> Any:
 
 
 class _ClassMeans:
-    """Scores by the difference of the class means, the optimum's direction for large α."""
+    """Scores by the difference of the class means, which is the optimum's direction for large α."""
 
     def fit(self, X: Any, y: np.ndarray) -> "_ClassMeans":
         means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (y, ~y)]
@@ -238,7 +240,7 @@ METHODS: dict[str, Method] = {
         "their difference: the optimum as alpha grows",
     ),
     REFERENCE: Method(
-        # the papers' penalties and weaker ones: text needs them
+        # the papers' penalties, and weaker ones, which text needs
         {"alpha": _powers(2.0, -20, 10)},
         _square_loss,
         "the exact optimum of the pairwise square loss, alpha tuned over the whole grid",
@@ -246,7 +248,7 @@ METHODS: dict[str, Method] = {
         square_loss=True,
     ),
 }
-# other names of the same objectives, which are tuned and solved once
+# other names of the same objectives, so that these are tuned and solved only once
 METHODS["batch SVM-OR"] = METHODS["SVM-perf"]
 METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"] = METHODS[REFERENCE]
 
@@ -303,7 +305,7 @@ CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
 
 @dataclass(frozen=True)
 class Task:
-    """The objective that every solver minimises, and when solvers stop."""
+    """The objective that every solver minimises, and the rule by which solvers stop."""
 
     alpha: float
     l1_ratio: float
@@ -340,11 +342,11 @@ class Task:
 
     def check(self) -> None:
         """Raise ValueError for settings that no solver takes."""
-        with quiet():  # warnings about two rows say nothing about the data
+        with quiet():  # a warning about these two rows would mean nothing to the user
             self.model("auto").fit(np.eye(2), [0, 1])
 
     def unfit(self, name: str) -> str | None:
-        """Return why a solver does not support this objective, or None if it does."""
+        """Return why a contestant does not support this objective, or None if it does."""
         if name in RIVALS:
             return None
         penalty = ElasticNet(self.alpha, self.l1_ratio)

@@ -89,7 +89,7 @@ def _time_finding(rows: list[Row]) -> str:
     return f"one pass over {rows[0]['rows']:,} rows: {', '.join(words)}"
 
 
-# ---- Figures 3 to 5: one setting, everything else fixed
+# ---- Figures 3 to 5: one setting varies, the others are fixed
 
 
 def _sweep_pieces(

@@ -3,37 +3,18 @@
 from dataclasses import replace
 
 from aucmax.experiments.protocol import Protocol
-from aucmax.experiments.sources import Source
-from aucmax.experiments.spam_table import GROUPED, HALVES
-from aucmax.experiments.tables import Remark, TableSpec
+from aucmax.experiments.sources import prepared
+from aucmax.experiments.spam_table import GROUPED
+from aucmax.experiments.tables import Remark, TableSpec, remarks
 
 _PROTOCOL = Protocol(runs=5, folds=5, tuning="nested", tune_rows=5000, coarse=False, seed=0)
 _LONG = replace(_PROTOCOL, runs=1)  # --runs 5 is the paper's
 
-# features to [−1, 1]; sparse ones keep their zeros
-_SOURCES = [
-    Source("diabetes", None, "minmax"),
-    Source("fourclass", None, "minmax"),
-    Source("german", None, "minmax"),
-    Source("splice", None, "minmax"),
-    Source("usps", HALVES, "minmax"),
-    Source("letter", HALVES, "minmax"),
-    Source("magic04", None, "minmax"),
-    Source("a9a", None, "maxabs"),
-    Source("w8a", None, "maxabs", split="train"),
-    Source("kddcup04", None, "minmax"),
-    Source("mnist", HALVES, "maxabs"),
-    Source("connect-4", HALVES, "maxabs"),
-    Source("acoustic", HALVES, "minmax", split="train"),
-    Source("ijcnn1", None, "minmax"),
-    Source("epsilon", None, "minmax", split="train"),
-    Source("covtype", None, "minmax"),
-]
+_SOURCES = prepared("OPAUC")  # features to [−1, 1]; sparse ones keep their zeros
 
-_REMARKS = {
-    (name, "*"): GROUPED
-    for name in ("usps", "letter", "mnist", "connect-4", "acoustic", "sector", "news20")
-}
+_REMARKS = remarks(
+    GROUPED, ["usps", "letter", "mnist", "connect-4", "acoustic", "sector", "news20"]
+)
 
 # with a constant feature the best step of the grid gives .840 and .837
 _NO_BIAS = Remark(
@@ -50,11 +31,7 @@ ONLINE = TableSpec(
     methods=["OPAUC", "OAM_seq", "OAM_gra", "online Uni-Exp", "online Uni-Squ"],
     protocol=_PROTOCOL,
     tested=True,
-    remarks={
-        **_REMARKS,
-        ("magic04", "online Uni-Exp"): _NO_BIAS,
-        ("magic04", "online Uni-Squ"): _NO_BIAS,
-    },
+    remarks={**_REMARKS, **remarks(_NO_BIAS, ["magic04"], ["online Uni-Exp", "online Uni-Squ"])},
 )
 
 BATCH = TableSpec(
@@ -79,14 +56,7 @@ HIGHDIM = TableSpec(
     name="opauc-highdim",
     title="Test AUC of OPAUCr and rivals: Gao, Jin, Zhu & Zhou 2013, Table 5",
     published="opauc_highdim",
-    sources=[
-        Source("sector", HALVES, "maxabs"),
-        Source("sector.lvr", None, "maxabs"),
-        Source("news20", HALVES, "maxabs"),
-        Source("news20.binary", None, "maxabs"),
-        Source("rcv1v2", None, "maxabs"),
-        Source("ecml2012", None, "maxabs"),
-    ],
+    sources=prepared("OPAUC highdim"),
     methods=[
         "OPAUCr",
         "OAM_seq, 50",

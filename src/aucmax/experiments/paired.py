@@ -1,4 +1,4 @@
-"""Paired tests of algorithms on the same splits, and groups without significant differences."""
+"""Paired tests of algorithms on the same splits, and groups that do not differ significantly."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,9 +13,9 @@ class PairedTest(NamedTuple):
     """The difference of two algorithms over several splits."""
 
     difference: float  # the mean
-    low: float  # the ends of its interval, with 0 in it unless p < 1 - confidence
+    low: float  # the ends of its interval, which contains 0 unless p < 1 - confidence
     high: float
-    statistic: float  # the difference in its corrected standard errors
+    statistic: float  # the difference divided by its corrected standard error
     p_value: float  # two-sided
 
 
@@ -36,9 +36,9 @@ def resampled_test(
     Returns
     -------
     PairedTest
-        The mean difference, its interval and t with len(differences) − 1 degrees of freedom, and
-        p. Where all differences are equal, p is that of a sign test; the interval is then the
-        difference alone, or −1 to 1 if there are too few signs. Differences of 0 have p = 1.
+        The mean difference, its interval, t with len(differences) − 1 degrees of freedom, and p. If
+        all differences are equal, p is that of a sign test, and the interval is that difference
+        alone, or −1 to 1 if there are too few signs. If all are 0, p = 1.
 
     References
     ----------
@@ -60,30 +60,30 @@ def resampled_test(
 
 
 def confidence_of_each(k: int, confidence: float = 0.95) -> float:
-    """Return the confidence of each paired interval, so that those of all k (k − 1) / 2 pairs hold.
+    """Return the level of each paired interval at which all k (k − 1) / 2 intervals hold together.
 
     Notes
     -----
-    Bonferroni's correction. The intervals of all pairs hold together, so they may be read for any
-    pair, one with the best by the same rows, too. Holm's tests find a little more, but there
-    are no simple intervals equivalent to them.
+    Bonferroni's correction. As the intervals hold simultaneously, any pair may be read, even one
+    that was chosen on the same rows, such as a pair with the best. Holm's tests have slightly more
+    power, but no simple intervals correspond to them.
     """
     return 1 - (1 - confidence) / max(k * (k - 1) // 2, 1)
 
 
 def groups_alike(differ: np.ndarray) -> list[tuple[int, int]]:
-    """List the longest runs of algorithms, best to worst, without significant differences.
+    """List the longest runs of algorithms, best to worst, that do not differ significantly.
 
     Parameters
     ----------
     differ : ndarray of bool, shape (k, k)
-        Which pairs differ significantly, in the order of their means; only what is above the
-        diagonal is read.
+        Which pairs differ significantly, in the order of their means; only the part above the
+        diagonal is used.
 
     Returns
     -------
     list of (first, last)
-        Both within the run, which has two members or more.
+        Both belong to the run, which has at least two members.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How the papers ran their tables: repeated folds, tuning, and a row for every single run."""
+"""How tables are run: repeated folds, tuning, and a row of results for every single run."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ _TUNE_FOLDS = 3
 class Protocol:
     """How a table is run.
 
-    ``tuning`` is "nested", on every training part, or "authors", once, on the first. The authors
-    did the latter, which leaks test rows of later parts into the tuning.
+    ``tuning`` is "nested" (on every training part) or "authors" (once, on the first). The papers'
+    authors did the latter, which leaks test rows of later parts into the tuning.
     """
 
     runs: int  # repetitions
@@ -40,11 +40,11 @@ class Protocol:
 
     @property
     def tuned_parts(self) -> int:
-        """Number of parts whose training rows are tuned on: all of them, or one."""
+        """Number of parts on whose training rows settings are tuned: all of them, or one."""
         return self.parts if self.tuning == "nested" else 1
 
     def quick(self) -> "Protocol":
-        """Return a version that takes seconds: one run, tuned on few rows and a wide lattice."""
+        """Return a version that takes seconds: one run, tuned on few rows over a wide lattice."""
         return replace(
             self,
             runs=1 if self.folds else 2,
@@ -69,7 +69,7 @@ def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarr
 
 @dataclass(frozen=True)
 class TableJob:
-    """One tuning, or one fit and its test, of a method on a part of a data set."""
+    """One tuning of a method on a part of a data set, or one fit and its test."""
 
     source: Source
     method: str

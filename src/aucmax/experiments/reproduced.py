@@ -14,7 +14,7 @@ __all__ = ["Catalogue", "FigureRun", "Reproduced", "Reproducible", "TableRun"]
 
 @dataclass(frozen=True, kw_only=True)
 class Reproducible:
-    """A published table or figure, and which of its data sets are here."""
+    """A published table or figure, and which of its data sets are available."""
 
     name: str
     title: str
@@ -24,10 +24,10 @@ class Reproducible:
 
     def section(self) -> Section:
         """Return its section of the page."""
-        facts = [("data here", ", ".join(self.readable) or "none")]
+        facts = [("available", ", ".join(self.readable) or "none")]
         if self.missing:
             missing = f"{', '.join(self.missing)}; get them with 'aucmax datasets fetch'"
-            facts.append(("not here", missing))
+            facts.append(("missing", missing))
         facts += [("broken", why) for why in self.broken.values()]
         return Section(self.name, self.title, [ResultTable.facts(facts)])
 
@@ -44,12 +44,12 @@ class Catalogue(Report):
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
-        return Page("Tables and figures", "", [one.section() for one in self.entries])
+        return Page("Tables and figures", "", [entry.section() for entry in self.entries])
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableRun:
-    """What a table has, and which of its cells are far from the published ones."""
+    """The rows of a table, and which of its cells are far from the published ones."""
 
     rows: Sequence[Mapping[str, str]]
     far: Sequence[str]
@@ -58,7 +58,7 @@ class TableRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRun:
-    """What a figure shows, in sentences."""
+    """Sentences on what a figure shows."""
 
     findings: Sequence[str]
 
@@ -70,5 +70,5 @@ class Reproduced:
     name: str
     folder: str
     failures: Sequence[str]
-    absent: Mapping[str, str]  # data sets that were not run, and why
+    absent: Mapping[str, str]  # data sets that were not run, with the reason
     results: TableRun | FigureRun = inline()

@@ -19,9 +19,8 @@ from aucmax.metrics import roc_auc
 
 __all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
 
-_MAX_FEATURES_BOTH_SCALINGS = (
-    500  # features up to which both scalings are tried, and a d×d system is fastest
-)
+# features up to which both scalings are tried, and solving a d×d system is fastest
+_MAX_FEATURES_BOTH_SCALINGS = 500
 _MAX_ITER = 1000
 _Weighted = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
 
@@ -38,7 +37,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
     grid : sequence of float, optional
         Values of the penalty's setting to try; 10⁻⁴ to 10⁴ in powers of ten by default.
     cv : int or list of (train, test)
-        How many stratified folds, at most as many as the smaller class has rows; or row numbers.
+        The number of stratified folds (fewer if a class has fewer rows), or their row numbers.
     random_state : int, RandomState or None
         Shuffles the rows into folds.
 
@@ -51,9 +50,9 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
     cv_auc_ : float
         Mean held-out AUC of the choice.
     n_settings_ : int
-        Settings tried.
+        Number of settings tried.
     model_ : Pipeline
-        The fit to all rows.
+        The model fitted to all rows.
     classes_ : ndarray, shape (2,)
         The larger label is positive.
 
@@ -82,7 +81,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Tune on rows X with labels y, then fit to all rows. Weights count in the AUCs, too.
+        """Tune on rows X with labels y, then fit to all rows. The AUCs are weighted, too.
 
         Raises ValueError unless y holds two labels, each at least twice.
         """
@@ -102,8 +101,8 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         aucs = np.zeros((len(scalings), len(values)))
         folds = self._folds(y, int(counts.min()))
         for train, test in folds:
-            training, held = ((X[part], y[part], weight[part]) for part in (train, test))
-            aucs += [self._path(training, held, values, scaled) for scaled in scalings]
+            training, held_out = ((X[part], y[part], weight[part]) for part in (train, test))
+            aucs += [self._path(training, held_out, values, scaled) for scaled in scalings]
         aucs /= len(folds)
         # ties go to the first, without scaling
         scaled, place = divmod(int(np.argmax(aucs)), len(values))
@@ -125,7 +124,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
     def _folds(self, y: np.ndarray, rarest: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the folds whose two parts both hold both classes."""
+        """Return the folds in which both parts have rows of both classes."""
         splits = self.cv
         if isinstance(splits, int):
             n_folds = min(splits, rarest)
@@ -133,14 +132,14 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
             splits = splitter.split(np.zeros(len(y)), y)
         folds = [fold for fold in splits if all(len(np.unique(y[part])) == 2 for part in fold)]
         if not folds:
-            raise ValueError(f"tuning {self._called}: in no fold do both parts hold both classes.")
+            raise ValueError(f"tuning {self._called}: no fold has both classes in both parts.")
         return folds
 
     def _path(
-        self, training: _Weighted, held: _Weighted, values: np.ndarray, standardized: bool
+        self, training: _Weighted, held_out: _Weighted, values: np.ndarray, standardized: bool
     ) -> list[float]:
         """Return the held-out AUC of each value on one fold."""
-        (X, y, weight), (X_held, y_held, weight_held) = training, held
+        (X, y, weight), (X_held, y_held, weight_held) = training, held_out
         model = self._model(X)
         if standardized:
             scaler = _scaler(X).fit(X)

@@ -38,7 +38,7 @@ TUNING_FOLDS = 5
 
 
 class Split(NamedTuple):
-    """Row numbers of one split."""
+    """The row numbers of one split."""
 
     number: int  # counted from 1
     train: np.ndarray
@@ -73,40 +73,48 @@ class Measure:
         return (value - self.lowest) / self.lowest if self.lowest > 0 else value - self.lowest
 
 
+class SplitResult(NamedTuple):
+    """An algorithm on one split; NaN for what is not measured of one with its own objective."""
+
+    auc: float
+    score: np.ndarray  # of the test rows
+    seconds: float
+    optimality: float
+    objective: float
+    gap: float = np.nan
+
+
 @dataclass
 class Contestant:
-    """An algorithm and its results, a value per split."""
+    """An algorithm, and its result on each split."""
 
     name: str
-    aucs: list[float] = field(default_factory=list)
-    scores: list[np.ndarray] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    optimality: list[float] = field(default_factory=list)
-    objectives: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
+    results: list[SplitResult] = field(default_factory=list)
     warning: str | None = None
     error: str | None = None
     status: str = "done"  # or "unfit", "failed", "unfinished": then `error` says why
     on_objective: bool = True  # whether it minimises the objective of the task
 
+    @property
+    def aucs(self) -> list[float]:
+        """The test AUC on each split."""
+        return [result.auc for result in self.results]
+
     def keep(self, splits: int) -> None:
         """Drop all but the first splits; the result is unfinished if they are not complete."""
-        lists: list[list[Any]] = [self.aucs, self.scores, self.seconds]
-        if self.on_objective:
-            lists += [self.optimality, self.objectives, self.gaps]
-        if self.error is None and min(map(len, lists)) < splits:
+        if self.error is None and len(self.results) < splits:
             self.status, self.error = "unfinished", "not reached"
-        for values in lists:
-            del values[splits:]
+        del self.results[splits:]
 
     def close(self, measure: Measure) -> None:
-        """Turn the last split's objective into a gap, once all contestants have run."""
-        if len(self.objectives) > len(self.gaps):
-            self.gaps.append(measure.gap(self.objectives[-1]))
+        """Measure the gap on the last split, once all contestants have run on it."""
+        if self.results and np.isnan(self.results[-1].gap):
+            last = self.results[-1]
+            self.results[-1] = last._replace(gap=measure.gap(last.objective))
 
 
 def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
-    """Return splits with both classes in each part."""
+    """Return splits that have rows of both classes in each part."""
     positives, n = int(rows.positive.sum()), len(rows.positive)
     folding = Folding.of(rows)
     if min(positives, n - positives) < 2:
@@ -138,7 +146,7 @@ def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarra
 
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
-    """Warm up outside the timed region; what fails here fails again later."""
+    """Warm up outside the timed region; an error here will come again when it is timed."""
     few = few_of_each(rows.positive)
     with contextlib.suppress(Exception):
         task.small(run.name).fit(rows.X[few], rows.positive[few])
@@ -163,12 +171,10 @@ def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, ta
     for warning in caught:
         if issubclass(warning.category, UserWarning) and run.warning is None:
             run.warning = " ".join(str(warning.message).split())
-    run.aucs.append(auc)
-    run.scores.append(np.asarray(score))
-    run.seconds.append(seconds)
+    optimality = objective = np.nan
     if run.on_objective:
-        run.optimality.append(float(model.optimality_))
-        run.objectives.append(measure.value(model.coef_[0]))
+        optimality, objective = float(model.optimality_), measure.value(model.coef_[0])
+    run.results.append(SplitResult(auc, np.asarray(score), seconds, optimality, objective))
 
 
 def convergence(
@@ -178,9 +184,9 @@ def convergence(
     task: Task,
     begin: Callable[[int, int, str], object],
 ) -> dict[str, Course]:
-    """Return how each solver converges on one split, from separate runs: its gap over passes.
+    """Return how each solver converges on one split: its gap after each pass of a separate run.
 
-    ``begin`` is called before each with its number, their count and its name in words.
+    ``begin`` is called before each run with its number, the number of runs and its name.
     """
     measure, courses = Measure(rows, part, task), {}
     solvers = [run for run in runs if run.error is None and run.on_objective]
@@ -188,7 +194,7 @@ def convergence(
         begin(i, len(solvers), f"convergence of {run.name}")
         with contextlib.suppress(Exception):
             passes, values = _course(run.name, rows, part, task)
-            measure.lowest = min(measure.lowest, *values, run.objectives[0])
+            measure.lowest = min(measure.lowest, *values, run.results[0].objective)
             courses[run.name] = passes, values
     return {
         name: (passes, [measure.gap(value) for value in values])
@@ -221,7 +227,7 @@ def compared(
     """Return the paired test of two contestants: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
         _, y, weight = _taken(rows, parts[0].test)
-        pair = (y, run.scores[0], first.scores[0])
+        pair = (y, run.results[0].score, first.results[0].score)
         _, statistic, p = metrics.auc_test(*pair, sample_weight=weight)
         difference = metrics.auc_difference(*pair, confidence, sample_weight=weight)
         return PairedTest(*difference, statistic, p)
@@ -235,7 +241,7 @@ def interval(run: Contestant, rows: Labelled, parts: Sequence[Split]) -> metrics
     test, groups = np.concatenate(tests), rows.groups
     return metrics.cv_auc_interval(
         rows.positive[test],
-        np.concatenate(run.scores),
+        np.concatenate([result.score for result in run.results]),
         np.repeat([part.number for part in parts], [len(test) for test in tests]),
         sample_weight=rows.weight_of(test),
         groups=test if groups is None else groups[test],

@@ -10,27 +10,15 @@ from sklearn.model_selection import train_test_split
 from aucmax.estimators import HingeClassifier
 from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
 from aucmax.experiments.jobs import Row
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, prepared
 from aucmax.experiments.trial import STREAM_POINTS, portions
 from aucmax.report.figures import Figure, Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 
 LAMBDAS = (1e-5, 1e-4, 1e-3)
 MEDIUM = 1e-4
-SOURCES = [
-    # the paper's
-    Source("ccat", None, "unit-norm"),
-    Source("astro-physics", None, "unit-norm"),
-    Source("covtype", None, ("minmax", "unit-norm")),
-    Source("a9a", None, None),
-    Source("gisette", None, "unit-norm"),
-    Source("mnist", "even-odd", "unit-norm"),
-    # ours
-    Source("splice", None, "unit-norm"),
-    Source("usps", "even-odd", "unit-norm"),
-    Source("sector", "even-odd", "unit-norm"),
-]
-# the setting that is tuned on the training rows of each run, and its values
+SOURCES = prepared("SADMM", "SADMM ours")
+# the setting of each learner that is tuned on the training rows of each run, and its values
 _HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
 LEARNERS: dict[str, tuple[type, str, tuple[float, ...]]] = {
     "SADMM": (SADMM, "rho", _HALF_DECADES[2:10]),
@@ -50,7 +38,7 @@ def _model(
 
 
 def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int) -> float:
-    """Return the setting with the least error on a held-out fifth of the training rows."""
+    """Return the value with the smallest error on a held-out fifth of the training rows."""
     values = LEARNERS[method][2]
     if len(values) == 1:
         return values[0]
@@ -97,7 +85,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 def _rate_lines(rows: list[Row]) -> dict[float, Line]:
-    """Return, by λ, |error − error at the end|, which the paper draws."""
+    """Return, by λ, |error − final error|, which the paper draws."""
     return {
         value: Line(course.x, np.abs(course.y - course.y[-1]))
         for value, penalty_rows in sorted(grouped(rows, "lambda").items())

@@ -22,7 +22,7 @@ from aucmax.solvers import SPAM, VRSPAM
 
 __all__ = ["AllPairs", "Gaps", "GapsOn", "computed_gaps", "real_sets"]
 
-# One setting for every solver, so that their distances to the optimum compare.
+# The same settings for every solver, so that their distances to the optimum can be compared.
 ALPHA, GAMMA = 0.01, 0.5
 PASSES = (5, 20, 80)
 BATCH = {
@@ -126,7 +126,7 @@ def computed_gaps(seed: int, tell: Callable[[str], object] = lambda what: None) 
 class AllPairs:
     """J from the sum over all pairs of rows, written out, and its minimum by one linear solve.
 
-    The reference the solvers are measured by: it shares no code with them but the factors of
+    The solvers are measured against it. It shares no code with them except the factors of
     ``standardize``.
     """
 
@@ -147,25 +147,25 @@ class AllPairs:
         self.optimum = self.objective(w * self.factor)
 
     def objective(self, coef: np.ndarray) -> float:
-        """J at coefficients for the features as given."""
+        """Return J at coefficients for the original features."""
         scores = self.X @ coef
         margins = scores[self.y == 1][:, None] - scores[self.y == 0]
         w = np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
         return float(0.5 * np.mean((1 - margins) ** 2) + 0.5 * self.alpha * (w @ w))
 
     def gap(self, coef: np.ndarray) -> float:
-        """(J − J*) / J*."""
+        """Return (J − J*) / J*."""
         return (self.objective(coef) - self.optimum) / self.optimum
 
 
 def _gaps(data: str, X: np.ndarray, y: np.ndarray, seed: int) -> GapsOn:
-    # J is the same wherever the rows are; SPAM is faster around the origin
+    # shifting all rows does not change J, and SPAM is faster around the origin
     X = X - X.mean(axis=0)
     pairs = AllPairs(X, y, ALPHA, GAMMA)
     courses: Courses = {}
 
     def fitted(name: str, solver: Any) -> float:
-        """Keep the gap after each pass over the rows; return the last."""
+        """Record the gap after each pass over the rows; return the last one."""
         passes, gaps = courses[name] = [], []
 
         def record(at: Any) -> None:

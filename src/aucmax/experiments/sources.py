@@ -1,15 +1,25 @@
-"""Data sets as the papers prepared them, and which of them are available."""
+"""Data sets as the papers prepared them, and which of them are available here."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax import datasets
 
-__all__ = ["Presence", "Source", "digest_of", "present", "rows_of_source"]
+__all__ = [
+    "Presence",
+    "Source",
+    "digest_of",
+    "prepared",
+    "present",
+    "published_rows",
+    "rows_of_source",
+]
 
 
 @dataclass(frozen=True)
@@ -19,12 +29,12 @@ class Source:
     name: str  # as `aucmax.datasets` calls it
     binarize: Any = None  # which classes are positive
     scale: str | tuple[str, ...] | None = None  # of rows or features, applied in turn
-    made: bool = False  # the experiment makes its own rows: nothing to load
+    made: bool = False  # whether the experiment generates its own rows
     split: str = "all"  # the rows that the paper counts: "all", "train" or "test"
 
     @property
     def facts(self) -> list[Any]:
-        """Everything that determines its rows, for the keys of stored results."""
+        """Everything that determines its rows; part of the key of a stored result."""
         digest = digest_of(self.name, self.split)
         return [self.name, self.split, self.binarize, self.scale, digest]
 
@@ -33,9 +43,35 @@ class Source:
         return rows_of_source(self)
 
 
+def published_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file in the folder ``published``."""
+    file = resources.files("aucmax.experiments") / "published" / f"{name}.csv"
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def prepared(*lists: str) -> list[Source]:
+    """Return the data sets of some lists in ``published/data_sets.csv``, as the papers had them."""
+    return [
+        Source(row["name"], _grouping(row["binarize"]), _scaling(row["scale"]), split=row["split"])
+        for name in lists
+        for row in published_rows("data_sets")
+        if row["list"] == name
+    ]
+
+
+def _grouping(text: str) -> Any:
+    """Return which classes are positive: None, a word, or a word and a seed."""
+    word, _, seed = text.partition(" ")
+    return (word, int(seed)) if seed else word or None
+
+
+def _scaling(text: str) -> str | tuple[str, ...] | None:
+    return tuple(text.split()) if " " in text else text or None
+
+
 @lru_cache(maxsize=2)
 def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
-    """Return (X, is positive); the last two sources are kept."""
+    """Return (X, is positive); the last two results are cached."""
     data = datasets.load(source.name, source.split, binarize=source.binarize)
     X, y = data.data, np.asarray(data.target)
     for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
@@ -45,7 +81,7 @@ def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def digest_of(name: str, split: str = "all") -> str:
-    """Return the digests of a data set's local files, for the keys of stored results."""
+    """Return the digests of a data set's local files, for the key of a stored result."""
     if name not in datasets.names():
         return ""
     return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)

@@ -65,7 +65,7 @@ def tally(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def far_cells(results: Results) -> list[str]:
-    """Return a sentence for each cell more than two published deviations off."""
+    """Return a sentence for each cell that is more than two published deviations off."""
     return [
         f"{cell.data}, {cell.method}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
         f"({cell.off:+.1f}): {_reason(results, cell, cell.published)}."
@@ -102,7 +102,7 @@ def _unreachable(results: Results, cell: Cell, theirs: Published) -> list[str]:
     if not METHODS[cell.method].square_loss or best is None or not _above(results, cell, theirs):
         return []
     at_optimum = abs(cell.mean - best.mean) <= _FAR_DEVIATIONS * theirs.std
-    ours = "which ours attains" if at_optimum else "from which ours is far, too"
+    ours = "which ours attains" if at_optimum else "which ours does not attain either"
     tuned = f", alpha tuned on {results.protocol.tune_rows:,} rows" if _quick(results) else ""
     return [
         "the published figure lies above what any solver of the square loss can reach on these "
@@ -146,7 +146,7 @@ def failures(results: Results) -> list[str]:
 
 
 def how(results: Results) -> str:
-    """Return how the runs were made, in words."""
+    """Return, in words, how the runs were made."""
     p = results.protocol
     splits = (
         f"{p.runs} random 80/20 splits" if p.folds == 0 else f"{p.runs} × {p.folds}-fold splits"
@@ -158,8 +158,8 @@ def how(results: Results) -> str:
         f"most {p.tune_rows:,} of its rows. Features are scaled on all rows, as in the papers. "
         "Difference: ours minus published, in published standard deviations. Square-loss "
         "optimum: test AUC of the exact optimum of the pairwise square loss on the same splits, "
-        "alpha tuned on the same rows over the whole grid. It is no ceiling: another loss, or a "
-        "run that stops early, can rank better."
+        "alpha tuned on the same rows over the whole grid. It is not an upper bound: another loss, "
+        "or a run that stops early, can rank better."
     )
 
 
@@ -178,7 +178,9 @@ def _page(results: Results, command: str) -> Page:
     sections = [Section("Ours beside the published", tables=tables)]
     if results.spec.tested:
         counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")
-        sections.append(Section(f"Win, tie and loss of {results.spec.methods[0]}", tables=[counts]))
+        sections.append(
+            Section(f"Wins, ties and losses of {results.spec.methods[0]}", tables=[counts])
+        )
     sections += sections_of(
         {
             "More than two published standard deviations away": far_cells(results),

@@ -1,9 +1,7 @@
-"""A published table beside ours: run its cells and compare them."""
+"""A published table: its cells are run, and compared with the published figures."""
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -14,17 +12,24 @@ from scipy import stats
 from aucmax.experiments.jobs import Row, Store, core_seconds, finish
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Protocol, TableJob
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, published_rows
 from aucmax.report.text import verdict
 
-__all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
+__all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "remarks", "run_table"]
 
 
 class Remark(NamedTuple):
     """Why a published figure may differ from ours."""
 
     words: str
-    side: int = 0  # 1 if it explains figures below ours, −1 above, 0 both
+    side: int = 0  # 1 if it explains published figures below ours, −1 above ours, 0 both
+
+
+def remarks(
+    remark: Remark, data: Iterable[str], methods: Iterable[str] = ("*",)
+) -> dict[tuple[str, str], Remark]:
+    """Return a remark for each of the methods, "*" for all, on each of the data sets."""
+    return dict.fromkeys(product(data, methods), remark)
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,8 @@ class TableSpec:
     title: str  # its name and its paper
     published: str  # the file with its figures, in the folder ``published``
     sources: Sequence[Source]  # data sets it can be run on
-    methods: Sequence[str]  # its columns; tests compare the others with the first
-    protocol: Protocol  # how the paper ran it, but tuned on every training part
+    methods: Sequence[str]  # its columns; tests compare the first with the others
+    protocol: Protocol  # the paper's, except that settings are tuned on every training part
     # why a published figure may differ, by (data set, method); "*" stands for all methods
     remarks: Mapping[tuple[str, str], Remark]
     columns: Mapping[str, str] = field(default_factory=dict)  # our names to published ones
@@ -102,7 +107,7 @@ class Results:
     protocol: Protocol
     cells: dict[tuple[str, str], Cell]
     rows: list[Row]
-    absent: Mapping[str, str]  # data sets that were not run, and why
+    absent: Mapping[str, str]  # data sets that were not run, with the reason
     unasked: list[str]  # data sets of the paper that were not asked for
     seconds: dict[str, float]  # of one core, by data set
 
@@ -114,9 +119,8 @@ class Results:
 def published(spec: TableSpec) -> dict[tuple[str, str], Published]:
     """Return the published figures by (data set, our name of the method)."""
     ours = {theirs: name for name, theirs in spec.columns.items()}
-    text = resources.files("aucmax.experiments") / "published" / f"{spec.published}.csv"
     figures = {}
-    for row in csv.DictReader(text.read_text(encoding="utf-8").splitlines()):
+    for row in published_rows(spec.published):
         name = ours.get(row["method"], row["method"])
         figures[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
     return figures
@@ -189,6 +193,6 @@ def _rows(
     n_jobs: int,
     done: Callable[[str, float], None],
 ) -> dict[tuple[str, str, int], Row]:
-    """Return each job's row under the method's name here: it may have run under another."""
+    """Return each job's row, with this table's name of the method; it may have run as another."""
     rows = finish(jobs, store, n_jobs, done)
     return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}

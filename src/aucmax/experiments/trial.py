@@ -1,4 +1,4 @@
-"""The steps of a single run: a split, a stream of rows, warm-up rows, a timed fit, its AUC."""
+"""The steps of a single run: a split, a stream of rows, a warm-up, a timed fit, its AUC."""
 
 import contextlib
 import time
@@ -42,14 +42,17 @@ def train_test(X: Any, y: np.ndarray, test_size: float, seed: int) -> TrainTest:
 
 
 def portions(n: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield all row numbers in random order, in portions that end at evenly spaced log counts."""
+    """Yield all row numbers in random order, in portions that end at evenly spaced log counts.
+
+    The first 20 rows are one portion.
+    """
     order = np.random.RandomState(seed).permutation(n)
     yield from np.split(order, np.unique(np.geomspace(20, n, STREAM_POINTS).astype(int)))[:-1]
 
 
-def few_of_each(positive: np.ndarray, each: int = 40) -> np.ndarray:
-    """Return the first rows of each class, on which a warm-up fit compiles the kernels."""
-    return np.concatenate([np.flatnonzero(kind)[:each] for kind in (positive, ~positive)])
+def few_of_each(positive: np.ndarray, per_class: int = 40) -> np.ndarray:
+    """Return the first rows of each class, enough for a warm-up fit that compiles the kernels."""
+    return np.concatenate([np.flatnonzero(kind)[:per_class] for kind in (positive, ~positive)])
 
 
 def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
@@ -68,7 +71,7 @@ def finite_auc(model: Any, X: Any, y: np.ndarray, otherwise: float) -> float:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence warnings: failed convergence shows in the AUC and the optimality."""
+    """Silence warnings; failed convergence is visible in the AUC and the optimality."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

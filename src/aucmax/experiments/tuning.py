@@ -4,38 +4,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["Found", "coarse_to_fine", "whole_grid"]
+__all__ = ["GridOptimum", "coarse_to_fine", "whole_grid"]
 
 Value = Callable[[dict[str, float]], float]
 Axes = Mapping[str, tuple[float, ...]]
 
 
-class Found(NamedTuple):
-    """The result of a search."""
+class GridOptimum(NamedTuple):
+    """The best settings of a grid."""
 
-    at: dict[str, float]  # the best settings
-    value: float  # at them
-    tried: int  # settings evaluated
+    at: dict[str, float]
+    value: float
+    tried: int  # number of settings that were evaluated
 
 
-def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
-    """Search a grid for the largest value: a wide lattice first, then ever closer to its best.
+def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> GridOptimum:
+    """Search a grid for the largest value: a wide lattice first, then ever finer around its best.
 
-    The lattice has about four points on each axis. Its spacing is halved until it is 1; each time
-    the neighbours of the best so far are evaluated. Ties go to the settings met first: those with
-    the smallest positions. NaN is the worst value. With ``coarse_only`` the search stops after the
-    wide lattice.
+    The lattice has about four points on each axis. Its spacing is halved until it is 1, and each
+    time the neighbours of the best point so far are evaluated. Ties go to the settings evaluated
+    first, those with the smallest positions. NaN counts as the worst value. With ``coarse_only``
+    the search stops after the wide lattice.
     """
     return _search(value, axes, [_spacing(len(axis)) for axis in axes.values()], coarse_only)
 
 
-def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
-    """Evaluate every point of a grid, even in a quick run, where others search coarsely."""
+def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> GridOptimum:
+    """Evaluate every point of a grid, even in a quick run, for which other searches are coarse."""
     return _search(value, axes, [1] * len(axes), coarse_only)
 
 
-def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> Found:
-    """Search lattices whose spacing is halved down to 1."""
+def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> GridOptimum:
+    """Search lattices whose spacing is halved until it is 1."""
     names = list(axes)
     sizes = [len(axes[name]) for name in names]
     values: dict[tuple[int, ...], float] = {}
@@ -58,7 +58,7 @@ def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool)
         evaluate(product(*around))
     best = max(values, key=lambda place: values[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
-    return Found(at, values[best], len(values))
+    return GridOptimum(at, values[best], len(values))
 
 
 def _spacing(size: int) -> int:
@@ -69,5 +69,5 @@ def _spacing(size: int) -> int:
 
 
 def _lattice(size: int, spacing: int) -> list[int]:
-    """Return every spacing-th place of an axis, centred."""
+    """Return every spacing-th position of an axis, centred."""
     return list(range((size - 1) % spacing // 2, size, spacing))

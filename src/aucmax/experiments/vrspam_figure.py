@@ -8,7 +8,7 @@ from aucmax.estimators import AUCClassifier
 from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
 from aucmax.experiments.jobs import Row
 from aucmax.experiments.methods import REFERENCE, facts_of
-from aucmax.experiments.sources import Source
+from aucmax.experiments.sources import Source, prepared
 from aucmax.experiments.trial import few_of_each
 from aucmax.experiments.vrspam_table import TABLE
 from aucmax.metrics import roc_auc
@@ -68,7 +68,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 class Update:
-    """Exact variance of both methods' updates: the mean squared distance to the full gradient."""
+    """The exact variance of both methods' updates, as mean squared distance to the gradient."""
 
     def __init__(self, X: Any, positive: np.ndarray) -> None:
         self.X, self.positive = X, positive
@@ -79,7 +79,7 @@ class Update:
         self.means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (positive, ~positive)]
 
     def variance(self, w: np.ndarray, snapshot: np.ndarray | None) -> float:
-        """Return that of G(w), or of G(w) − G(snapshot); each row's is a multiple of its x."""
+        """Return that of G(w), or of G(w) − G(snapshot); a row's is a multiple of its x."""
         move = w if snapshot is None else w - snapshot
         z = np.asarray(self.X @ move)
         offset = 0.0 if snapshot is not None else 1.0
@@ -113,9 +113,9 @@ def _panels(data: str, rows: list[Row]) -> list[Figure]:
         "test AUC", mean_lines(learner_rows, "passes", "auc", "method"), caption,
     ))  # fmt: skip
     timed = []
-    for same in grouped(learner_rows, "method", "passes").values():
-        at = float(np.median([row["seconds"] for row in same]))
-        timed += [{**row, "at": at} for row in same]
+    for rows_of_pass in grouped(learner_rows, "method", "passes").values():
+        at = float(np.median([row["seconds"] for row in rows_of_pass]))
+        timed += [{**row, "at": at} for row in rows_of_pass]
     panels.append(Figure(
         f"{data}-seconds", f"{data}: test AUC against time", "seconds",
         "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,
@@ -145,8 +145,7 @@ FIGURE = FigureSpec(
     title="Variance of the update, AUC against time and passes: Dan & Sahoo, Figure 1",
     sources=[
         *(source for source in TABLE.sources if source.name != "letter"),
-        Source("sector", "even-odd", "unit-norm"),
-        Source("news20", "even-odd", "unit-norm"),
+        *prepared("VRSPAM figure"),
     ],
     pieces=_pieces,
     run=_run,

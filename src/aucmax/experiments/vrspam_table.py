@@ -1,8 +1,8 @@
 """Table 1 of the VRSPAM paper (Dan & Sahoo, "Variance reduced stochastic proximal algorithm …")."""
 
 from aucmax.experiments.protocol import Protocol
-from aucmax.experiments.sources import Source
-from aucmax.experiments.tables import Remark, TableSpec
+from aucmax.experiments.sources import prepared
+from aucmax.experiments.tables import Remark, TableSpec, remarks
 
 ROW = Remark("this row is LETTER's (erratum 7)")
 SWAPPED = Remark("this row, of the first version only, is USPS's (erratum 7)")
@@ -16,27 +16,14 @@ TABLE = TableSpec(
     name="vrspam-table",
     title="Test AUC of VRSPAM and its rivals: Dan & Sahoo, Table 1 of both versions",
     published="vrspam",
-    sources=[
-        Source("diabetes", None, ("minmax", "unit-norm")),
-        Source("german", None, "unit-norm"),
-        Source("splice", None, ("minmax", "unit-norm")),
-        Source("usps", "even-odd", "unit-norm"),
-        Source("letter", "even-odd", "unit-norm"),
-        Source("a9a", None, "unit-norm"),
-        Source("w8a", None, "unit-norm"),
-        Source("mnist", "even-odd", "unit-norm"),
-        Source("acoustic", "even-odd", "unit-norm", split="train"),
-        Source("ijcnn1", None, "unit-norm"),
-    ],
+    sources=prepared("VRSPAM"),
     methods=["VRSPAM-L2", "VRSPAM-NET", "SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC"],
     protocol=Protocol(runs=20, folds=0, tuning="nested", tune_rows=5000, coarse=False, seed=0),
     remarks={
-        ("usps", "*"): ROW,
-        ("letter", "*"): SWAPPED,
-        ("w8a", "*"): TWICE,
-        **{("acoustic", name): COPIED for name in ("SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC")},
-        **{("mnist", name): COPIED for name in ("SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC")},
-        ("splice", "VRSPAM-L2"): FEATURES,
-        ("splice", "VRSPAM-NET"): FEATURES,
+        **remarks(ROW, ["usps"]),
+        **remarks(SWAPPED, ["letter"]),
+        **remarks(TWICE, ["w8a"]),
+        **remarks(COPIED, ["acoustic", "mnist"], ["SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC"]),
+        **remarks(FEATURES, ["splice"], ["VRSPAM-L2", "VRSPAM-NET"]),
     },
 )

@@ -1,4 +1,4 @@
-"""Writing that tables and figures share: rows, pages, sentences as sections, seconds as facts."""
+"""What tables and figures write in the same way: rows, pages, sentences as sections, run times."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ def write_results(
 
 
 def sections_of(sentences: Mapping[str, Sequence[str]]) -> list[Section]:
-    """Return a section for each title with sentences of the form "what: words"."""
+    """Return a section for each title that has sentences, of the form "what: words"."""
     return [
         Section(title, tables=[ResultTable.facts(line.partition(": ")[::2] for line in lines)])
         for title, lines in sentences.items()

@@ -199,8 +199,8 @@ def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]
         return True  # gaps alone
     added = _dense(by.features[rows][:, features]) @ np.ravel(by.linear.coef_)[features]
     # a feature that indicates gaps is off the line of the others
-    told = len(rows) > len(values) and len(features) > 1
-    return _is_line(values, added[: len(values)]) and not told
+    marks_gaps = len(rows) > len(values) and len(features) > 1
+    return _is_line(values, added[: len(values)]) and not marks_gaps
 
 
 def _dense(Z: Any) -> Floats:
@@ -217,8 +217,8 @@ def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
     """Return quantiles of the numbers of a column."""
     numbers = values.astype(np.float64)
     filled = ~np.isnan(numbers)
-    each = None if weight is None else weight[filled]
-    return quantiles(numbers[filled], each, np.array(_QUANTILES))
+    weights = None if weight is None else weight[filled]
+    return quantiles(numbers[filled], weights, np.array(_QUANTILES))
 
 
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -86,14 +86,14 @@ class _Curve:
         self.x, self.Z = np.insert(self.x, place, points), np.insert(self.Z, place, Z, axis=0)
         self.open = np.insert(self.open, place, off)
 
-    def needed(self, kept: Floats) -> tuple[Floats, Floats]:
+    def needed(self, start_points: Floats) -> tuple[Floats, Floats]:
         """Return the points without superfluous ones inside straight pieces."""
         added, x = self.added, self.x
         share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
         line = added[:-2] + share * (added[2:] - added[:-2])
         straight = np.zeros(len(x), dtype=bool)
         straight[1:-1] = np.abs(added[1:-1] - line) <= _ROUNDING_SHARE * self.scale
-        stays = ~straight | np.isin(x, kept)
+        stays = ~straight | np.isin(x, start_points)
         return x[stays], self.Z[stays]
 
 

@@ -15,14 +15,12 @@ from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
 from aucmax.explain.feature_effects import Effects, effects_of
 from aucmax.explain.row_reasons import Reason, each_reasons
+from aucmax.metrics.scored import Scored
 
-__all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain"]
+__all__ = ["Explanation", "explanation_of", "rows_to_explain"]
 
 _EXPLAINED_ROWS = 10  # number of scores that are explained
 _REASONS_PER_ROW = 4  # number of reasons for each
-
-# which rows are positive, their scores, and their weights
-Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,13 @@ class Explanation:
     effects: Effects
     shapes: Sequence[Shape]
     rows: int  # on which this was measured
-    test: Test  # all rows
+    test: Scored  # all rows
     highest: Sequence[int]  # row numbers of the highest scores
     reasons: Sequence[Sequence[Reason]]
 
 
 def explanation_of(
-    model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
+    model: Any, X: Any, test: Scored, confidence: float, rows: np.ndarray | None = None
 ) -> Explanation | None:
     """Explain a linear model on rows X in its own input form; None if it is not linear.
 
@@ -67,7 +65,7 @@ def explanation_of(
     )
 
 
-def rows_to_explain(test: Test, most: int) -> np.ndarray:
+def rows_to_explain(test: Scored, most: int) -> np.ndarray:
     """Return the numbers of a sample of rows, ascending, with those of the highest scores.
 
     Each class has half of the sample, evenly spread, or all of its rows.

@@ -214,13 +214,13 @@ def effects_of(
     effect, least = np.zeros(len(coef)), np.full(len(coef), -np.inf)
     reach = np.full(len(coef), np.nan)
     # columns of one feature, all at once: there may be very many
-    alone = np.flatnonzero(count[by.column] == 1)
-    column = by.column[alone]
+    single = np.flatnonzero(count[by.column] == 1)
+    column = by.column[single]
     spread = RowsProblem.of(as_rows(by.features), sign, weight).spread()
-    coef[column] = of_feature[alone]
-    effect[column] = of_feature[alone] * np.sqrt(spread[alone])
-    has_error, covariance = sampling.of(alone)
-    variance = np.diag(covariance) * spread[alone[has_error]]
+    coef[column] = of_feature[single]
+    effect[column] = of_feature[single] * np.sqrt(spread[single])
+    has_error, covariance = sampling.of(single)
+    variance = np.diag(covariance) * spread[single[has_error]]
     reach[column[has_error]] = np.sqrt(variance * fdtri(1.0, sampling.freedom, confidence))
     for j in np.flatnonzero(count > 1).tolist():
         features, least[j] = by.features_of(j), 0.0
@@ -259,8 +259,8 @@ def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sa
             raise ValueError(f"{learnt[0]} learns from the labels, too.")
         return _sandwich_of(by, sign, weight)
     except ValueError as why:
-        none = np.empty(0, dtype=np.intp)
-        return Sampling(none, np.empty((0, 0)), 1.0, f"No intervals: {why}")
+        no_features = np.empty(0, dtype=np.intp)
+        return Sampling(no_features, np.empty((0, 0)), 1.0, f"No intervals: {why}")
 
 
 def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -316,14 +316,16 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
         raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
-    taken = sample(sign, MAX_CELLS // len(free))
-    each = weight[taken]
+    sampled = sample(sign, MAX_CELLS // len(free))
+    weights = weight[sampled]
     for kind in (1.0, -1.0):  # the classes have the weight that they have in all rows
-        each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
-    columns = X[taken][:, free].toarray() if sp.issparse(X) else X[np.ix_(taken, free)]
+        weights[sign[sampled] == kind] *= (
+            weight[sign == kind].sum() / weights[sign[sampled] == kind].sum()
+        )
+    columns = X[sampled][:, free].toarray() if sp.issparse(X) else X[np.ix_(sampled, free)]
     size = np.sqrt(spread[free])
     columns = columns / size
-    problem = RowsProblem.of(as_rows(columns), sign[taken], each)
+    problem = RowsProblem.of(as_rows(columns), sign[sampled], weights)
     bend = pieces.bend[free] / (scale[free] * size) ** 2
     penalty_influences: np.ndarray | float = 0.0
     if factor is not None:
@@ -331,14 +333,14 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
         slope = (pieces.left + pieces.bend * coef / scale)[free]  # the derivative of u Ω_j′(u)
         penalty_influences = slope_influences(
             columns - mean[free] / size,
-            _distances(X, mean, factor)[taken],
+            _distances(X, mean, factor)[sampled],
             np.where(problem.positive, problem.p, 1.0 - problem.p),
             settings.standardize,
             slope / (scale[free] * size),
         )
     at_bounds = coef.copy()
     at_bounds[free] = 0.0
-    fixed_scores = (X @ at_bounds)[taken] if at_bounds.any() else 0.0
+    fixed_scores = (X @ at_bounds)[sampled] if at_bounds.any() else 0.0
     covariance = sandwich(
         Objective(problem, fitted.loss, fitted.penalty), coef[free] * size, bend, counts,
         penalty_influences, fixed_scores,
@@ -365,5 +367,5 @@ def sample(sign: np.ndarray, most: int) -> np.ndarray:
         return np.arange(len(sign))
     rng = np.random.RandomState(0)
     rarer, other = sorted((np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)), key=len)
-    kept = rng.permutation(rarer)[: max(most // 2, 2)]
-    return np.sort(np.r_[kept, rng.permutation(other)[: max(most - len(kept), 2)]])
+    of_rarer = rng.permutation(rarer)[: max(most // 2, 2)]
+    return np.sort(np.r_[of_rarer, rng.permutation(other)[: max(most - len(of_rarer), 2)]])

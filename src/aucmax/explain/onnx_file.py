@@ -310,8 +310,8 @@ def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
 def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     """Add polynomials between knots: the piece, its coefficients, then Horner's scheme."""
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
-    left = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
-    piece = graph.over_columns(graph.node("Cast", left, to=_INT64))
+    at_or_above = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
+    piece = graph.over_columns(graph.node("Cast", at_or_above, to=_INT64))
     away = graph.node("Sub", flat, graph.node("Gather", graph.constant(pieces.origins), piece))
     columns = [graph.node("Gather", graph.constant(c), piece) for c in pieces.coefs.T]
     out = columns.pop()

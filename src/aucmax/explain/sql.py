@@ -112,10 +112,10 @@ def _commented(name: str) -> str:
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
     """Refuse two columns whose names a database cannot distinguish."""
-    same, what = _SAME[dialect]
+    identity, what = _SAME[dialect]
     by_identity: dict[Any, str] = {}
     for name in names:
-        other = by_identity.setdefault(same(name), name)
+        other = by_identity.setdefault(identity(name), name)
         if other is not name:
             raise ValueError(
                 f"the columns {other!r} and {name!r} are the same to {what}; rename one, and train "

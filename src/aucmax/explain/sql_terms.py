@@ -102,8 +102,8 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
     missing = exp.Is(this=exp.Lower(this=x.copy()), expression=exp.null())
     if not (isinstance(function, Words) and function.gap_words):
         return missing
-    said = exp.RegexpLike(this=x.copy(), expression=exp.Literal.string(_GAPS[dialect]))
-    return exp.Or(this=missing, expression=said)
+    written_gap = exp.RegexpLike(this=x.copy(), expression=exp.Literal.string(_GAPS[dialect]))
+    return exp.Or(this=missing, expression=written_gap)
 
 
 def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
@@ -152,8 +152,8 @@ def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
     out = _number(coefs.pop())
     while coefs:
         inner = out if isinstance(out, (exp.Literal, exp.Neg)) else exp.Paren(this=out)
-        one = inner == _number(1.0)
-        product = away.copy() if one else exp.Mul(this=inner, expression=away.copy())
+        is_one = inner == _number(1.0)
+        product = away.copy() if is_one else exp.Mul(this=inner, expression=away.copy())
         start = coefs.pop()
         out = product if start == 0.0 else _sum([_number(start), product])
     return out

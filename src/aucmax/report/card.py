@@ -134,16 +134,16 @@ def _(model: Scorecard) -> str:
 
 def _settings(linear: Any) -> list[str]:
     """The settings of the objective, as chosen."""
-    told = [f"loss {linear.loss}"] if hasattr(linear, "loss") else []
+    words = [f"loss {linear.loss}"] if hasattr(linear, "loss") else []
     if getattr(linear, "within", 0.5) != 0.5:
-        told.append(f"within {linear.within}")
+        words.append(f"within {linear.within}")
     if hasattr(linear, "standardize_"):
-        told.append(f"standardize {linear.standardize_:g}")
+        words.append(f"standardize {linear.standardize_:g}")
     if isinstance(getattr(linear, "alpha", None), float | int):
-        told.append(f"alpha {linear.alpha:.3g}")
+        words.append(f"alpha {linear.alpha:.3g}")
     if getattr(linear, "l1_ratio", 0.0):
-        told.append(f"l1 ratio {linear.l1_ratio:g}")
-    return told
+        words.append(f"l1 ratio {linear.l1_ratio:g}")
+    return words
 
 
 def _html(
@@ -184,11 +184,11 @@ def _escape(text: str) -> str:
 def _bar(name: str, value: float, share: float) -> str:
     """Return a table row: a name, a bar to the left or the right of the middle, a number."""
     width, up = 48.0 * share, value >= 0
-    left = 50.0 if up else 50.0 - width
+    start = 50.0 if up else 50.0 - width
     bar = (
         '<div style="position:relative;width:12rem;height:.8rem">'
         '<div style="position:absolute;left:50%;width:1px;height:100%;background:#8888"></div>'
-        f'<div style="position:absolute;left:{left:.1f}%;width:{width:.1f}%;height:100%;'
+        f'<div style="position:absolute;left:{start:.1f}%;width:{width:.1f}%;height:100%;'
         f'border-radius:2px;background:{_UP if up else _DOWN}"></div></div>'
     )
     number = f"{'+' if up else '-'}{plain_number(abs(value))}"

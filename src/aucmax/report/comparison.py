@@ -1,4 +1,4 @@
-"""Comparison of scorers: paired tests, dots with intervals, and groups without a difference."""
+"""Comparison of scorers: paired tests, dots with intervals, and groups that do not differ."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def paired_test(
     confidence: float = 0.95,
     weight: np.ndarray | None = None,
 ) -> Difference:
-    """Return DeLong's paired test of two scores."""
+    """Return DeLong's paired test of two scorers."""
     scores = (is_positive, first, second)
     test = metrics.auc_test(*scores, sample_weight=weight)
     _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -12,12 +12,13 @@ from scipy.special import ndtri
 
 from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
+from aucmax.metrics.scored import Scored
 from aucmax.report.figures import Figure, Line
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = [
     "RARE_SHARE",
-    "Scored",
+    "ScoredSets",
     "gains",
     "gains_figure",
     "lift",
@@ -33,223 +34,196 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-# a test set: a mask of the positive rows, their scores and, if any, their weights
-Scored = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLike, Floats | None]
 
 _MAX_POINTS = 500  # of a curve
 _GRID = np.linspace(0.0, 1.0, 201)
 _AXIS = (-0.01, 1.01)
 RARE_SHARE = 0.05  # share of positives below which axes are logarithmic
 RECALL, FPR = "recall (true-positive rate)", "false-positive rate"
+_NO_DETAILS: Mapping[str, str] = MappingProxyType({})
 
 
-def ranking_figures(
-    scored: Mapping[str, Sequence[Scored]],
-    confidence: float = 0.95,
-    *,
-    of: str = "",
-    bands: Collection[str] = (),
-    details: Sequence[Mapping[str, str]] = ({}, {}),
-) -> list[Figure]:
-    """Make the ROC curve and the precision-recall curve of several scorers.
+@dataclass(frozen=True)
+class ScoredSets:
+    """The test sets of several scorers, and how their curves are drawn.
 
     Parameters
     ----------
-    scored : mapping of str to sequence of (positive, score) or (positive, score, weight)
+    scored : mapping of str to sequence of Scored
         The test sets of each scorer. One is drawn as a curve with a confidence band, several as
         the mean curve with the spread.
     confidence : float
         Confidence level of the band of one test set.
     of : str
-        Name of the data, if a page has several pairs of figures.
+        The name of the data, if a page has several pairs of figures.
     bands : collection of str
         The scorers that get a band; all if empty.
-    details : two mappings of str to str
-        Further text for the legend of each figure, by scorer; by default the area under the curve
-        of a scorer with one test set.
     """
-    return [
-        make(scored, confidence, of=of, bands=bands, details=words)
-        for make, words in zip((roc_figure, precision_figure), details, strict=True)
-    ]
+
+    scored: Mapping[str, Sequence[Scored]]
+    confidence: float = 0.95
+    of: str = ""
+    bands: Collection[str] = ()
+
+    @property
+    def first(self) -> tuple[str, Scored]:
+        """The first scorer and its first test set."""
+        (name, (test, *_)), *_ = self.scored.items()
+        return name, test
+
+    @property
+    def percent(self) -> str:
+        """The confidence level in words."""
+        return f"{100 * self.confidence:g} %"
+
+    def lines(
+        self,
+        curve: Callable[[Scored, float], Line],
+        mean: Callable[[Sequence[Scored]], Line] | None = None,
+        area: Callable[[Scored, float], str] | None = None,
+        details: Mapping[str, str] = _NO_DETAILS,
+    ) -> dict[str, Line]:
+        """Return the curve of each scorer's test set, or the mean curve of several.
+
+        Their ``details`` in the legend are, by default, the area under the curve of a scorer with
+        one test set.
+        """
+        lines = {}
+        for name, (test, *others) in self.scored.items():
+            if others and mean is not None:
+                line = mean([test, *others])
+            else:
+                line = curve(test, self.confidence)
+            if self.bands and name not in self.bands:
+                line = replace(line, edge=None, interval=None)
+            detail = details.get(name, "")
+            if name not in details and area is not None and not others:
+                detail = area(test, self.confidence)
+            lines[name] = replace(line, detail=detail)
+        return lines
+
+    def caption(self, curve: str, band: str) -> str:
+        """Return the caption of a curve, with what its band means for one test set or several."""
+        banded = [name for name in self.scored if not self.bands or name in self.bands]
+        all_banded = len(banded) == len(self.scored)
+        whose = "Band" if all_banded else f"Band (of {' and '.join(banded)})"
+        several = len(next(iter(self.scored.values())))
+        if several == 1:
+            return f"{whose}: at each threshold, {band}."
+        return (
+            f"Mean over {several} test sets of the {curve}. {whose}: one standard deviation to "
+            "either side."
+        )
+
+    def titled(self, what: str) -> str:
+        """Return the title of a figure."""
+        title = f"{self.of}: {what}" if self.of else what
+        return title[:1].upper() + title[1:]
+
+
+def ranking_figures(
+    tests: ScoredSets, details: Sequence[Mapping[str, str]] = (_NO_DETAILS, _NO_DETAILS)
+) -> list[Figure]:
+    """Make the ROC curve and the precision-recall curve, with the details of each by scorer."""
+    return [roc_figure(tests, details[0]), precision_figure(tests, details[1])]
 
 
 def roc_figure(
-    scored: Mapping[str, Sequence[Scored]],
-    confidence: float = 0.95,
-    *,
-    of: str = "",
-    bands: Collection[str] = (),
-    details: Mapping[str, str] = MappingProxyType({}),
-    few: bool = False,
+    tests: ScoredSets, details: Mapping[str, str] = _NO_DETAILS, few: bool = False
 ) -> Figure:
     """Make the ROC curve of several scorers, zoomed in if it is steep.
 
-    Parameters are those of `ranking_figures`; ``few`` makes the axis of the false-positive rate
-    logarithmic, which magnifies the part with few false alarms.
+    ``few`` makes the axis of the false-positive rate logarithmic, which magnifies the part with few
+    false alarms.
     """
-    lines = _lines(scored, roc, mean_roc, _auc, confidence, bands, details)
-    least = min(1.0 / np.count_nonzero(~test[0]) for tests in scored.values() for test in tests)
+    lines = tests.lines(roc, mean_roc, _auc, details)
+    all_sets = [test for sets in tests.scored.values() for test in sets]
+    least = min(1.0 / np.count_nonzero(~test.positive) for test in all_sets)
     end = 1.0 if few else _corner(lines)
-    caption = _caption(
-        scored, bands, "recall at each false-positive rate", f"the joint {100 * confidence:g} % "
-        "region of both rates from Wilson's binomial intervals; pointwise, not for the whole curve "
-        "at once",
-    )  # fmt: skip
+    caption = tests.caption(
+        "recall at each false-positive rate",
+        f"the joint {tests.percent} region of both rates from Wilson's binomial intervals; "
+        "pointwise, not for the whole curve at once",
+    )
     at_random = np.geomspace(least, 1.0, 101) if few else np.array([0.0, 1.0])
     title = "ROC curve at few false alarms" if few else "ROC curve"
     caption += " Dotted: random scores."
     if end < 1:
         caption += " Zoomed in."
     return Figure(
-        f"roc {'few' if few else ''}{of}", _title(of, title), FPR, RECALL, lines, caption,
+        f"roc {'few' if few else ''}{tests.of}", tests.titled(title), FPR, RECALL, lines, caption,
         xlog=few, xpercent=True, ypercent=True, xlim=(least if few else -0.01 * end, end),
         ylim=_AXIS, guide=(at_random.tolist(), at_random.tolist()), follows="roc",
     )  # fmt: skip
 
 
-def precision_figure(
-    scored: Mapping[str, Sequence[Scored]],
-    confidence: float = 0.95,
-    *,
-    of: str = "",
-    bands: Collection[str] = (),
-    details: Mapping[str, str] = MappingProxyType({}),
-) -> Figure:
+def precision_figure(tests: ScoredSets, details: Mapping[str, str] = _NO_DETAILS) -> Figure:
     """Make the precision-recall curve of several scorers.
 
-    Parameters are those of `ranking_figures`. If positives are rare, precision has a logarithmic
-    axis.
+    If positives are rare, precision has a logarithmic axis.
     """
-    share = float(np.mean([_share(*test) for test in next(iter(scored.values()))]))
+    share = float(np.mean([test.share for test in next(iter(tests.scored.values()))]))
     rare = share < RARE_SHARE
-    caption = _caption(
-        scored, bands, "precision at each recall",
-        f"Wilson's {100 * confidence:g} % interval of the precision; pointwise",
-    )  # fmt: skip
+    band = f"Wilson's {tests.percent} interval of the precision; pointwise"
     return Figure(
-        f"precision {of}", _title(of, "precision and recall"), RECALL, "precision",
-        _lines(
-            scored, precision_recall, mean_precision_recall, _average_precision, confidence, bands,
-            details,
-        ),
-        f"{caption} Dotted: the share of positives.",
+        f"precision {tests.of}", tests.titled("precision and recall"), RECALL, "precision",
+        tests.lines(precision_recall, mean_precision_recall, _average_precision, details),
+        f"{tests.caption('precision at each recall', band)} Dotted: the share of positives.",
         xpercent=True, ypercent=True, xlim=_AXIS, ylog=rare,
         ylim=(share / 2, 1.2) if rare else _AXIS,
         guide=((0.0, 1.0), (share, share)), follows="precision",
     )  # fmt: skip
 
 
-def gains_figure(
-    scored: Mapping[str, Sequence[Scored]],
-    confidence: float = 0.95,
-    *,
-    bands: Collection[str] = (),
-) -> Figure:
+def gains_figure(tests: ScoredSets) -> Figure:
     """Make the gains curve of several scorers of one test set: recall over the share flagged.
 
     If positives are rare, the share has a logarithmic axis, because its left end matters.
     """
-    share, rare, lim = _flagging(scored)
+    share, rare, lim = _flagging(tests)
     grid = np.geomspace(lim[0] or 1e-3, 1.0, 101)
     best = np.minimum(grid / share, 1.0)
     return Figure(
-        "gains", "Gains", "share flagged", RECALL,
-        _lines(scored, gains, None, None, confidence, bands),
+        "gains", "Gains", "share flagged", RECALL, tests.lines(gains),
         "Share of the positives found by flagging the highest scores. Band: Wilson's "
-        f"{100 * confidence:g} % interval of the recall, pointwise. Dotted: random and perfect "
-        "scores.",
+        f"{tests.percent} interval of the recall, pointwise. Dotted: random and perfect scores.",
         xlog=rare, xpercent=True, ypercent=True, xlim=lim, ylim=_AXIS, follows="gains",
         guide=(np.r_[grid, np.nan, grid].tolist(), np.r_[grid, np.nan, best].tolist()),
     )  # fmt: skip
 
 
-def lift_figure(
-    scored: Mapping[str, Sequence[Scored]],
-    confidence: float = 0.95,
-    *,
-    bands: Collection[str] = (),
-) -> Figure:
+def lift_figure(tests: ScoredSets) -> Figure:
     """Make the lift curve of several scorers of one test set.
 
     If positives are rare, both axes are logarithmic.
     """
-    _, rare, lim = _flagging(scored)
+    _, rare, lim = _flagging(tests)
     return Figure(
-        "lift", "Lift", "share flagged", "lift over random",
-        _lines(scored, lift, None, None, confidence, bands),
+        "lift", "Lift", "share flagged", "lift over random", tests.lines(lift),
         "Positives found, as a multiple of those among as many random rows. Band: "
-        f"Wilson's {100 * confidence:g} % interval, pointwise. Dotted: random scores.",
+        f"Wilson's {tests.percent} interval, pointwise. Dotted: random scores.",
         xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
         ylim=(0.7 if rare else 0.0, None), guide=((0.0, 1.0), (1.0, 1.0)),
     )  # fmt: skip
 
 
-def _flagging(scored: Mapping[str, Sequence[Scored]]) -> tuple[float, bool, tuple[float, float]]:
+def _flagging(tests: ScoredSets) -> tuple[float, bool, tuple[float, float]]:
     """Return the share of positives, whether they are rare, and the limits of the flagged share."""
-    test = next(iter(scored.values()))[0]
-    share = _share(*test)
-    return share, share < RARE_SHARE, (1.0 / len(test[0]) if share < RARE_SHARE else 0.0, 1.0)
+    _, test = tests.first
+    rare = test.share < RARE_SHARE
+    return test.share, rare, (1.0 / len(test.positive) if rare else 0.0, 1.0)
 
 
-def _lines(
-    scored: Mapping[str, Sequence[Scored]],
-    curve: Callable[..., Line],
-    mean: Callable[..., Line] | None,
-    area: Callable[..., str] | None,
-    confidence: float,
-    bands: Collection[str],
-    details: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Line]:
-    """Return the curve of each scorer's test set, or the mean curve of several."""
-    lines = {}
-    for name, (test, *others) in scored.items():
-        if others and mean is not None:
-            line = mean([test, *others])
-        else:
-            line = curve(*test[:2], confidence, *test[2:])
-        if bands and name not in bands:
-            line = replace(line, edge=None, interval=None)
-        detail = details.get(name, "")
-        if name not in details and area is not None and not others:
-            detail = area(*test[:2], confidence, *test[2:])
-        lines[name] = replace(line, detail=detail)
-    return lines
-
-
-def _auc(
-    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
-) -> str:
+def _auc(test: Scored, confidence: float) -> str:
+    positive, score, weight = test
     auc, low, high, _ = metrics.auc_interval(positive, score, confidence, sample_weight=weight)
     return f"AUC {auc_text(auc)} ({interval_text(low, high)})"
 
 
-def _average_precision(
-    positive: NDArray[np.bool_], score: ArrayLike, _: float, weight: Floats | None = None
-) -> str:
+def _average_precision(test: Scored, _: float) -> str:
+    positive, score, weight = test
     average = metrics.average_precision(positive, score, sample_weight=weight)
     return f"average precision {auc_text(average)}"
-
-
-def _caption(
-    scored: Mapping[str, Sequence[Scored]], bands: Collection[str], curve: str, one: str
-) -> str:
-    """Return the caption: the curve, and the meaning of the bands of ``one`` test set or
-    several."""
-    banded = [name for name in scored if not bands or name in bands]
-    band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
-    several = len(next(iter(scored.values())))
-    if several == 1:
-        return f"{band}: at each threshold, {one}."
-    return (
-        f"Mean over {several} test sets of the {curve}. {band}: one standard deviation to either "
-        "side."
-    )
-
-
-def _share(positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None = None) -> float:
-    """Return the positives' share of the weight."""
-    return float(np.average(positive, weights=_weights(positive, score, weight)))
 
 
 def _corner(lines: Mapping[str, Line]) -> float:
@@ -258,26 +232,15 @@ def _corner(lines: Mapping[str, Line]) -> float:
     return next((end for end in (0.02, 0.05, 0.1, 0.2) if 2 * full <= end), 1.01)
 
 
-def _title(of: str, what: str) -> str:
-    title = f"{of}: {what}" if of else what
-    return title[:1].upper() + title[1:]
-
-
-def roc(
-    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
-) -> Line:
+def roc(test: Scored, confidence: float) -> Line:
     """Return the ROC curve with a pointwise confidence band.
 
     Parameters
     ----------
-    positive : ndarray of bool, shape (n,)
-        A mask of the positive rows; both classes must occur.
-    score : array-like of shape (n,)
-        The scores.
+    test : Scored
+        With weights, the band uses Kish's effective number of rows of each class.
     confidence : float
         Confidence level of the joint region of both rates at a threshold.
-    weight : ndarray of shape (n,), optional
-        Weights of the rows; the band uses Kish's effective number of rows of each class.
 
     Notes
     -----
@@ -285,11 +248,11 @@ def roc(
     their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
     band is the union of these rectangles: pointwise in the threshold, not simultaneous.
     """
-    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
+    fpr, tpr, _ = metrics.roc_curve(*test)
     points = _thinned(fpr + tpr)
     fpr, tpr = fpr[points], tpr[points]
-    weight, level = _weights(positive, score, weight), float(np.sqrt(confidence))
-    n_positive, n_negative = (effective_rows(weight[positive == kind]) for kind in (True, False))
+    n_positive, n_negative = test.effective(True), test.effective(False)
+    level = float(np.sqrt(confidence))
     x_low, x_high = wilson(fpr * n_negative, np.full(len(fpr), n_negative), level)
     y_low, y_high = wilson(tpr * n_positive, np.full(len(tpr), n_positive), level)
     upper_x, upper_y = np.r_[0.0, x_low, 1.0], np.r_[0.0, y_high, 1.0]
@@ -298,16 +261,13 @@ def roc(
     return Line(fpr, tpr, edge=edge)
 
 
-def precision_recall(
-    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
-) -> Line:
+def precision_recall(test: Scored, confidence: float) -> Line:
     """Return precision over recall, in steps, with Wilson's interval at each threshold.
 
     Parameters are those of `roc`; the effective number is that of all rows.
     """
-    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
-    weight = _weights(positive, score, weight)
-    share, total = np.average(positive, weights=weight), effective_rows(weight)
+    fpr, tpr, _ = metrics.roc_curve(*test)
+    share, total = test.share, effective_rows(test.weights)
     recall, hits = tpr[1:], tpr[1:] * share * total
     flagged = hits + fpr[1:] * (1 - share) * total
     rises = recall > np.r_[0.0, recall[:-1]]  # other thresholds change neither curve nor area
@@ -320,39 +280,33 @@ def precision_recall(
     return Line(x, y, interval=(low, high))
 
 
-def _flagged(
-    positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None
-) -> tuple[Floats, Floats, float, float]:
-    """Return recall and flagged share at each threshold, the share of positives, and the rows."""
-    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
-    recall, share = tpr[1:], _share(positive, score, weight)  # the first threshold flags nothing
-    flagged = share * recall + (1 - share) * fpr[1:]
-    rows = effective_rows(_weights(positive, score, weight))
-    points = _thinned(np.log1p(rows * flagged))
-    return recall[points], flagged[points], share, rows
+def _flagged(test: Scored) -> tuple[Floats, Floats]:
+    """Return the recall and the flagged share at each threshold."""
+    fpr, tpr, _ = metrics.roc_curve(*test)
+    recall = tpr[1:]  # the first threshold flags nothing
+    flagged = test.share * recall + (1 - test.share) * fpr[1:]
+    points = _thinned(np.log1p(effective_rows(test.weights) * flagged))
+    return recall[points], flagged[points]
 
 
-def gains(
-    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
-) -> Line:
+def gains(test: Scored, confidence: float) -> Line:
     """Return recall over the share of rows flagged, with Wilson's interval of the recall.
 
     Parameters are those of `roc`; the effective number is that of the positives.
     """
-    recall, flagged, _, _ = _flagged(positive, score, weight)
-    n_positive = effective_rows(_weights(positive, score, weight)[positive])
+    recall, flagged = _flagged(test)
+    n_positive = test.effective(True)
     interval = wilson(recall * n_positive, np.full(len(recall), n_positive), confidence)
     return Line(flagged, recall, interval=interval)
 
 
-def lift(
-    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
-) -> Line:
+def lift(test: Scored, confidence: float) -> Line:
     """Return precision, divided by the share of positives, over the share of rows flagged.
 
     Parameters are those of `roc`; the effective number is that of all rows.
     """
-    recall, flagged, share, rows = _flagged(positive, score, weight)
+    recall, flagged = _flagged(test)
+    share, rows = test.share, effective_rows(test.weights)
     low, high = wilson(recall * share * rows, flagged * rows, confidence)
     return Line(flagged, recall / flagged, interval=(low / share, high / share))
 
@@ -400,11 +354,6 @@ def _mean(curves: list[Floats]) -> Line:
     spread = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(mean))
     low, high = np.clip([mean - spread, mean + spread], 0, 1)
     return Line(_GRID, mean, interval=(low, high))
-
-
-def _weights(positive: NDArray[np.bool_], _: ArrayLike, weight: Floats | None = None) -> Floats:
-    """Return the weights of a test set's rows."""
-    return np.ones(len(positive)) if weight is None else weight
 
 
 def _thinned(along: Floats) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The reports of ``aucmax datasets``: those known by name, or one in detail."""
+"""The reports of ``aucmax datasets``: the list of data sets, or one in detail."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aucmax.report.reports import Report, as_data, inline, named
 __all__ = ["DataSetInDetail", "DataSets", "KnownData", "Loaded"]
 
 _VERIFIED = {True: "yes", False: "not the reference files", None: "no reference to compare with"}
-_MAX_LABELS = 6  # that are listed
+_MAX_LABELS = 6  # number of labels that are listed
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownData:
-    """A data set known by name, and where its files are."""
+    """A data set of the registry, and where its files are."""
 
     name: str
     rows: int | None
@@ -50,12 +50,12 @@ class DataSets(Report):
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
         cells = []
-        for one in self.sets:
-            folders = ", ".join(sorted({str(Path(file).parent) for file in one.files})) or "–"
-            numbers = (one.rows, one.features, one.classes)
-            shown = ("–" if number is None else f"{number:,}" for number in numbers)
-            cells.append((one.name, *shown, one.smallest, folders))
-        missing = [one.name for one in self.sets if not one.is_here]
+        for data_set in self.sets:
+            folders = ", ".join(sorted({str(Path(file).parent) for file in data_set.files})) or "–"
+            numbers = (data_set.rows, data_set.features, data_set.classes)
+            counts = ("–" if number is None else f"{number:,}" for number in numbers)
+            cells.append((data_set.name, *counts, data_set.smallest, folders))
+        missing = [data_set.name for data_set in self.sets if not data_set.is_here]
         caption = "smallest: the share of the rarest class"
         if missing:
             caption += (
@@ -69,14 +69,14 @@ class DataSets(Report):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What is known of a data set once it was read."""
+    """What reading a data set has shown."""
 
     labels: Mapping[Any, int]
     verified: bool | None
     positive_share: float | None  # of two labels
 
     def facts(self) -> Facts:
-        """Return the same as lines of a table."""
+        """Return it as lines of a table."""
         listed = [f"{label}: {count:,}" for label, count in self.labels.items()]
         more = len(listed) - _MAX_LABELS
         labels = ", ".join([*listed[:_MAX_LABELS], *([f"and {more} more"] if more > 0 else [])])

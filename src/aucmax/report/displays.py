@@ -14,7 +14,9 @@ from aucmax.basics.needs import needs
 from aucmax.explain import effects
 from aucmax.explain.column_shapes import shape_of
 from aucmax.metrics.reading import read
+from aucmax.metrics.scored import Scored
 from aucmax.report.curves import (
+    ScoredSets,
     gains_figure,
     lift_figure,
     precision_figure,
@@ -101,7 +103,7 @@ class _Display:
 class _ScoresDisplay(_Display):
     """A display of the scores of labelled rows."""
 
-    _figure: ClassVar[Callable[..., Figure]]  # of test sets by scorer, and a confidence level
+    _figure: ClassVar[Callable[..., Figure]]  # of `ScoredSets`
 
     @classmethod
     def from_predictions(
@@ -142,8 +144,8 @@ class _ScoresDisplay(_Display):
         display
         """
         positive, weight, score = read(y_true, sample_weight, pos_label, y_score=y_score)
-        scored = {name or "scores": [(positive, score, weight)]}
-        return cls(cls._figure(scored, confidence, **settings)).plot(ax)
+        scored = {name or "scores": [Scored(positive, score, weight)]}
+        return cls(cls._figure(ScoredSets(scored, confidence), **settings)).plot(ax)
 
     @classmethod
     def from_estimator(

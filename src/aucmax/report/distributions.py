@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.quantiles import quantiles
 from aucmax.metrics.delong import effective_rows
-from aucmax.report.curves import RARE_SHARE, Scored, wilson
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import RARE_SHARE, ScoredSets, wilson
 from aucmax.report.figures import Figure, Line
 
-__all__ = ["calibration", "calibration_figure", "score_figure", "with_weight"]
+__all__ = ["calibration", "calibration_figure", "score_figure"]
 
 Floats = NDArray[np.float64]
 
@@ -21,18 +19,10 @@ _MAX_BINS = 50
 _TAIL_SHARE = 1e-3  # maximum share of each class beyond each end of the axis
 
 
-def score_figure(scored: Mapping[str, Sequence[Scored]], confidence: float = 0.95) -> Figure:
-    """Make a figure of the distribution of the first scorer's scores in each class.
-
-    Parameters
-    ----------
-    scored : mapping of str to sequence of (positive, score) or (positive, score, weight)
-        The test sets of each scorer, of which the first is drawn.
-    confidence : float
-        Not used: there are no intervals.
-    """
-    (name, (test, *_)), *_ = scored.items()
-    positive, score, weight = _read(test)
+def score_figure(tests: ScoredSets) -> Figure:
+    """Make a figure of the distribution of the first scorer's scores in each class."""
+    name, test = tests.first
+    positive, score, weight = _numbers(test)
     kinds = (positive, ~positive)
     fewer = min(effective_rows(weight[kind]) for kind in kinds)
     bins = int(np.clip(2 * np.sqrt(fewer), 10, _MAX_BINS))
@@ -57,7 +47,7 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
 
     Parameters
     ----------
-    scored : (positive, probability) or (positive, probability, weight)
+    scored : Scored
         A test set with probabilities as scores.
     confidence : float
         Confidence level of Wilson's interval of each share.
@@ -71,7 +61,7 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
     Line
         The mean probability of each bin, and the share of its rows that are positive.
     """
-    positive, chance, weight = _read(scored)
+    positive, chance, weight = _numbers(scored)
     if chance.min() < 0 or chance.max() > 1:
         raise ValueError("probabilities must lie between 0 and 1.")
     order = np.argsort(chance, kind="stable")
@@ -94,11 +84,11 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
     )
 
 
-def calibration_figure(scored: Mapping[str, Sequence[Scored]], confidence: float = 0.95) -> Figure:
+def calibration_figure(tests: ScoredSets) -> Figure:
     """Make a figure of `calibration` for the first scorer, whose scores are probabilities."""
-    (name, (test, *_)), *_ = scored.items()
-    positive, chance, weight = _read(test)
-    line = calibration(test, confidence)
+    name, test = tests.first
+    positive, chance, weight = _numbers(test)
+    line = calibration(test, tests.confidence)
     expected, observed = weight @ chance, weight @ positive
     rare = bool(np.average(positive, weights=weight) < RARE_SHARE)
     top = float(max(np.nanmax(line.x), np.nanmax(line.interval[1])))  # type: ignore[index]
@@ -109,7 +99,7 @@ def calibration_figure(scored: Mapping[str, Sequence[Scored]], confidence: float
     return Figure(
         f"calibration {name}", "Calibration", "predicted probability", "share that is positive",
         {name: line},
-        f"Bins have equal numbers of expected positives. Bars: Wilson's {100 * confidence:g} % "
+        f"Bins have equal numbers of expected positives. Bars: Wilson's {tests.percent} "
         f"interval. In all {expected:,.5g} positives were expected and {observed:,.5g} found. "
         "Dotted: as predicted.",
         xlog=rare, ylog=rare, xpercent=True, ypercent=True, xlim=limits, ylim=limits,
@@ -117,23 +107,14 @@ def calibration_figure(scored: Mapping[str, Sequence[Scored]], confidence: float
     )  # fmt: skip
 
 
-def with_weight(positive: Any, score: Any, weight: Any = None) -> tuple[Any, Any, Any]:
-    """Return a test set without its rows of weight 0."""
-    if weight is None or weight.all():
-        return positive, score, weight
-    used = np.flatnonzero(weight)
-    return positive[used], np.asarray(score)[used], weight[used]
-
-
-def _read(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
+def _numbers(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
     """Return a mask of the positives, scores and weights, without rows of weight 0."""
-    positive, score, weight = with_weight(*scored)
-    weight = np.ones(len(positive)) if weight is None else weight
-    return np.asarray(positive, bool), np.asarray(score, dtype=np.float64), weight
+    rows = scored.of_weight()
+    return np.asarray(rows.positive, bool), np.asarray(rows.score, dtype=np.float64), rows.weights
 
 
 def _steps(score: ArrayLike, weight: Floats, edges: Floats) -> Line:
-    """Return a histogram of the shares in bins, as the outline of its bars."""
+    """Return a histogram of scores, as the outline of its bars."""
     share, _ = np.histogram(score, edges, weights=weight / weight.sum())
     x = np.repeat(edges, 2)[1:-1]
     return Line(x, np.repeat(share, 2), filled=True)

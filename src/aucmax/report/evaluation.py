@@ -1,18 +1,20 @@
-"""The report of ``aucmax evaluate``: a verdict, how many rows to flag, curves, and the model."""
+"""The report of ``aucmax evaluate``: a verdict, how many rows to flag, curves, explanations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from aucmax import metrics
 from aucmax.explain.column_shapes import Shape
-from aucmax.explain.explanation import Explanation, Test
+from aucmax.explain.explanation import Explanation
+from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import (
+    ScoredSets,
     gains_figure,
     lift_figure,
     ranking_figures,
@@ -68,7 +70,7 @@ class Scorer:
     recall_at_fpr: float
 
     @classmethod
-    def of(cls, name: str, test: Test, measures: Measures) -> Scorer:
+    def of(cls, name: str, test: Scored, measures: Measures) -> Scorer:
         """Measure scores."""
         positive, score, weight = test
         by = {"sample_weight": weight}
@@ -102,12 +104,12 @@ class Evaluation(Report):
     budgets: Sequence[Budget]
     read: Sequence[Pass] | None = optional()
     seed: int | None = unlisted()
-    drawn: Mapping[str, Test] = unlisted()  # test sets by scorer, for figures; may be empty
+    drawn: Mapping[str, Scored] = unlisted()  # test sets by scorer, for figures; may be empty
     chance: np.ndarray | None = unlisted()  # the first scorer's probabilities, where it gives some
     explanation: Explanation | None = unlisted()
 
     @classmethod
-    def of(cls, scored: Mapping[str, Test], measures: Measures, **more: Any) -> Evaluation:
+    def of(cls, scored: Mapping[str, Scored], measures: Measures, **more: Any) -> Evaluation:
         """Measure every scorer, and test the first against the others."""
         scorers = [Scorer.of(name, test, measures) for name, test in scored.items()]
         (name, (positive, first, weight)), *others = scored.items()
@@ -119,7 +121,7 @@ class Evaluation(Report):
             )
             for against, (_, score, _) in others
         ]
-        flagged = budgets(positive, first, weight)
+        flagged = budgets(scored[name])
         return cls(measures=measures, scorers=scorers, tests=tests, budgets=flagged, **more)
 
     def page(self, command: str = "") -> Page:
@@ -141,7 +143,7 @@ class Evaluation(Report):
         )
 
     def _verdict(self) -> str:
-        """Return what an analyst wants to know first, in words."""
+        """Return, in words, what an analyst wants to know first."""
         budget = next((one for one in self.budgets if one.first), None)
         first, *others = self.scorers
         area = f"AUC {auc_text(first.auc)} ({interval_text(first.low, first.high)})"
@@ -157,8 +159,8 @@ class Evaluation(Report):
         """Return what flagging a share of the rows finds."""
         flagged = f"{percent_text(budget.share)} of the rows with the highest scores"
         if not budget.hits:
-            none = f"hold none of the {_rows(budget.positives)} positives"
-            return f"The {flagged} ({_rows(budget.flagged)}) {none}."
+            missed = f"hold none of the {_rows(budget.positives)} positives"
+            return f"The {flagged} ({_rows(budget.flagged)}) {missed}."
         hits, trials = (budget.effective * count for count in (budget.hits, budget.positives))
         low, high = (float(end) for end in wilson(hits, trials, self.measures.confidence))
         right = f"One alert in {plain_number(budget.flagged / budget.hits, 2)} is right"
@@ -172,7 +174,7 @@ class Evaluation(Report):
         )
 
     def _operating(self) -> Section:
-        """Return a slider over the rows to flag, and what some budgets find."""
+        """Return a slider over the rows to flag, and the results of some budgets."""
         rows = [
             (
                 f"highest {percent_text(one.share)}",
@@ -197,7 +199,7 @@ class Evaluation(Report):
             "How many rows to flag",
             weighted if self.rows.weight is not None else "",
             tables=[ResultTable(head, rows, f"Of {name}, {flags}.", strong)] if rows else [],
-            points=[operating_points(name, *test) for name, test in self.drawn.items()],
+            points=[operating_points(name, test) for name, test in self.drawn.items()],
             on_terminal=False,
         )
 
@@ -228,9 +230,9 @@ class Evaluation(Report):
         return Section("Results", tables=tables)
 
     def _curves(self) -> Section:
-        tests = {name: [test] for name, test in self.drawn.items()}
-        asked: dict[str, Any] = {"confidence": self.measures.confidence}
-        asked["bands"] = list(tests)[:2]  # a third would hide them
+        scored = {name: [test] for name, test in self.drawn.items()}
+        bands = list(scored)[:2]  # a third band would hide the others
+        tests = ScoredSets(scored, self.measures.confidence, bands=bands)
         areas = {
             s.name: f"AUC {auc_text(s.auc)} ({interval_text(s.low, s.high)})" for s in self.scorers
         }
@@ -238,16 +240,16 @@ class Evaluation(Report):
             s.name: f"average precision {auc_text(s.average_precision)}" for s in self.scorers
         }
         figures = [
-            *ranking_figures(tests, **asked, details=(areas, precisions)),
-            gains_figure(tests, **asked),
-            lift_figure(tests, **asked),
-            roc_figure(tests, **asked, few=True, details=dict.fromkeys(tests, "")),
+            *ranking_figures(tests, (areas, precisions)),
+            gains_figure(tests),
+            lift_figure(tests),
+            roc_figure(tests, dict.fromkeys(scored, ""), few=True),
             score_figure(tests),
         ]
         if self.chance is not None:
-            name, (positive, _, weight) = next(iter(self.drawn.items()))
-            chance = {name: [(positive, self.chance, weight)]}
-            figures.append(calibration_figure(chance, self.measures.confidence))
+            name, test = tests.first
+            chance = {name: [test._replace(score=self.chance)]}
+            figures.append(calibration_figure(replace(tests, scored=chance)))
         return Section("Curves", figures=figures, on_terminal=False)
 
 
@@ -256,42 +258,44 @@ def _rows(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else plain_number(count)
 
 
-def _explained(told: Explanation, confidence: float) -> list[Section]:
-    """Return the sections of the page."""
-    positive, score, _ = told.test
-    measured = f"Measured on {told.rows:,} of the rows." if told.rows < len(score) else ""
-    highest = reasons_table(told.highest, score, positive, told.reasons)
+def _explained(explanation: Explanation, confidence: float) -> list[Section]:
+    """Return the sections that explain the model's scores."""
+    positive, score, _ = explanation.test
+    measured = (
+        f"Measured on {explanation.rows:,} of the rows." if explanation.rows < len(score) else ""
+    )
+    highest = reasons_table(explanation.highest, score, positive, explanation.reasons)
     return [
         Section(
             "What drives the score",
             measured,
-            tables=[effects_table(told.effects, confidence)],
-            figures=[effects_figure(told.effects, confidence)],
+            tables=[effects_table(explanation.effects, confidence)],
+            figures=[effects_figure(explanation.effects, confidence)],
             on_terminal=False,
         ),
-        *_bends(told.shapes, confidence),
+        *_bends(explanation.shapes, confidence),
         Section("Why the highest scores are high", tables=[highest], on_terminal=False),
     ]
 
 
 def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
-    """Return a figure for each of the columns that are no lines; no section where all are."""
+    """Return a section with a figure for each nonlinear column; none if all are linear."""
     if not shapes:
         return []
     words = [
-        "The score is a sum of one function of each column; straight lines without gaps are "
-        "not drawn. Above 0 a value adds more than its column does on average. All have one "
-        "scale, that of all rows but the first and last percent of each column. Strokes at the "
-        "foot are the deciles of the rows: a tenth of them lies between two strokes."
+        "The score is a sum of functions, one for each column; straight lines without gaps are "
+        "not drawn. Above 0, a value adds more to the score than its column does on average. All "
+        "figures share one scale, which ignores the first and the last percent of the rows. Ticks "
+        "at the bottom are the deciles: a tenth of the rows lies between two of them."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
         words.append(
-            f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
-            "vary between samples of as many rows, for these settings."
+            f"Bands and bars: {100 * confidence:g} % intervals at each value, for the variation "
+            "between samples of as many rows, with these settings."
         )
     if len(shapes) > _MAX_SHAPES:
         hidden = len(shapes) - _MAX_SHAPES
         words.append(left_out(hidden, "that moves the score less", "that move the score less"))
     figures = shape_figures(shapes[:_MAX_SHAPES])
-    heading = "How each column bends the score"
+    heading = "How the score depends on each column"
     return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]

@@ -21,7 +21,7 @@ __all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "
 Floats = NDArray[np.float64]
 
 _MAX_WORDS = 20  # shown for a column of words
-_CROWDED_SHARE = 0.1  # of an axis: if most rows take up less, the axis is changed
+_CROWDED_SHARE = 0.1  # of an axis: if most rows take up less of it, it is changed
 
 
 def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -> Figure:
@@ -35,15 +35,15 @@ def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -
         alone=True,
     )
     hidden = len(effects.feature) - len(names)
-    left = left_out(hidden, "smaller one", "smaller ones")
+    omitted = left_out(hidden, "smaller one", "smaller ones")
     bars = effects.note or (
-        f"Bars: {100 * confidence:g} % intervals, the variation of the effects between samples "
-        "with as many rows, for these settings."
+        f"Bars: {100 * confidence:g} % intervals, for the variation of the effects between "
+        "samples of as many rows, with these settings."
     )
     return Figure(
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
         "Difference in score between two rows that differ in this column as much as two rows do on "
-        f"average. {bars} {left}".rstrip(),
+        f"average. {bars} {omitted}".rstrip(),
         names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def _effect_cells(effect: float, low: float, high: float, weight: float) -> tupl
 
 
 def shape_figures(shapes: Sequence[Shape]) -> list[Figure]:
-    """Make a figure of each column's shape, all on one scale: curves of numbers, dots of words."""
+    """Make a figure of each column's shape, on one scale: curves for numbers, dots for words."""
     ends = [end for shape in shapes for end in _ends(shape)]
     room = 0.04 * (max(ends, default=0.0) - min(ends, default=0.0))
     scale = (min(ends, default=0.0) - room, max(ends, default=0.0) + room)
@@ -130,8 +130,8 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
 def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
     """Return whether the axis of a column is logarithmic, and its limits if it is cut.
 
-    If most rows would crowd at one end, logarithms separate them, or the axis leaves out the
-    percent of the rows that is farthest from that end.
+    If most rows crowd at one end, the axis becomes logarithmic, or leaves out the percent of the
+    rows that is farthest from that end.
     """
     low, high, rows = shape.values[0], shape.values[-1], shape.quantiles
     if not len(rows):

@@ -1,4 +1,4 @@
-"""What several reports say: the rows, the settings, the fit, and how often a file was read."""
+"""Facts that several reports contain: rows, settings, fit, and how often a file was read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from aucmax.report.text import auc_text, counted
 
 __all__ = [
     "AUCOfMoments",
+    "AlphaLine",
     "Facts",
     "Fit",
     "FittedModel",
@@ -71,19 +72,25 @@ class TrainingRows(Rows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The objective of a model."""
+class AlphaLine:
+    """The settings of a model but alpha: a line of a search's grid."""
 
     loss: str
     within: float | str
     standardize: float
     l1_ratio: float
-    alpha: float
 
     @property
     def named_loss(self) -> NamedLoss:
         """The loss with τ."""
         return NamedLoss(self.loss, self.within)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(AlphaLine):
+    """The objective of a model."""
+
+    alpha: float
 
     def __str__(self) -> str:
         return (
@@ -94,7 +101,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A fit by a solver; None for what another library's model does not say."""
+    """A fit by a solver; None for what the model of another library does not know."""
 
     solver: str | None
     iterations: int | None
@@ -142,12 +149,12 @@ class FittedModel(Settings, Fit):
 
 
 def calibration_of(model: Any) -> str | None:
-    """Name how a model's scores become probabilities; None where they do not."""
+    """Return the name of a model's calibration, or None."""
     return type(model.calibration_).__name__.lower() if hasattr(model, "calibration_") else None
 
 
 def calibration_facts(probability: str | None) -> Facts:
-    """Return the same as a line of a table."""
+    """Return the calibration as a line of a table."""
     return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
 
 
@@ -179,18 +186,18 @@ class Pass:
 
 
 def read_text(read: Sequence[Pass] | None) -> str:
-    """Say how often rows in parts were read; nothing where they were in memory."""
+    """Return how often rows in parts were read, in words; empty if they were in memory."""
     return ", ".join(map(str, read or ()))
 
 
 def read_facts(read: Sequence[Pass] | None) -> Facts:
-    """Return the same as a line of a table."""
+    """Return the passes as a line of a table."""
     return [("read", read_text(read))] if read else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class AUCOfMoments:
-    """What moments tell of an AUC."""
+    """What moments imply about an AUC."""
 
     if_normal: float
     at_least: float
@@ -204,18 +211,18 @@ class AUCOfMoments:
 
     @property
     def words(self) -> tuple[str, str]:
-        """The estimate, and the bound that is not trivial."""
+        """The estimate and the nontrivial bound."""
         low, high = auc_text(self.at_least), auc_text(self.at_most)
         bound = f"{low} or more" if self.at_least > 0.0 else f"{high} or less"
         return auc_text(self.if_normal), bound
 
 
 def auc_facts(auc: AUCOfMoments | None) -> Facts:
-    """Return what moments tell of an AUC as lines of a table; nothing where it is not known."""
+    """Return what moments imply about an AUC as lines of a table; none if it is unknown."""
     if auc is None:
         return []
     normal, bound = auc.words
     return [
-        ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
+        ("AUC if normal", f"{normal}  (an estimate that assumes normal scores in both classes)"),
         ("AUC, bound", f"{bound}  (for any rows with these moments)"),
     ]

@@ -33,11 +33,11 @@ _SIZE = (5.3, 4.3)
 # heights in inches of a figure whose vertical axis has names
 _MARGIN_HEIGHT, _ROW_HEIGHT, _MIN_HEIGHT = 0.9, 0.27, 2.0
 _MAX_LETTERS = 28  # of a name beside an axis
-_WIDE_NUMBER = 1e4  # from which the numbers of an axis need more space
+_WIDE_NUMBER = 1e4  # from which the numbers on an axis need more space
 _IMAGES = (".png", ".svg", ".pdf")
 
 
-_OF_LINES = {"caption", "lead", "verdict"}  # texts that may have several
+_OF_LINES = {"caption", "lead", "verdict"}  # texts that may have several lines
 
 
 def visible(part: Any, of_lines: bool = False) -> Any:
@@ -111,7 +111,7 @@ class Figure:
     Parameters
     ----------
     name : str
-        Unique among the figures of a page or a folder.
+        A name that is unique among the figures of a page or a folder.
     title, caption : str
         Texts above and below.
     xlabel, ylabel : str
@@ -193,7 +193,7 @@ class Figure:
         with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)
-            # beside the axes, because many lines leave no space inside
+            # beside the axes, because many lines leave no space within them
             beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
             legend = axes.legend(frameon=False, fontsize=9, **beside)
             legend.set_in_layout(False)  # long names widen the image, not narrow the axes

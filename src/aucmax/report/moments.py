@@ -1,4 +1,4 @@
-"""The report of a file of moments, which all commands on them print."""
+"""The report of a file of moments, which all commands on such files print."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class Moments(Report):
     classes: Sequence[ClassOfRows]
     guarantee: Mapping[str, Any] | None  # of differential privacy
     largest: Sequence[Feature]
-    first: Any = unlisted()  # the label that the AUCs of features rank first
+    first: Any = unlisted()  # the positive label of the AUCs of features
 
     @classmethod
-    def of(cls, held: ClassStatistics, path: object, top: int = 0, first: Any = None) -> Moments:
-        """Describe moments, and the features that tell the classes apart best.
+    def of(cls, moments: ClassStatistics, path: object, top: int = 0, first: Any = None) -> Moments:
+        """Describe moments, and the features that separate the classes best.
 
         Parameters
         ----------
-        held : ClassStatistics
+        moments : ClassStatistics
         path : path
             Their file.
         top : int
@@ -71,28 +71,28 @@ class Moments(Report):
         first : label, optional
             Of two classes, for the AUC of each feature alone.
         """
-        names = held.feature_names or [str(j + 1) for j in range(held.n_features)]
-        between = _between(held)
+        names = moments.feature_names or [str(j + 1) for j in range(moments.n_features)]
+        between = _between(moments)
         order = np.argsort(-between, kind="stable")[:top]
-        aucs = [None] * len(order) if first is None else _alone(held, first, order)
-        counts = zip(held.classes.tolist(), held.counts, held.effective_rows, strict=True)
+        aucs = [None] * len(order) if first is None else _alone(moments, first, order)
+        counts = zip(moments.classes.tolist(), moments.counts, moments.effective_rows, strict=True)
         return cls(
             moments=str(path),
-            covariance="full" if held.has_covariances else held.kind,
-            target=held.target_name,
-            features=held.n_features,
-            feature_names=held.feature_names,
+            covariance="full" if moments.has_covariances else moments.kind,
+            target=moments.target_name,
+            features=moments.n_features,
+            feature_names=moments.feature_names,
             classes=[
                 ClassOfRows(label=label, weight=weight, effective_rows=rows)
                 for label, weight, rows in counts
             ],
-            guarantee=held.guarantee,
+            guarantee=moments.guarantee,
             largest=[
                 Feature(
                     feature=names[j],
                     between=between[j],
-                    means=held.means[:, j],
-                    deviations=np.sqrt(held.variances[:, j]),
+                    means=moments.means[:, j],
+                    deviations=np.sqrt(moments.variances[:, j]),
                     auc=auc,
                 )
                 for j, auc in zip(order, aucs, strict=True)
@@ -120,34 +120,35 @@ class Moments(Report):
             tables.append(ResultTable(head, rows, caption))
         if aucs := [(one.feature, *one.auc.words) for one in self.largest if one.auc is not None]:
             caption = (
-                f"AUC of the feature alone, {self.first} first. If normal: an estimate that takes "
-                "both classes for normal. Bound: holds for any rows with these moments"
+                f"AUC of the feature alone, {self.first} first. If normal: an estimate that "
+                "assumes normality. Bound: holds for any rows with these moments"
             )
             tables.append(ResultTable(("feature", "AUC if normal", "AUC, bound"), aucs, caption))
         return Page(f"The moments {self.moments}", "", [Section("Moments", tables=tables)])
 
 
-def _alone(held: ClassStatistics, first: Any, features: np.ndarray) -> list[AUCOfMoments]:
-    """Return what two classes' moments tell of the AUC of features alone."""
-    gap = (held.means[1] - held.means[0])[features] * (1 if first == held.classes[1] else -1)
-    aucs = map(moment_auc, gap, held.variances.sum(axis=0)[features])
+def _alone(moments: ClassStatistics, first: Any, features: np.ndarray) -> list[AUCOfMoments]:
+    """Return what the moments of two classes imply about the AUC of single features."""
+    sign = 1 if first == moments.classes[1] else -1
+    gap = sign * (moments.means[1] - moments.means[0])[features]
+    aucs = map(moment_auc, gap, moments.variances.sum(axis=0)[features])
     return [AUCOfMoments.of(auc) for auc in aucs]
 
 
-def _between(held: ClassStatistics) -> np.ndarray:
+def _between(moments: ClassStatistics) -> np.ndarray:
     """Return the share of each feature's variance that lies between the classes, shape (d,)."""
-    if not held.counts.any():
-        return np.zeros(held.n_features)
-    p = held.counts / held.counts.sum()
-    between = p @ (held.means - p @ held.means) ** 2
-    whole = between + p @ held.variances
+    if not moments.counts.any():
+        return np.zeros(moments.n_features)
+    p = moments.counts / moments.counts.sum()
+    between = p @ (moments.means - p @ moments.means) ** 2
+    whole = between + p @ moments.variances
     return between / np.where(whole > 0.0, whole, 1.0)
 
 
-def _guarantee(held: Mapping[str, Any]) -> str:
-    epsilon, delta = held["epsilon"], held["delta"]
+def _guarantee(guarantee: Mapping[str, Any]) -> str:
+    epsilon, delta = guarantee["epsilon"], guarantee["delta"]
     what = f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
     return (
         f"{what}-differentially private for one row more or less; the noise of the class sizes has "
-        f"the standard deviation {held['noise_of_counts']:.3g}"
+        f"the standard deviation {guarantee['noise_of_counts']:.3g}"
     )

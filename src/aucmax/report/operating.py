@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from aucmax import metrics
-from aucmax.metrics.delong import effective_rows
-from aucmax.report.distributions import with_weight
+from aucmax.metrics.scored import Scored
 from aucmax.report.reports import named
 
 __all__ = ["MAX_POINTS", "Budget", "budgets", "operating_points"]
@@ -20,29 +19,18 @@ MAX_POINTS = 1000
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 Counts = NDArray[np.int64] | NDArray[np.float64]  # of rows, or of their weights
-Weight = NDArray[np.float64] | None
 
 
-def operating_points(
-    name: str,
-    positive: NDArray[np.bool_],
-    score: ArrayLike,
-    weight: Weight = None,
-    own: float | None = 0.0,
-) -> dict[str, Any]:
+def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict[str, Any]:
     """List the counts of flagged positives and negatives at each threshold.
 
     Parameters
     ----------
     name : str
         Name of the scores.
-    positive : ndarray of bool, shape (n,)
-        A mask of the positive rows; both classes must occur.
-    score : array-like of shape (n,)
-        The scores.
-    weight : ndarray of shape (n,), optional
-        Weights of the rows. Counts are then sums of weights, scaled to add up to
-        the number of rows with positive weight.
+    scored : Scored
+        With weights, counts are sums of weights, scaled to add up to the number of rows with
+        positive weight.
     own : float, optional
         The model's own threshold, above which it predicts the positive class; None if it has none.
 
@@ -58,17 +46,18 @@ def operating_points(
         included: the corners of the curve's convex hull are kept first. There are at most
         `MAX_POINTS` points, the others evenly over the logarithm of the rows flagged.
     """
-    positive, score, weight = with_weight(positive, score, weight)
-    tp, fp, thresholds = _counted(positive, score, weight)
+    scored = scored.of_weight()
+    tp, fp, thresholds = _counted(scored)
     at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
-    start = _within(tp + fp, _first_budget(float(tp[-1]) / len(positive)))
+    start = _within(tp + fp, _first_budget(float(tp[-1]) / len(scored.positive)))
     positions, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
+    every = np.ones_like(scored.positive)
     return {
         "name": name,
         "positives": tp[-1].item(),
         "negatives": fp[-1].item(),
-        "weighted": weight is not None,
-        "effective": [_effective(positive, weight), _effective(np.ones_like(positive), weight)],
+        "weighted": scored.weight is not None,
+        "effective": [_effective(scored), _effective(scored._replace(positive=every))],
         "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[positions]],
         "tp": tp[positions].tolist(),
         "fp": fp[positions].tolist(),
@@ -81,7 +70,7 @@ def operating_points(
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What is found by flagging a share of the rows; counts are by weight if rows have some."""
+    """What flagging a share of the rows finds; counts are sums of weights if rows have weights."""
 
     share: float
     flagged: float
@@ -108,15 +97,16 @@ class Budget:
         return self.precision / (self.positives / self.rows)
 
 
-def budgets(positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None) -> list[Budget]:
-    """List what is found by flagging given shares of the rows, from 0.1 % to a half.
+def budgets(scored: Scored) -> list[Budget]:
+    """List what flagging some shares of the rows finds, from 0.1 % to a half.
 
     A share is never exceeded: rows with equal scores are flagged together or not at all. Shares
     that flag no row are left out. Weights are scaled as in `operating_points`.
     """
-    positive, score, weight = with_weight(positive, score, weight)
-    tp, fp, thresholds = _counted(positive, score, weight)
-    first = _first_budget(float(tp[-1]) / len(positive))
+    scored = scored.of_weight()
+    tp, fp, thresholds = _counted(scored)
+    n_rows = len(scored.positive)
+    first = _first_budget(float(tp[-1]) / n_rows)
     places = {share: _within(tp + fp, share) for share in _SHARES}
     return [
         Budget(
@@ -124,8 +114,8 @@ def budgets(positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None
             flagged=(tp[i] + fp[i]).item(),
             hits=tp[i].item(),
             positives=tp[-1].item(),
-            rows=len(positive),
-            effective=_effective(positive, weight),
+            rows=n_rows,
+            effective=_effective(scored),
             threshold=float(thresholds[i]),
             first=share == first,
         )
@@ -134,24 +124,22 @@ def budgets(positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None
     ]
 
 
-def _counted(
-    positive: NDArray[np.bool_], score: ArrayLike, weight: Weight
-) -> tuple[Counts, Counts, NDArray[np.float64]]:
+def _counted(scored: Scored) -> tuple[Counts, Counts, NDArray[np.float64]]:
     """Return positives and negatives at or above each threshold, and the descending thresholds."""
-    fpr, tpr, thresholds = metrics.roc_curve(positive, score, weight)
-    share = float(np.average(positive, weights=weight))
-    tp, fp = tpr * share * len(positive), fpr * (1.0 - share) * len(positive)
-    if weight is not None:
+    fpr, tpr, thresholds = metrics.roc_curve(*scored)
+    n_rows, share = len(scored.positive), scored.share
+    tp, fp = tpr * share * n_rows, fpr * (1.0 - share) * n_rows
+    if scored.weight is not None:
         return tp, fp, thresholds
     return np.rint(tp).astype(np.int64), np.rint(fp).astype(np.int64), thresholds
 
 
-def _effective(rows: NDArray[np.bool_], weight: Weight) -> float:
-    """Return Kish's effective number of these rows, divided by their scaled weight."""
-    if weight is None:
+def _effective(scored: Scored) -> float:
+    """Return Kish's effective number of the positives, divided by their scaled weight."""
+    if scored.weight is None:
         return 1.0
-    counted = float(weight[rows].sum() / weight.mean())
-    return effective_rows(weight[rows]) / counted
+    total = float(scored.weight[scored.positive].sum() / scored.weight.mean())
+    return scored.effective(True) / total
 
 
 def _first_budget(share: float) -> float:
@@ -164,19 +152,19 @@ def _within(flagged: Counts, share: float) -> int:
     return int(np.searchsorted(flagged, share * flagged[-1] + 1e-9, side="right")) - 1
 
 
-def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[NDArray[np.int64], bool]:
-    """Return ascending positions of the points to keep, and whether they include the whole hull."""
+def _kept(tp: Counts, fp: Counts, required: list[int]) -> tuple[NDArray[np.int64], bool]:
+    """Return the positions of the points to keep, ascending, and whether the whole hull is kept."""
     n = len(tp)
     if n <= MAX_POINTS:
         return np.arange(n), True
     corners = _hull(tp, fp)
-    room = MAX_POINTS - 2 - len(wanted)
+    room = MAX_POINTS - 2 - len(required)
     exact = len(corners) <= room
     if not exact:
         corners = corners[np.linspace(0, len(corners) - 1, room).astype(int)]
     along = np.log1p(tp + fp)
     spread = np.searchsorted(along, np.linspace(0, along[-1], room - len(corners)))
-    return np.unique(np.r_[0, wanted, n - 1, corners, np.minimum(spread, n - 1)]), exact
+    return np.unique(np.r_[0, required, n - 1, corners, np.minimum(spread, n - 1)]), exact
 
 
 def _hull(tp: Counts, fp: Counts) -> NDArray[np.int64]:

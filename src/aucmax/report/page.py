@@ -82,7 +82,7 @@ class Section:
     heading : str
         The heading.
     lead : str
-        A sentence or two below it.
+        One or two sentences below it.
     tables : list of ResultTable
         Results.
     figures : list of Figure
@@ -111,13 +111,13 @@ class Page:
     title : str
         The title.
     lead : str
-        The first lines: the data, and how they were used.
+        The first lines: the data and their use.
     sections : list of Section
         The sections in order.
     provenance : sequence of (str, str)
         The result of `provenance`.
     verdict : str
-        The conclusion in a few words, on the HTML page.
+        The conclusion in a few words, shown on the HTML page only.
     """
 
     title: str
@@ -151,10 +151,10 @@ def plain(page: Page) -> str:
 def _plain_lines(table: ResultTable) -> list[str]:
     rows = [table.head, *table.rows] if any(table.head) else list(table.rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {0, *table.words}
+    left_aligned = {0, *table.words}
     return [
         "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
+            cell.ljust(width) if i in left_aligned else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

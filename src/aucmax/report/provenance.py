@@ -18,7 +18,7 @@ def provenance(
 ) -> list[tuple[str, str]]:
     """List what is needed to reproduce a result: command, data, seed, date and versions.
 
-    ``data`` are names and sizes of the inputs; ``seed`` is None if nothing was random.
+    ``data`` are the names and sizes of the inputs; ``seed`` is None if nothing was random.
     """
     facts = [("command", command), *data]
     if seed is not None:

@@ -1,8 +1,8 @@
-"""Reports: what a command found, as types. Pages, the terminal and JSON are made from them alone.
+"""Reports: the results of a command, as types from which pages, terminal text and JSON are made.
 
-The fields of a report are the keys of its JSON, with four exceptions: `inline` for a field whose
-own fields take its place, `named` for another key, `optional` for one that is left out where it is
-None, and `unlisted` for what only figures are drawn from.
+The fields of a report are the keys of its JSON, with four exceptions: `inline` for a field that is
+replaced by its own fields, `named` for another key, `optional` for a field that is left out if it
+is None, and `unlisted` for data that only figures need.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["Report", "as_data", "as_json", "inline", "named", "optional", "unlis
 
 
 def inline() -> Any:
-    """Return a field whose own fields take its place in JSON, if it is not None."""
+    """Return a field that JSON replaces by its own fields, or leaves out if it is None."""
     return field(metadata={"json": "inline"})
 
 
 def named(key: str) -> Any:
-    """Return a field that JSON calls otherwise."""
+    """Return a field that has another key in JSON."""
     return field(metadata={"key": key})
 
 
 def optional() -> Any:
-    """Return a field that JSON leaves out where it is None, the default."""
+    """Return a field that JSON leaves out if it is None, the default."""
     return field(default=None, metadata={"json": "optional"})
 
 
@@ -42,7 +42,7 @@ def unlisted(default: Any = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a command found, and the files that show it."""
+    """The results of a command, and the files that show them."""
 
     plot: str | None = optional()
     html: str | None = optional()
@@ -52,23 +52,23 @@ class Report:
         raise NotImplementedError
 
     def contents(self) -> Any:
-        """Return the data for JSON, see `as_data`."""
+        """Return the contents of the JSON, see `as_data`."""
         return as_data(self)
 
 
 def as_data(value: Any) -> Any:
     """Return dicts, lists, text and numbers in place of reports, tuples and arrays.
 
-    Numbers that are not finite become None, and all else text.
+    Numbers that are not finite become None, and all other objects text.
     """
     if is_dataclass(value):
         data: dict[str, Any] = {}
-        for one in fields(value):
-            how, item = one.metadata.get("json"), getattr(value, one.name)
+        for entry in fields(value):
+            how, item = entry.metadata.get("json"), getattr(value, entry.name)
             if how == "inline":
                 data |= as_data(item) or {}
             elif how != "unlisted" and not (how == "optional" and item is None):
-                data[one.metadata.get("key", one.name)] = as_data(item)
+                data[entry.metadata.get("key", entry.name)] = as_data(item)
         return data
     if hasattr(value, "_asdict"):
         value = value._asdict()
@@ -84,5 +84,5 @@ def as_data(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """Return what `as_data` takes as JSON."""
+    """Return a report, or part of one, as JSON."""
     return json_text(json.dumps(as_data(value), indent=2, ensure_ascii=False, allow_nan=False))

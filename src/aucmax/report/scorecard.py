@@ -18,7 +18,8 @@ from aucmax.report.reports import Report, inline
 __all__ = ["SEED", "Column", "HeldOut", "LaterRows", "Points", "Quality", "Scale"]
 
 SEED = 0  # of the folds
-_MAX_LOST_SHARE = 0.1  # of a column's information value by a trend, from which on it is told
+# information value that a trend may cost a column before the page mentions it
+_MAX_LOST_IV = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +32,14 @@ class Quality:
 
     @classmethod
     def of(cls, is_positive: np.ndarray, points: np.ndarray, weight: np.ndarray | None) -> Self:
-        """Measure points."""
+        """Measure how well points rank."""
         auc = metrics.roc_auc(is_positive, -points, weight)
         ks = metrics.ks_statistic(is_positive, -points, weight)
         return cls(gini=2 * auc - 1, auc=auc, ks=ks)
 
     @classmethod
     def mean(cls, some: Sequence[Quality]) -> Self:
-        """Average several."""
+        """Return the mean of several."""
         return cls(**{
             name: float(np.mean([getattr(one, name) for one in some]))
             for name in ("gini", "auc", "ks")
@@ -70,7 +71,7 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class LaterRows:
-    """How well the points rank other rows, and how far these have moved."""
+    """How well the points rank other rows, and how far the population has shifted."""
 
     data: str
     rows: int
@@ -142,23 +143,24 @@ class Points(Report):
         return ResultTable(("", "Gini", "KS", "AUC"), rows)
 
     def _columns(self) -> ResultTable:
-        """Return how much each column tells."""
-        moved = {} if self.against is None else self.against.psi_of_features
-        head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if moved else ()))
+        """Return the weight, the information value and the points of each column."""
+        psi = {} if self.against is None else self.against.psi_of_features
+        head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if psi else ()))
         rows = [
             (
-                one.feature, str(one.bins), f"{one.weight:.2f}", f"{one.information_value:.3f}",
-                f"{one.fewest_points} to {one.most_points}",
-                *((f"{moved[one.feature]:.3f}",) if moved else ()),
+                column.feature, str(column.bins), f"{column.weight:.2f}",
+                f"{column.information_value:.3f}",
+                f"{column.fewest_points} to {column.most_points}",
+                *((f"{psi[column.feature]:.3f}",) if psi else ()),
             )
-            for one in self.by_column
+            for column in self.by_column
         ]  # fmt: skip
-        what = "IV, the information value, says how much a column tells by itself."
+        what = "IV, the information value: how well a column separates the classes by itself."
         what += "".join(
-            f" {one.feature} rises and falls: without a trend its IV would be "
-            f"{one.information_value_without_trend:.3f} (--monotone {one.feature}=none)."
-            for one in self.by_column
-            if one.information_value_without_trend >= one.information_value + _MAX_LOST_SHARE
+            f" {column.feature} rises and falls: without a trend its IV would be "
+            f"{column.information_value_without_trend:.3f} (--monotone {column.feature}=none)."
+            for column in self.by_column
+            if column.information_value_without_trend >= column.information_value + _MAX_LOST_IV
         )
         return ResultTable(head, rows, in_line(what))
 

@@ -13,8 +13,10 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import scoring_of
 from aucmax.estimators.selection import Grid, best_cell
 from aucmax.metrics import AUCInterval
-from aucmax.report.curves import Scored, ranking_figures
+from aucmax.metrics.scored import Scored
+from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.facts import (
+    AlphaLine,
     Folds,
     Pass,
     Settings,
@@ -35,12 +37,9 @@ __all__ = ["AlphaPath", "InterruptedSearch", "Paths", "Search", "paths_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaPath:
-    """Held-out scores along alpha, with all other settings fixed; NaN where none was tried."""
+    """Held-out scores along alpha, with all other settings fixed; NaN for values not tried."""
 
-    loss: str
-    within: float | str
-    standardize: float
-    l1_ratio: float
+    line: AlphaLine = inline()
     alphas: np.ndarray
     mean: np.ndarray
     std: np.ndarray
@@ -48,19 +47,9 @@ class AlphaPath:
     best: int | None  # the place of the best alpha
 
     @property
-    def named_loss(self) -> NamedLoss:
-        """The loss with τ."""
-        return NamedLoss(self.loss, self.within)
-
-    @property
     def top(self) -> float:
         """The mean score at the best alpha."""
         return -np.inf if self.best is None else float(self.mean[self.best])
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        """The settings that are fixed."""
-        return self.loss, self.within, self.standardize, self.l1_ratio
 
 
 def paths_of(grid: Grid, scores: np.ndarray) -> list[AlphaPath]:
@@ -71,10 +60,11 @@ def paths_of(grid: Grid, scores: np.ndarray) -> list[AlphaPath]:
         best = best_cell(of_path)
         paths.append(
             AlphaPath(
-                loss=grid.losses[a].loss,
-                within=grid.losses[a].within,
-                standardize=grid.standardize[b],
-                l1_ratio=grid.l1_ratios[c],
+                line=AlphaLine(
+                    **grid.losses[a]._asdict(),
+                    standardize=grid.standardize[b],
+                    l1_ratio=grid.l1_ratios[c],
+                ),
                 alphas=grid.alphas[b],
                 mean=_over_folds(np.nanmean, of_path),
                 std=_over_folds(np.nanstd, of_path, ddof=1),
@@ -86,7 +76,7 @@ def paths_of(grid: Grid, scores: np.ndarray) -> list[AlphaPath]:
 
 
 def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: Any) -> np.ndarray:
-    """Return a statistic over the folds, for each alpha; NaN where it was not tried."""
+    """Return a statistic over the folds, for each alpha; NaN if it was not tried."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(statistic(scores, axis=0, **options))
@@ -94,7 +84,7 @@ def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: An
 
 @dataclass(frozen=True)
 class Paths:
-    """All paths of a search, one of which was chosen."""
+    """All paths of a search, one of which contains the choice."""
 
     paths: Sequence[AlphaPath]
     chosen: AlphaPath
@@ -105,30 +95,35 @@ class Paths:
         """Describe a fitted `AUCClassifierCV`."""
         losses = tuple(NamedLoss(*named) for named in search.losses_)
         grid = Grid(losses, search.standardize, search.l1_ratios, search.alphas_[0])
-        place = (search.loss_, search.within_, search.standardize_, search.l1_ratio_)
         paths = paths_of(grid, np.asarray(search.auc_path_))
-        k = next(k for k, path in enumerate(paths) if path.place == place)
+        chosen = AlphaLine(
+            loss=search.loss_,
+            within=search.within_,
+            standardize=search.standardize_,
+            l1_ratio=search.l1_ratio_,
+        )
+        k = [path.line for path in paths].index(chosen)
         at = int(np.argmin(np.abs(paths[k].alphas - search.alpha_)))
         paths[k] = replace(paths[k], best=at)
         return cls(paths, paths[k], scoring_of(search.scoring, search.max_fpr).words)
 
     def shown(self) -> dict[str, AlphaPath]:
-        """Return by name one for each loss and standardize: the chosen, or that of the best l1."""
-        several = len({path.l1_ratio for path in self.paths}) > 1
+        """Return one path by name for each loss and standardize: the chosen, or the best l1's."""
+        several = len({path.line.l1_ratio for path in self.paths}) > 1
         alike: dict[tuple[NamedLoss, float], list[AlphaPath]] = {}
         for path in self.paths:
-            alike.setdefault((path.named_loss, path.standardize), []).append(path)
+            alike.setdefault((path.line.named_loss, path.line.standardize), []).append(path)
         best = [
             max(some, key=lambda path: (path is self.chosen, path.top)) for some in alike.values()
         ]
         return {
-            f"{path.named_loss}, standardize {path.standardize:g}"
-            + (f", l1 {path.l1_ratio:g}" if several else ""): path
+            f"{path.line.named_loss}, standardize {path.line.standardize:g}"
+            + (f", l1 {path.line.l1_ratio:g}" if several else ""): path
             for path in best
         }
 
     def table(self) -> ResultTable:
-        """Return the best alpha of each."""
+        """Return the best alpha of each path that is shown."""
         shown, rows = self.shown(), []
         for name, path in shown.items():
             k, cells = path.best, ("–", "not tried", "–")
@@ -147,8 +142,8 @@ class Paths:
         """Return the mean scores over alpha, with a ring around the choice."""
         shown, at = self.shown(), self.chosen.best
         assert at is not None
-        losses = list(dict.fromkeys(path.named_loss for path in shown.values()))
-        gammas = list(dict.fromkeys(path.standardize for path in shown.values()))
+        losses = list(dict.fromkeys(path.line.named_loss for path in shown.values()))
+        gammas = list(dict.fromkeys(path.line.standardize for path in shown.values()))
         at_choice = self.chosen.scores[:, [at]]
         lines = {
             name: Line(
@@ -157,7 +152,9 @@ class Paths:
                 around(path.mean, _over_folds(np.nanstd, path.scores - at_choice, ddof=1)),
                 points=True,
                 detail=f"best {path.top:.4f}",
-                stroke=stroke(losses.index(path.named_loss), gammas.index(path.standardize)),
+                stroke=stroke(
+                    losses.index(path.line.named_loss), gammas.index(path.line.standardize)
+                ),
             )
             for name, path in shown.items()
             if path.best is not None
@@ -182,10 +179,7 @@ class InterruptedSearch(Report):
     max_fpr: float | None
     interrupted: bool = True
     folds: int
-    loss: str
-    within: float | str
-    standardize: float
-    l1_ratio: float
+    best: AlphaLine = inline()
     grid: Sequence[AlphaPath]
 
     @classmethod
@@ -195,10 +189,9 @@ class InterruptedSearch(Report):
         """Describe the scores (folds, *grid.shape) of the folds that were done."""
         paths = paths_of(grid, scores)
         best = max(paths, key=lambda path: path.top)
-        loss, within, standardize, l1_ratio = best.place
         return cls(
-            rows=rows, scoring=scoring, max_fpr=max_fpr, folds=len(scores), loss=loss,
-            within=within, standardize=standardize, l1_ratio=l1_ratio, grid=paths,
+            rows=rows, scoring=scoring, max_fpr=max_fpr, folds=len(scores), best=best.line,
+            grid=paths,
         )  # fmt: skip
 
     def page(self, command: str = "") -> Page:
@@ -218,7 +211,7 @@ class Search(Report):
     folds: Folds = inline()
     seed: int
     scale: str
-    leaning: bool  # whether to the alphas that are usual for so many rows
+    leaning: bool  # whether the choice favours alphas that are usual for this number of rows
     settings_tried: int
     chosen: Settings = inline()
     score: float
@@ -240,20 +233,14 @@ class Search(Report):
 
     @classmethod
     def of(cls, search: Any, **more: Any) -> Search:
-        """Describe a fitted `AUCClassifierCV`, with what it does not know."""
+        """Describe a fitted `AUCClassifierCV`; ``more`` are the other fields."""
         paths, best = Paths.of(search), search.best_estimator_
         chosen, at = paths.chosen, paths.chosen.best
         assert at is not None
         return cls(
             leaning=search.alphas is None,
             settings_tried=int(np.isfinite(search.auc_path_).any(axis=0).sum()),
-            chosen=Settings(
-                loss=search.loss_,
-                within=search.within_,
-                standardize=search.standardize_,
-                l1_ratio=search.l1_ratio_,
-                alpha=search.alpha_,
-            ),
+            chosen=Settings(**vars(chosen.line), alpha=search.alpha_),
             scoring=search.scoring,
             max_fpr=search.max_fpr,
             score=float(search.best_score_),
@@ -287,7 +274,7 @@ class Search(Report):
                 Section(
                     "Curves on held-out rows",
                     "The chosen settings, fitted to the training part of each fold.",
-                    figures=ranking_figures({"chosen": self.held_out}),
+                    figures=ranking_figures(ScoredSets({"chosen": self.held_out})),
                     on_terminal=False,
                 )
             )
@@ -325,11 +312,10 @@ class Search(Report):
 
     def _how_chosen(self) -> str:
         if self.settings_tried == 1:
-            return "The one setting that was tried: nothing was chosen by the held-out rows."
-        leaning = ", leaning to the alphas usual for so many rows" if self.leaning else ""
+            return "Only one setting was tried, so nothing was chosen on the held-out rows."
+        leaning = ", favouring usual alphas for this number of rows" if self.leaning else ""
         return (
             f"Chosen among {self.settings_tried:,} settings by the mean held-out "
-            f"{self.paths.words}{leaning}; the figure and its interval are optimistically biased: "
-            "a maximum over the grid. For unbiased ones evaluate the model on rows that were not "
-            "used here."
+            f"{self.paths.words}{leaning}; its value and interval are biased upwards, being a "
+            "maximum over the grid. For unbiased ones, evaluate on rows that were not used here."
         )

@@ -1,4 +1,4 @@
-"""The report of ``aucmax stream``: the lines of its monitor as curves, and what moved last."""
+"""The report of ``aucmax stream``: the AUC as curves, drift, and the features that moved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Stream"]
 MAX_DRAWN_LINES = 2000
 _CURVES = {
     "prequential": "all rows, scored before they were learnt",
-    "learning": "the model that learns on",
+    "learning": "the model that keeps learning",
     "frozen": "the frozen model",
 }
 
@@ -56,7 +56,7 @@ class Stream(Report):
         if last["drift"] is not None:
             sections.append(Section("Have rows changed?", tables=[_drift(**last["drift"])]))
         if last["test"] is not None:
-            sections.append(Section("Does learning on pay?", tables=[_gain(last["test"])]))
+            sections.append(Section("Does learning pay off?", tables=[_gain(last["test"])]))
         if last["moved"]:
             sections.append(Section("What moved", tables=[_moved(last)]))
         return Page(
@@ -68,18 +68,18 @@ class Stream(Report):
 
 
 def _thinned(monitor: Path) -> list[dict[str, Any]]:
-    """Return the lines, every second of them left out as often as it takes, but not the last."""
-    kept, step, last = [], 1, None
+    """Return the lines, every second one dropped until there are few enough, and the last one."""
+    lines, step, last = [], 1, None
     with monitor.open("rb") as stream:
         for i, line in enumerate(stream):
             last = line
             if i % step == 0:
-                kept.append(line)
-            if len(kept) > MAX_DRAWN_LINES:
-                kept, step = kept[::2], 2 * step
-    if last is not None and kept[-1] is not last:
-        kept.append(last)
-    return [json.loads(line) for line in kept]
+                lines.append(line)
+            if len(lines) > MAX_DRAWN_LINES:
+                lines, step = lines[::2], 2 * step
+    if last is not None and lines[-1] is not last:
+        lines.append(last)
+    return [json.loads(line) for line in lines]
 
 
 def _curve(lines: Sequence[Mapping[str, Any]], key: str) -> Line | None:
@@ -106,12 +106,12 @@ def _areas(last: Mapping[str, Any]) -> ResultTable:
     return ResultTable(
         ("", "AUC", "95 % interval", "bins, at most"),
         rows,
-        "The last column bounds what counting scores in bins changes.",
+        "The last column bounds the error that comes from counting scores in bins.",
     )
 
 
 def _drift(evidence: float, row: int | None, level: float) -> ResultTable:
-    answer = "no sign of it so far" if row is None else f"yes, found at row {row:,}"
+    answer = "no sign so far" if row is None else f"yes, found at row {row:,}"
     return ResultTable.facts(
         [
             ("since the freeze", answer),
@@ -138,8 +138,8 @@ def _moved(last: Mapping[str, Any]) -> ResultTable:
 
     columns = ("before", "since", "z", "shift", "spread")
     rows = [
-        (one["feature"], str(one["class"]), *(text(one[column]) for column in columns))
-        for one in last["moved"]
+        (feature["feature"], str(feature["class"]), *(text(feature[column]) for column in columns))
+        for feature in last["moved"]
     ]
     return ResultTable(
         ("feature", "class", "mean before", "since", "z", "in sd", "sd ratio"),

@@ -43,7 +43,7 @@ class Tuning:
     held_out_auc: float
     held_out_interval: AUCInterval
     tuned_on: int | None = optional()  # rows, where not on all
-    losses: Sequence[str] | None = optional()  # that were tried on these
+    losses: Sequence[str] | None = optional()  # that were tried on those rows
     losses_left_out: Sequence[str] = unlisted(())
 
     @classmethod
@@ -86,7 +86,7 @@ class Training(Report):
     tuning: Tuning | None = inline()
     why_not_tuned: str = unlisted("")
     fitted: FittedModel = inline()
-    training_auc: AUCInterval | BinnedAUC | AUCOfMoments  # the last of rows that were read once
+    training_auc: AUCInterval | BinnedAUC | AUCOfMoments  # the last for rows that were read once
     read: Sequence[Pass] | None = optional()
     seconds: float
 
@@ -127,7 +127,7 @@ class OnePassFit(Report):
     weight: float
     features: int
     fitted: FittedModel = inline()
-    rank: int | None  # of the sketches that stand for the covariances; None where these are kept
+    rank: int | None  # of the sketches of the covariances; None for full covariances
     auc: AUCOfMoments | None
     read: Sequence[Pass] | None = optional()
     seconds: float
@@ -150,16 +150,16 @@ class OnePassFit(Report):
         return _page(f"Trained on {self.data} in one pass", described, facts)
 
     def _how_good(self) -> Facts:
-        """Say how far from the optimum the model is, or may be."""
+        """Return how far from the optimum the model is, or a bound on it."""
         if self.rank is None:
             exact = "exact: the covariances of both classes are kept"
             return [("one pass", exact), *self.fitted.facts()]
         optimality = self.fitted.optimality
-        bound = "not known: what the sketch misses may be more than the model gains"
+        bound = "not known: the sketch may miss more than the model gains"
         if optimality is not None and np.isfinite(optimality) and optimality < 1.0:
             bound = f"{optimality:.2g} or less  (0 at the optimum, 1 at w = 0)"
         return [
-            ("one pass", f"approximate: {self.rank} directions stand for each covariance"),
+            ("one pass", f"approximate: {self.rank} directions for each covariance"),
             ("objective", f"{self.fitted.objective:.6g} or less"),
             ("optimality", bound),
         ]
@@ -192,7 +192,7 @@ class FitToMoments(Report):
 
 @dataclass(frozen=True, kw_only=True)
 class Weight:
-    """A feature's weight, and its effect where the spread of the features is known."""
+    """A feature's weight, and its effect if the spread of the features is known."""
 
     feature: str
     weight: float
@@ -236,11 +236,11 @@ class Model(Report):
             with_effect = self.weights[0].effect is not None
             rows = [
                 (
-                    one.feature,
-                    f"{one.weight:+.4g}",
-                    *([f"{one.effect:+.4g}"] if with_effect else []),
+                    weight.feature,
+                    f"{weight.weight:+.4g}",
+                    *([f"{weight.effect:+.4g}"] if with_effect else []),
                 )
-                for one in self.weights
+                for weight in self.weights
             ]
             hidden = self.features - len(rows)
             more = f"and {hidden:,} smaller ones (--top)" if hidden else ""

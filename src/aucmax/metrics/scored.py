@@ -1,0 +1,58 @@
+"""Scored rows of two classes, from which curves, tests and operating points are computed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.labelled import Labelled
+from aucmax.metrics.delong import effective_rows
+from aucmax.metrics.reading import Bools, Floats
+
+__all__ = ["Scored"]
+
+
+class Scored(NamedTuple):
+    """Scored rows of two classes.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+        Which rows are positive; both classes must occur.
+    score : ndarray of shape (n,)
+        Their scores.
+    weight : ndarray of shape (n,), optional
+        Their weights.
+    """
+
+    positive: Bools
+    score: NDArray[Any]
+    weight: Floats | None = None
+
+    @classmethod
+    def of(cls, labelled: Labelled, rows: NDArray[np.intp], score: NDArray[Any]) -> Scored:
+        """Return some of the labelled rows with their scores."""
+        return cls(labelled.positive[rows], score, labelled.weight_of(rows))
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the rows, 1 where there are none."""
+        return np.ones(len(self.positive)) if self.weight is None else self.weight
+
+    @property
+    def share(self) -> float:
+        """The positives' share of the weight."""
+        return float(np.average(self.positive, weights=self.weight))
+
+    def effective(self, positive: bool) -> float:
+        """Return Kish's effective number of rows of one class."""
+        return effective_rows(self.weights[self.positive == positive])
+
+    def of_weight(self) -> Scored:
+        """Return the rows whose weight is not 0."""
+        if self.weight is None or self.weight.all():
+            return self
+        rows = np.flatnonzero(self.weight)
+        return Scored(self.positive[rows], self.score[rows], self.weight[rows])
