@@ -148,8 +148,7 @@ def evaluate(
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
-            test = next(iter(tests.values()))
-            more = {"drawn": tests, **_explained(fitted, rows, table.get("room"), test, asked)}
+            more = _explained(fitted, rows, table.get("room"), tests, asked)
         if plot is not None:
             now("drawing the curves")
             scored = {name: [test] for name, test in tests.items()}
@@ -181,12 +180,16 @@ def _facts(model: Any, name: str, rows: Labelled, weight: str | None) -> Rows:
 
 
 def _explained(
-    model: Any, rows: Labelled, room: Room | None, test: Scored, asked: Asked
+    model: Any, rows: Labelled, room: Room | None, tests: dict[str, Scored], asked: Asked
 ) -> dict[str, Any]:
-    """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
+    """Return what the page shows: test sets, and how the first one's model comes to its scores.
+
+    Of a file in parts some rows explain the model.
+    """
+    test = next(iter(tests.values()))
     X, some, chance = rows.X, None, chance_of(model, rows.X, test.score)
     if room is not None:
         some = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
         X = take(X, some)
     explanation = explanation_of(model, X, test, asked.confidence, some)
-    return {"chance": chance, "explanation": explanation}
+    return {"drawn": tests, "chance": chance, "explanation": explanation}
