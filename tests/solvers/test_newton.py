@@ -247,6 +247,21 @@ def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkey
         assert left < 0.01
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ulps", [-1, 0, 1])
+def test_products_find_the_support_at_a_fraction_of_the_budget(seed, ulps, monkeypatch):
+    """Whatever the rounding: the warning that the products are used up is an error."""
+    X, y, weight = problem(seed, n=300, d=40)
+    signs = np.random.RandomState(seed).choice([-1, 1], X.shape)
+    X = np.nextafter(X, ulps * signs * np.inf) if ulps else X
+    settings = dict(loss="squared_hinge", standardize=0.0, tol=1e-13)
+    best = AUCClassifier(1e-2, 0.5, **settings).fit(X, y, weight)
+    monkeypatch.setattr(proximal_newton, "MAX_MATRIX_FEATURES", 0)
+    clf = AUCClassifier(1e-2, 0.5, **settings, max_iter=700).fit(X, y, weight)
+    assert clf.objective_ == pytest.approx(best.objective_, rel=1e-12)
+    assert clf.coef_ == pytest.approx(best.coef_, abs=1e-7)
+
+
 def test_history_warm_start_and_stopping_with_an_l1_part(path):
     X, y, weight = problem(4, n=200, d=20)
     settings = dict(loss="squared_hinge", standardize=0.0, tol=1e-13)

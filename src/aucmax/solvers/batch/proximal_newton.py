@@ -315,19 +315,24 @@ class _Model:
     def support_step(self, aim: float) -> None:
         """Solve on the support by conjugate gradient, and move to the lower of `candidates`.
 
-        The candidate that ends at the first edge of a piece always lowers the model.
+        Once its point leaves a piece of the penalty the support is wrong, and it stops: to solve on
+        costs products for no gain. The candidate that ends at the first edge of a piece always
+        lowers the model.
         """
         pieces = self.penalty.pieces(self.v)
         S = np.flatnonzero(pieces.smooth)
         if len(S) == 0 or self.spent >= self.limit:
             return
         now, slope, bend = self.v[S], self.slope[S] + pieces.left[S], pieces.bend[S]
-        scale = self.metric[S] + bend
+        scale, start, end = self.metric[S] + bend, pieces.start[S], pieces.end[S]
 
         def embedded(u: np.ndarray) -> np.ndarray:
             out = np.zeros(len(self.v))
             out[S] = u
             return out
+
+        def leaves(move: np.ndarray, _: int) -> bool:
+            return bool(np.any((now + move <= start) | (now + move >= end)))
 
         direction = minimise(
             lambda u: self._bend(embedded(u))[S] + bend * u,
@@ -335,9 +340,10 @@ class _Model:
             lambda u: u / scale,
             lambda gained, left: left <= max(_SYSTEM_TOL * gained, 0.5 * aim),
             self.limit - self.spent,
+            watch=leaves,
         ).x
         tried = []
-        for new in candidates(now, direction, pieces.start[S], pieces.end[S]):
+        for new in candidates(now, direction, start, end):
             move = new - now
             bent = self._bend(embedded(move))
             tried.append((dot(slope + 0.5 * (bent[S] + bend * move), move), new, bent))
