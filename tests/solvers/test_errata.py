@@ -117,6 +117,8 @@ def published():
     """{(table, data set, method): (mean, deviation)} of the published AUCs."""
     found = {}
     for path in (Path(experiments.__file__).parent / "published").glob("*.csv"):
+        if path.stem == "data_sets":  # how they were prepared, not a table of AUCs
+            continue
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 key = path.stem, row["dataset"], row["method"]

@@ -227,10 +227,9 @@ def interval_around(
             shrunk_variance(one, number, auc * miss, _UNSEEN_ROWS)
             for one, number in zip(spreads, carriers, strict=True)
         )
-        wide, plain = (
-            min(square / (auc * miss), 1.0 / pairs) for square in (with_unseen, variance)
-        )
-        region = _Region(wide, plain, 1.0 - confidence, rows - 1 if freedom is None else freedom)
+        wide, plain = (square / (auc * miss) for square in (with_unseen, variance))
+        freedom = rows - 1 if freedom is None else freedom
+        region = _Region(wide, plain, 1.0 - confidence, freedom, pairs)
         low = region.nearer_end(auc, miss) if auc >= miss else 1.0 - region.farther_end(miss, auc)
         high = 1.0 - region.nearer_end(miss, auc) if auc <= miss else region.farther_end(auc, miss)
     else:
@@ -251,21 +250,25 @@ class _Region(NamedTuple):
     plain: float  # the same without
     error: float  # α, the probability of other areas
     freedom: float
+    pairs: float  # independent ones, of which no variance is larger than θ(1 − θ)/pairs
 
-    def quantile(self, probability: float) -> float:
-        """Return the z that Student's distribution exceeds with this probability."""
-        if np.isinf(self.freedom):
-            return -float(ndtri(probability))
-        return -float(stdtrit(self.freedom, probability))
+    def square(self, share: float, probability: float) -> float:
+        """Return z²·share, for the z that Student's distribution exceeds with a probability ≤ ½.
+
+        It is the normal one for the largest variance, which is known, not estimated.
+        """
+        probability, normal = min(probability, 0.5), float(ndtri(min(probability, 0.5)))
+        student = normal if np.isinf(self.freedom) else float(stdtrit(self.freedom, probability))
+        return min(student**2 * share, normal**2 / self.pairs)
 
     def nearer_end(self, auc: float, miss: float) -> float:
         """Return the lowest θ whose region contains an area."""
-        return _wilson(auc, miss, self.quantile(self.error / 2) ** 2 * self.wide)[0]
+        return _wilson(auc, miss, self.square(self.wide, self.error / 2))[0]
 
     def farther_end(self, auc: float, miss: float) -> float:
         """Return the highest θ whose region contains an area."""
         lowest, highest = (
-            _wilson(auc, miss, self.quantile(error) ** 2 * self.plain)[1]
+            _wilson(auc, miss, self.square(self.plain, error))[1]
             for error in (self.error, self.error / 2)
         )
         if self._above(highest, auc) <= 0.0:  # u is α/2
@@ -276,16 +279,16 @@ class _Region(NamedTuple):
 
     def _above(self, theta: float, auc: float) -> float:
         """Return how far the region of θ begins above an area."""
-        z = self.quantile(self.error - self._exceeded(theta))
-        return theta - auc - z * float(np.sqrt(self.plain * theta * (1.0 - theta)))
+        square = self.square(self.plain, self.error - self._exceeded(theta))
+        return theta - auc - float(np.sqrt(square * theta * (1.0 - theta)))
 
     def _exceeded(self, theta: float) -> float:
         """Return u, by the beta distribution with mean θ and variance plain·θ(1 − θ)."""
         half = self.error / 2
-        top = theta + self.quantile(half) * float(np.sqrt(self.wide * theta * (1.0 - theta)))
+        top = theta + float(np.sqrt(self.square(self.wide, half) * theta * (1.0 - theta)))
         if top >= 1.0:
             return 0.0
-        size = max(1.0 / self.plain - 1.0, _MIN_SIZE)
+        size = max(1.0 / min(self.plain, 1.0 / self.pairs) - 1.0, _MIN_SIZE)
         return min(float(betaincc(size * theta, size * (1.0 - theta), top)), half)
 
 
