@@ -104,7 +104,13 @@ def test_deleting_and_merging_are_exact(seen):
 
 
 def test_digits_that_agree():
-    assert [demo._digits(gap) for gap in (0.0, 1e-16, 3e-14, 2e-3, 1.0)] == [15, 15, 13, 2, 0]
+    assert [demo.digits_that_agree(gap) for gap in (0.0, 1e-16, 3e-14, 2e-3, 1.0)] == [
+        15,
+        15,
+        13,
+        2,
+        0,
+    ]
 
 
 def test_the_screen_is_one_screen(seen):

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import warnings
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
@@ -36,7 +37,7 @@ from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.functions import gap_pattern
-from aucmax.data.columns import Date
+from aucmax.data.columns import Column, Date, declare
 from aucmax.explain.additive import additive
 from aucmax.explain.onnx_file import order_lost
 from aucmax.explain.sql import DIALECTS
@@ -319,6 +320,26 @@ def test_words_that_are_gaps_to_files_are_gaps_everywhere(postgres, front):
             else run_postgres(postgres, expression, new)
         )
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_a_new_kind_of_column_is_a_number_to_sql():
+    """Unless it says otherwise, as yes and no do, whose numbers databases convert to no double."""
+
+    @dataclass(frozen=True)
+    class Percentage(Column):
+        is_number = False
+
+        def shown(self, value):
+            return f"{value} %"
+
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0, 100, 200)
+    frame = pd.DataFrame({"share": share})
+    model = AUCClassifier(1e-3).fit(declare(frame, [Percentage("share")]), share > 60)
+    assert type(model.columns_[0]) is Percentage
+    np.testing.assert_allclose(
+        run_sql(to_sql(model), frame), model.decision_function(frame), rtol=1e-12
+    )
 
 
 def test_nan_is_a_gap_to_sql():

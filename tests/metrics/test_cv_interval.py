@@ -185,6 +185,18 @@ def test_weights():
     assert found.std_error == pytest.approx(np.sqrt(np.mean(np.square(errors)) / 5))
 
 
+@pytest.mark.parametrize("largest", [1e155, 1e200, 1e300])
+def test_a_weight_of_any_size_in_one_fold(largest):
+    """Each fold counts the same, so the others keep their areas."""
+    y, score, fold = np.tile([1, 0], 4), np.arange(8.0), np.repeat([0, 1], 4)
+    weight = np.r_[largest, np.ones(7)]
+    found = metrics.cv_auc_interval(y, score, fold, sample_weight=weight)
+    areas = [metrics.roc_auc(y[fold == v], score[fold == v], sample_weight=weight[fold == v])
+             for v in (0, 1)]  # fmt: skip
+    assert found.auc == pytest.approx(np.mean(areas))
+    assert 0 <= found.low < found.auc < found.high <= 1
+
+
 def test_single_rows_borrow_the_spread_of_other_folds():
     rng = np.random.default_rng(0)
     y = np.r_[np.ones(7, int), np.zeros(60, int)]

@@ -367,10 +367,10 @@ def test_interval_is_wilsons_with_unseen_rows_towards_one_half(sign, distance):
         auc, low, high = 1 - auc, 1 - high, 1 - low
     quantile = t(29).isf
     assert auc - low == pytest.approx(quantile(0.05) * np.sqrt(wide * low * (1 - low)))
-    top = high + quantile(0.05) * np.sqrt(wide * high * (1 - high))
+    top = high + quantile(0.025) * np.sqrt(wide * high * (1 - high))
     size = 1 / plain - 1
-    exceeded = min(beta(high * size, (1 - high) * size).sf(top), 0.05)
-    assert (exceeded < 1e-6) == (distance == 3)
+    exceeded = 0.05 * min(beta(high * size, (1 - high) * size).sf(top) / 0.025, 1)
+    assert (exceeded < 1e-6) == (distance >= 2)
     reach = quantile(0.1 - exceeded) * np.sqrt(plain * high * (1 - high))
     assert high - auc == pytest.approx(reach)
 
@@ -389,6 +389,21 @@ def test_interval_of_many_rows_is_delongs():
     y = np.repeat([0, 1], 50_000)
     auc, low, high, std_error = metrics.auc_interval(y, rng.normal(size=y.size) + 2 * y)
     np.testing.assert_allclose([auc - low, high - auc], norm.isf(0.025) * std_error, rtol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_an_interval_contains_those_of_less_confidence(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 60, 2)
+    y = np.repeat([0, 1], [n, m])
+    score = rng.normal(size=n + m) * (1 + y * rng.uniform(-0.5, 1)) + rng.uniform(-2, 3) * y
+    score = np.round(score) if seed % 3 == 0 else score
+    inner = metrics.auc_interval(y, score, 1e-9)
+    for confidence in (0.01, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.99999):
+        outer = metrics.auc_interval(y, score, confidence)
+        assert outer.low <= inner.low + 1e-12
+        assert outer.high >= inner.high - 1e-12
+        inner = outer
 
 
 @untimed

@@ -26,7 +26,6 @@ from aucmax import (
 )
 from aucmax.additive import Scorecard, SplineFeatures
 from aucmax.metrics.scored import Scored
-from aucmax.report import explained
 from aucmax.report.curves import ScoredSets, roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
@@ -138,7 +137,7 @@ def test_the_shape_of_a_column(data):
     added = without[0] - linear.intercept_[0] - (filled @ linear.coef_[0, [1, 3]]).mean()
     label, below = display.ax_.get_xlabel().split("\n")
     assert label == "feature 2"
-    assert below == f"Where it is missing: {explained._signed(added)}."
+    assert below == f"Where it is missing: {added:+.3g}."
     with pytest.raises(ValueError, match="column='d' is not one of the model's columns: 1, 2, 3"):
         plots.ShapeDisplay.from_estimator(model, X, y, "d")
     straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)

@@ -713,7 +713,8 @@ def test_no_file_at_all(tmp_path, kind):
 @each_kind
 def test_a_file_of_the_other_kind(filed, kind):
     other = next(k for k in KINDS if k != kind)
-    assert refusal(KINDS[other][1], filed(kind)[0]) == f"holds {kind}, expected {other}."
+    message = refusal(KINDS[other][1], filed(kind)[0])
+    assert message == f"is an aucmax {kind} file; give an aucmax {other} file."
 
 
 # ---- bodies with a right digest and a wrong content ----------------------------------------

@@ -294,6 +294,28 @@ def test_a_file_keeps_the_decay(tmp_path):
     assert loaded.update(y, -score) == sketch.update(y, -score)
 
 
+@pytest.mark.parametrize(("half_life", "each", "calls"), [(None, 9e147, 20), (2.0, 1e136, 1)])
+def test_weights_too_large_together_are_refused_before_they_are_counted(
+    half_life, each, calls, tmp_path
+):
+    rng = np.random.default_rng(0)
+    y, score, weight = np.tile([0, 1], 50), rng.normal(size=100), np.full(100, each)
+    sketch = ScoreSketch(half_life=half_life).update(["a", "b"], [1.0, 2.0])
+    with pytest.raises(ValueError, match="labels must be all numbers"):
+        sketch.update(y, score)
+    sketch, message = ScoreSketch(half_life=half_life), "too large to compute with; multiply all"
+    with pytest.raises(ValueError, match=message):
+        for _ in range(calls):
+            before = pickle.dumps(sketch)
+            sketch.update(y, score, weight)
+    assert sketch == pickle.loads(before)
+    sketch.save(tmp_path / "a.scores")
+    assert ScoreSketch.load(tmp_path / "a.scores") == sketch
+    if half_life is None:
+        with pytest.raises(ValueError, match=message):
+            sketch + sketch
+
+
 def test_wrong_decay_is_refused():
     for gamma in (0.0, 1.5, np.nan):
         with pytest.raises(ValueError, match=r"gamma must be a number in \(0, 1\]"):

@@ -419,7 +419,8 @@ def test_sketches_decay_and_are_saved(kind, tmp_path):
     again = kind.load(tmp_path / "a.moments")
     assert again == a
     assert again + b == a + b
-    with pytest.raises(ModelFileError, match=f"holds {kind.kind}, expected moments"):
+    message = f"is an aucmax {kind.kind} file; give an aucmax moments file"
+    with pytest.raises(ModelFileError, match=message):
         ClassMoments.load(tmp_path / "a.moments")
 
 

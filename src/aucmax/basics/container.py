@@ -117,5 +117,5 @@ def _checked_header(path: str | PathLike[str], kind: str, head: bytes) -> tuple[
             f"{FORMAT}); upgrade aucmax."
         )
     if held != kind:
-        raise ModelFileError(f"{path}: holds {held}, expected {kind}.")
+        raise ModelFileError(f"{path}: is an aucmax {held} file; give an aucmax {kind} file.")
     return digest, length

@@ -79,6 +79,7 @@ class Column:
     is_days: ClassVar[bool] = False  # its numbers are days, of what files have as text
     is_date: ClassVar[bool] = False  # these are days since 1970-01-01
     is_number: ClassVar[bool] = True  # as a file and a data frame have it
+    is_float: ClassVar[bool] = True  # a database has its numbers as they are, or as NaN
     sql_type: ClassVar[str] = "a number"  # what a database must have for the same
 
     def __str__(self) -> str:
@@ -136,7 +137,7 @@ class YesNo(Column):
 
     words: tuple[str, str] = ("False", "True")
 
-    is_number = False
+    is_number = is_float = False
 
     @classmethod
     def written(cls, name: str, words: Iterable[str]) -> YesNo:
@@ -178,7 +179,7 @@ class Date(Column):
     form: str = ISO
 
     is_days = is_date = True
-    is_number = False
+    is_number = is_float = False
     sql_type = "a date or timestamp"
 
     @property
@@ -210,7 +211,7 @@ class Time(Column):
     """A column of times of day or of durations, whose numbers are days."""
 
     is_days = True
-    is_number = False
+    is_number = is_float = False
     sql_type = "a time or interval"
 
     @property
@@ -235,7 +236,7 @@ class Words(Column):
     """A column of words, each a category."""
 
     is_text = True
-    is_number = False
+    is_number = is_float = False
 
 
 KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())

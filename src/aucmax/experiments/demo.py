@@ -123,7 +123,8 @@ class Deletion:
             f"Customer {self.customer} wants to be forgotten: {self.rows} payments, {self.frauds} "
             f"of them fraud.\nForgotten in {1e3 * self.seconds:.1f} ms, without reading any other "
             f"row. A fit without\nthem gives the same model, to "
-            f"{_digits(self.difference)} digits; with them it was {self.had_moved:.1%} away."
+            f"{digits_that_agree(self.difference)} digits; with them it was {self.had_moved:.1%} "
+            "away."
         )
 
 
@@ -142,7 +143,8 @@ class Merging:
         return (
             f"Each of {self.sites} sites sends {self.bytes_sent / 1e3:.0f} kB of sums, and none of "
             f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up,\nthey give the model of all "
-            f"rows, to {_digits(self.difference)} digits: test AUC {auc_text(self.auc)}; one\n"
+            f"rows, to {digits_that_agree(self.difference)} digits: "
+            f"test AUC {auc_text(self.auc)}; one\n"
             f"site alone has {auc_text(self.auc_of_one_site)}."
         )
 
@@ -242,7 +244,7 @@ def _times(factor: float) -> str:
     return f"{factor:.0f} times" if factor >= 10 else f"{factor:.2g} times"
 
 
-def _digits(difference: float) -> int:
+def digits_that_agree(difference: float) -> int:
     """Return the number of digits that agree, out of about sixteen."""
     return min(15, math.floor(-math.log10(max(difference, 1e-16))))
 

@@ -108,7 +108,7 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
 
 def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
     """Return a number; NULL for NaN, too, which databases consider the largest number."""
-    if not column.is_number:
+    if not column.is_float:
         return x.copy()
     if dialect == "bigquery":  # where NaN is not equal to itself
         return exp.Case(ifs=[_when(exp.IsNan(this=x.copy()), exp.null())], default=x.copy())
@@ -128,7 +128,7 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
     name = exp.column(column.name, quoted=True)
     if _is_text(column, function):
         return name
-    if column.is_number:
+    if column.is_float:
         return exp.cast(name, "double")
     if not column.is_days:  # true and false, which a database converts only to whole numbers
         return exp.cast(exp.cast(name, "int"), "double")

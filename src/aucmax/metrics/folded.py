@@ -15,7 +15,7 @@ from aucmax.basics.checks import number
 from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows
 from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above, rivals_tied
-from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
+from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read, scaled
 
 __all__ = ["cv_auc_interval"]
 
@@ -124,7 +124,7 @@ def cv_auc_interval(
                 f"fold {names[number_of[rows[0]]]} holds no {lacking} row, so it has no AUC; use "
                 "stratified folds, or fewer of them."
             )
-        of_rows = None if weight is None else weight[rows]
+        of_rows = None if weight is None else scaled(weight[rows])  # each fold counts the same
         folds.append(_fold(positive[rows], of_rows, scores[rows], group[rows]))
     auc = float(np.mean([one.auc for one in folds]))
     if not small_sample:

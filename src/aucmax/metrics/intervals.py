@@ -33,6 +33,9 @@ __all__ = [
 
 # A row of each class that spreads as far as it can and that a sample may have missed.
 _UNSEEN_ROWS = 1.0
+# The largest tail whose probability is taken from a beta distribution: beyond it the intervals of
+# growing confidence would not contain each other.
+_MAX_TAIL = 0.025
 _MIN_SIZE = 1e-9  # α + β of a beta distribution, for a variance as large as that of one coin
 
 
@@ -243,7 +246,7 @@ class _Region(NamedTuple):
     """The areas that a sample is expected to have at a true area θ of ½ or more.
 
     Those from θ − z(α − u)·√(plain θ(1 − θ)) to θ + z(α/2)·√(wide θ(1 − θ)), where u is the
-    probability to exceed the latter.
+    probability to exceed the latter, at most α/2.
     """
 
     wide: float  # the variance as a share of θ(1 − θ), with rows that the sample may have missed
@@ -284,12 +287,13 @@ class _Region(NamedTuple):
 
     def _exceeded(self, theta: float) -> float:
         """Return u, by the beta distribution with mean θ and variance plain·θ(1 − θ)."""
-        half = self.error / 2
-        top = theta + float(np.sqrt(self.square(self.wide, half) * theta * (1.0 - theta)))
+        tail = min(self.error / 2, _MAX_TAIL)
+        top = theta + float(np.sqrt(self.square(self.wide, tail) * theta * (1.0 - theta)))
         if top >= 1.0:
             return 0.0
         size = max(1.0 / min(self.plain, 1.0 / self.pairs) - 1.0, _MIN_SIZE)
-        return min(float(betaincc(size * theta, size * (1.0 - theta), top)), half)
+        beyond = float(betaincc(size * theta, size * (1.0 - theta), top))
+        return min(beyond / tail, 1.0) * self.error / 2
 
 
 def _wilson(auc: float, miss: float, square: float) -> tuple[float, float]:

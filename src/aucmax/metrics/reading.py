@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from aucmax.basics.checks import refuse_nul
 from aucmax.data.rows.source import Source
 
-__all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scores_of"]
+__all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scaled", "scores_of"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -102,12 +102,18 @@ def _weights(values: ArrayLike, n: int) -> Floats:
         raise ValueError(
             f"sample_weight must be finite and not negative; got {weight[row]} in row {row}."
         )
-    largest = weight.max()
-    if largest == 0:
+    if not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one must be positive.")
-    # Scaled to at most 1, so that sums cannot overflow; no metric depends on the scale. The factor
-    # is a power of two, so that sums of integer weights stay exact.
-    return np.asarray(np.ldexp(weight, -np.frexp(largest)[1]))
+    return scaled(weight)
+
+
+def scaled(weight: Floats) -> Floats:
+    """Return weights of at most 1, whose sums and products of sums can be computed.
+
+    No metric depends on their scale. The factor is a power of two, so that sums of integer weights
+    stay exact.
+    """
+    return np.asarray(np.ldexp(weight, -np.frexp(weight.max())[1]))
 
 
 def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:

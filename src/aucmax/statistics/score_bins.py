@@ -26,6 +26,8 @@ __all__ = ["ScoreBins", "bins_specs"]
 
 _WAITING_ROWS = 2**16  # that are counted together, to save time
 _MAX_UNIT = 2.0**64  # stored weight of a new row, above which the stored weights are reduced
+_MAX_TOTAL = 1e150  # stored weight of all rows: its square must not overflow
+_LARGE_WEIGHT = 1e100  # of the rows of a call, below which no number of calls reaches _MAX_TOTAL
 _MIN_WEIGHT = 1e-150  # stored weight below which a row counts as nothing: its square underflows
 _GROUP_SHIFT = 49  # a group is 2⁴⁹ positions, 1/8 of the numbers between two powers of 2
 _NOWHERE = np.iinfo(np.int64).max  # above the position of every score
@@ -75,6 +77,20 @@ class ScoreBins:
         self._n_waiting = 0
 
     # ---- rows ----------------------------------------------------------------------------
+
+    def check(self, weight: np.ndarray) -> None:
+        """Raise ValueError if rows of these weights (n,) would be too many to compute with."""
+        if (total := float(weight.sum())) > _LARGE_WEIGHT:
+            unit = self._unit if self.half_life is None else _MAX_UNIT
+            self._check_total(float(self._settled().sums[0].sum()) + unit * total)
+
+    @staticmethod
+    def _check_total(total: float) -> None:
+        if not total <= _MAX_TOTAL:
+            raise ValueError(
+                "the weights of all rows together are too large to compute with; multiply all "
+                "weights by a constant."
+            )
 
     def add(self, codes: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> None:
         """Add rows: codes 0 or 1 of their classes (n,), scores without NaN (n,), weights (n,)."""
@@ -138,6 +154,7 @@ class ScoreBins:
         both = _Bins(*(part.take(order, axis=-1) for part in both))
         nothing = np.empty(0)
         no_rows = _Rows(_places(nothing), _places(nothing), nothing)
+        out._check_total(float(both.sums[0].sum()))
         out._take(both.low >> out._shift, both, no_rows, no_rows.code, nothing)
         return out
 
@@ -235,7 +252,7 @@ class ScoreBins:
             raise ValueError("its squared weights are larger than their sums allow")
         totals, of_squares = weights.sum(axis=1), squares.sum(axis=1)
         small = (totals > 0.0) & ((totals < _MIN_WEIGHT) | (of_squares <= 0.0))
-        if small.any() or np.any(totals > 1e150):
+        if small.any() or totals.sum() > _MAX_TOTAL:
             raise ValueError("its weights are too large or too small to compute with")
         self._shift, self._unit, self._bins, self._waiting = shift, unit, bins, []
 

@@ -94,12 +94,15 @@ class ScoreSketch:
         Raises
         ------
         ValueError
-            If a label or a score is missing, there is a third label, or lengths differ.
+            If a label or a score is missing, there is a third label, lengths differ, or all weights
+            together are too large to compute with (1e150; 5e130 in a call with `half_life`).
         """
         distinct, codes = codes_of(y, "y")
         n = len(codes)
         scores = _floats(scores_of(score, "score", np.ones(n, dtype=bool)))
         weight = sample_weights(sample_weight, n)
+        if weight is not None:
+            self._scores.check(weight)
         if self.pos_label is None:
             self._name(distinct.tolist())
             of_label = [self.labels.index(label) for label in distinct.tolist()]
@@ -115,7 +118,7 @@ class ScoreSketch:
         Parameters
         ----------
         gamma : float
-            In (0, 1].
+            In (0, 1]. Rows whose weight falls below 1e-150 are forgotten.
         """
         number(gamma, "gamma", high=1.0, open_low=True)
         out = copy(self)

@@ -370,8 +370,8 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     for name, value in settings.__dict__.items():
         if value != getattr(state.settings, name):
             raise ValueError(
-                f"{path}: was started with {name}={getattr(state.settings, name)!r}, not "
-                f"{value!r}; give the same settings, or another file to start anew."
+                f"{path}: was started with {name}={getattr(state.settings, name)!r}, and this run "
+                f"has {name}={value!r}; give the same settings, or another file to start anew."
             )
     return state
 
