@@ -294,7 +294,7 @@ def test_a_file_keeps_the_decay(tmp_path):
     assert loaded.update(y, -score) == sketch.update(y, -score)
 
 
-@pytest.mark.parametrize(("half_life", "each", "calls"), [(None, 9e147, 20), (2.0, 1e136, 1)])
+@pytest.mark.parametrize(("half_life", "each", "calls"), [(None, 9e147, 1), (2.0, 1e136, 0)])
 def test_weights_too_large_together_are_refused_before_they_are_counted(
     half_life, each, calls, tmp_path
 ):
@@ -304,10 +304,11 @@ def test_weights_too_large_together_are_refused_before_they_are_counted(
     with pytest.raises(ValueError, match="labels must be all numbers"):
         sketch.update(y, score)
     sketch, message = ScoreSketch(half_life=half_life), "too large to compute with; multiply all"
+    for _ in range(calls):
+        sketch.update(y, score, weight)
+    before = pickle.dumps(sketch)
     with pytest.raises(ValueError, match=message):
-        for _ in range(calls):
-            before = pickle.dumps(sketch)
-            sketch.update(y, score, weight)
+        sketch.update(y, score, weight)
     assert sketch == pickle.loads(before)
     sketch.save(tmp_path / "a.scores")
     assert ScoreSketch.load(tmp_path / "a.scores") == sketch
