@@ -615,7 +615,7 @@ def test_the_command_tells_saves_and_goes_on(clicks, tmp_path, run):
     code, out, err = run("stream", str(clicks), *options(tmp_path, "--json"))
     assert (code, len(err.splitlines())) == (0, 1)
     alarm = json.loads(out.splitlines()[-1])["drift"]["row"]
-    said = f"alarm: rows have changed since the model was frozen, found at row {alarm} (at most 5"
+    said = f"alarm: rows have changed since the model was frozen, detected at row {alarm} (a false"
     assert SPLIT < alarm < SPLIT + 100
     assert err.startswith(said)
     heard = [json.loads(line) for line in out.splitlines()]
@@ -1047,7 +1047,7 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
     last = json.loads((tmp_path / "monitor").read_text().splitlines()[-1])
     for words in (
         *("the model that keeps learning", "Does learning pay off?", "What moved", "<svg"),
-        *("Have rows changed?", "yes, found at row 2", "at most 5 % of streams, however often"),
+        *("Have rows changed?", "yes, detected at row 2", "at most 5 % of streams, however often"),
         "Interval and p are those of one look",
     ):
         assert words in text

@@ -39,7 +39,7 @@ from aucmax.report.facts import TrainingRows
 __all__ = ["PART_BYTES", "Prepared", "encoding_of", "labelled_rows", "parts_of_rows", "rows_for"]
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
-_MAX_USUAL_CATEGORIES = 1000  # of one column, that are worth a word
+_MAX_USUAL_CATEGORIES = 1000  # of one column, above which a warning is due
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
 
 
 def _with_own_labels(reading: Reading) -> Reading:
-    """The same with the labels of the file, of which all tell what the two classes are called."""
+    """Return it without a choice of classes, to read the labels as the file has them."""
     return replace(reading, positive=None, binarize=None)
 
 

@@ -169,8 +169,8 @@ class Teller:
             self._alarm = state.alarm
             tell(
                 "alarm",
-                f"rows have changed since the model was frozen, found at row {state.alarm:,} (at "
-                f"most {100 * FALSE_ALARM_RATE:g} % of streams without a change ever say so)",
+                f"rows have changed since the model was frozen, detected at row {state.alarm:,} (a "
+                f"false alarm in at most {100 * FALSE_ALARM_RATE:g} % of streams without a change)",
             )
         if _place(state) != self._place:
             self._save(state)

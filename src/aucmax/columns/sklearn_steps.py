@@ -264,7 +264,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
         made = []
         for j, (feature, words) in enumerate(zip(features, self.words(), strict=True)):
             without = None if dropped is None else dropped[j]
-            # a word that has no feature is known all the same
+            # a word that has no feature is still known
             always = {} if without is None else {words[without]: 0.0}
             for place, word in enumerate(words):
                 if place != without:

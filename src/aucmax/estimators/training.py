@@ -42,7 +42,7 @@ class Tuned:
     model : AUCClassifier
         Fitted to all rows.
     folds, rounds : int
-        Of all rounds, and how often they were drawn.
+        The folds of all rounds together, and the number of rounds.
     settings_tried : int
     auc, interval : float, AUCInterval
         The held-out AUC of the chosen settings.
@@ -97,7 +97,7 @@ def tuned(
     Raises
     ------
     ValueError
-        If too few rows of a class, groups or times are there, or fit in memory.
+        If there are too few rows of a class, groups or times, or too few rows fit in memory.
     """
     settings["positive"] = rows.positive_label
     if room is None:

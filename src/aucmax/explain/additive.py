@@ -120,7 +120,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     weighed = [
         Feature(feature.column, feature.function.times(weight))
         for feature, weight in zip(features, coef.tolist(), strict=True)
-        # a word without weight is known all the same
+        # a word without weight is still known
         if weight != 0.0 or isinstance(feature.function, Words)
     ]
     squares = [

@@ -47,12 +47,12 @@ def cv_auc_interval(
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
     sample_weight : array-like of shape (n,), optional
-        As for `auc_interval`; each fold counts the same all the same.
+        As for `auc_interval`; each fold still counts the same.
     groups : array-like of shape (n,), optional
         Rows of one group are not independent: those of one customer, say. Where rows were held out
         more than once, by repeated folds or random splits, give each entry its row's number.
     small_sample : bool, default=True
-        False is the formula of LeDell, Petersen and van der Laan [1]_ to the letter, which is that
+        False is the formula of LeDell, Petersen and van der Laan [1]_ unchanged, which is that
         of R's ``cvAUC::ci.cvAUC``: an average over the folds of the squared influence curve, and
         the normal quantile. It is too narrow for few rows of a class, has no width where all folds
         are ranked perfectly, and takes neither `sample_weight` nor `groups`. True corrects it.

@@ -51,7 +51,7 @@ def _(model: LinearScorer) -> str:
         score, best = str(model.scoring), auc_text(model.best_score_)
         if score == "auc":
             score, best = "AUC", f"{best} ({interval_text(*model.best_interval_[1:3])})"
-        facts.append((f"cross-validated {score}", f"{best}; optimistic: the best of many"))
+        facts.append((f"cross-validated {score}", f"{best}; biased upwards by tuning"))
     facts.append(("settings", ", ".join(_settings(linear))))
     if hasattr(model, "calibration_"):
         facts.append(("probabilities", f"{type(model.calibration_).__name__.lower()} calibration"))

@@ -60,7 +60,7 @@ def differences_figure(
         for i, (first, last) in enumerate(groups)
     }
     return Figure(
-        "differences", "Who can be told apart", "AUC less the best one's", "",
+        "differences", "Who can be told apart", "AUC minus that of the best", "",
         {"difference": line, **bars}, caption, names=list(names),
         guide=_upright(0.0, len(names)),
     )  # fmt: skip

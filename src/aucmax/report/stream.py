@@ -111,7 +111,7 @@ def _areas(last: Mapping[str, Any]) -> ResultTable:
 
 
 def _drift(evidence: float, row: int | None, level: float) -> ResultTable:
-    answer = "no sign so far" if row is None else f"yes, found at row {row:,}"
+    answer = "no sign so far" if row is None else f"yes, detected at row {row:,}"
     return ResultTable.facts(
         [
             ("since the freeze", answer),

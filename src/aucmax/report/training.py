@@ -68,7 +68,7 @@ class Tuning:
             how += f", with no room for the loss {' or '.join(self.losses_left_out)}"
         tried = counted(self.settings_tried, "setting")
         low_high = interval_text(self.held_out_interval.low, self.held_out_interval.high)
-        interval = f"(95 % interval {low_high}; optimistic: best of many)"
+        interval = f"(95 % interval {low_high}; biased upwards by tuning)"
         return [
             ("tuned", f"{settings}: the best of {tried} in {self.folds}{how}"),
             ("held-out AUC", f"{auc_text(self.held_out_auc)}  {interval}"),
