@@ -351,6 +351,8 @@ def test_what_cannot_be_told_or_added():
         ScoreSketch().update([1, 1], [0.2, 0.3]).auc()
     with pytest.raises(ValueError, match="bins=4 and 8 cannot be added"):
         ScoreSketch(bins=4) + ScoreSketch(bins=8)
+    with pytest.raises(ValueError, match=r"bins must be a whole number in \[2, 1e\+09\]"):
+        ScoreSketch(bins=2**70)  # more than a kernel can count
     with pytest.raises(ValueError, match="bins must be a whole number"):
         ScoreSketch(bins=1)
 

@@ -17,6 +17,7 @@ from aucmax.statistics.score_bins import ScoreBins, bins_specs
 __all__ = ["ScoreSketch"]
 
 _KIND = "scores"
+_MAX_BINS = 10**9  # 48 GB of memory
 _MAX_EXACT_INTEGER = 2**53  # in float64
 
 
@@ -33,7 +34,7 @@ class ScoreSketch:
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of two labels.
     bins : int, default=65536
-        Maximum number of bins, of 48 bytes each.
+        Maximum number of bins, of 48 bytes each; from 2 to 10⁹.
     half_life : float, optional
         In rows, at least 1: each further row, whatever its weight, reduces the weight of the
         earlier ones, so that row i of m has weight 2^(−(m−i)/half_life) times its own. By default
@@ -70,7 +71,7 @@ class ScoreSketch:
     def __init__(
         self, pos_label: Any = None, bins: int = 2**16, half_life: float | None = None
     ) -> None:
-        number(bins, "bins", low=2, whole=True)
+        number(bins, "bins", low=2, high=_MAX_BINS, whole=True)
         self.pos_label, self.bins, self.half_life = pos_label, bins, half_life
         self.labels: list[Any] = [] if pos_label is None else [False, True]
         self._scores = ScoreBins(bins, half_life)
