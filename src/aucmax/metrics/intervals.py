@@ -146,7 +146,7 @@ def auc_interval(
     rows that are ranked low may be missing from a small sample. Where no sample could miss that
     end, the other one may be missed in nearly all of the 5 %. With many rows it is the area plus
     or minus DeLong's error. In simulations with normal, exponential and logistic scores, and with
-    heavy tails (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 97 % from 15
+    heavy tails (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 98 % from 15
     rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds for every
     distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or 1, all
     scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives the formulas,
