@@ -1,0 +1,30 @@
+"""What was decided about a table as it came, in the place of a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Decision"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision about a column, or about the whole table.
+
+    Parameters
+    ----------
+    column : str
+        Its name; "" for the whole table.
+    what : str
+        What was done, without the name of the column, such as "12 gaps: the median 34, and marked".
+    otherwise : dict
+        Arguments of `datasets.read` that decide otherwise; empty if there are none.
+    """
+
+    column: str
+    what: str
+    otherwise: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.what}" if self.column else self.what
