@@ -30,7 +30,7 @@ def rows(n=120, d=5):
 )
 def test_an_estimator_shows_what_the_fit_gives(model):
     X, y, weight = rows()
-    labelled = Labelled(InMemory(as_rows(X)), y, weight, np.array([False, True]))
+    labelled = Labelled(X, y, weight, np.array([False, True]), store=InMemory(as_rows(X)))
     fitted = fit(labelled, model.settings())
     model.fit(X, y, weight)
     np.testing.assert_array_equal(model.coef_[0], fitted.coef)

@@ -152,7 +152,7 @@ def test_the_hinge_has_cells_where_a_solver_takes_it():
 
 
 def labelled(X, sign):
-    return Labelled(InMemory(X), sign > 0, None, np.array([-1.0, 1.0]))
+    return Labelled(X, sign > 0, None, np.array([-1.0, 1.0]), store=InMemory(X))
 
 
 def test_merged_moments_are_those_of_the_training_rows():

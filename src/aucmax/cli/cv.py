@@ -182,7 +182,7 @@ def cv(
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(*rows.arguments, groups=rows.groups)
+        tuned = model.fit(rows)
     except KeyboardInterrupt:
         raise _interrupted(reached, facts, asked, as_json) from None
     seconds = time.perf_counter() - started

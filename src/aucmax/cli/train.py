@@ -133,7 +133,7 @@ def train(
                 "rows."
             )
         with working(f"fitting {facts}", as_json):
-            model.set_params(positive=rows.positive_label).fit(*rows.arguments)
+            model.set_params(positive=rows.positive_label).fit(rows)
     else:
         verbose = not as_json
         result = tuned(rows, prepared.room, verbose=verbose, **vars(on_folds), **vars(stopping))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from aucmax.data.bunch import Labels, frame
 from aucmax.data.columns import Column
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
-from aucmax.data.rows.store import Store
 
 __all__ = ["Labelled"]
 
@@ -23,9 +23,8 @@ class Labelled:
 
     Parameters
     ----------
-    X : ndarray, csr_matrix, data frame, Source or Store
-        n rows, as they were read or given; a `Store` once a fit has checked them. A source has the
-        labels and the weights, too.
+    X : array-like, sparse, data frame or Source
+        n rows, as they were read or given. A source has the labels and the weights, too.
     positive : ndarray of bool, shape (n,)
         Which of them are positive; some are and some are not.
     weight : ndarray, shape (n,), optional
@@ -44,6 +43,8 @@ class Labelled:
         What the rows are called in messages.
     statistics : ClassStatistics, optional
         Those of the classes −1 and +1, where the rows came with some.
+    store : Store, optional
+        The rows as a fit has checked them.
     """
 
     X: Any
@@ -56,12 +57,7 @@ class Labelled:
     target_name: str | None = None
     name: str = ""
     statistics: Any = None
-
-    @property
-    def store(self) -> Store:
-        """The rows as a fit has checked them."""
-        assert isinstance(self.X, Store)
-        return self.X
+    store: Any = None
 
     @property
     def in_parts(self) -> bool:
@@ -71,8 +67,8 @@ class Labelled:
     @property
     def n_features(self) -> int:
         """The number of columns."""
-        counts = isinstance(self.X, Source | Store)
-        return int(self.X.n_features if counts else self.X.shape[1])
+        counted = self.X if self.store is None else self.store
+        return int(counted.n_features if hasattr(counted, "n_features") else counted.shape[1])
 
     @property
     def feature_names(self) -> np.ndarray | None:
@@ -91,16 +87,15 @@ class Labelled:
         """The positive label, as a Python object."""
         return self.classes.tolist()[1]
 
-    @property
+    @cached_property
     def named(self) -> Any:
         """The rows with the names and kinds of their columns, in a data frame if there are any."""
-        return self.X if self.in_parts else frame(self.X, self.columns)
+        framed = self.in_parts or hasattr(self.X, "columns")
+        return self.X if framed else frame(self.X, self.columns)
 
     @property
-    def arguments(self) -> tuple[Any, Labels | None, np.ndarray | None]:
-        """The arguments of a fit: rows, labels and weights, or a source, which has all three."""
-        if self.in_parts:
-            return self.X, None, None
+    def arguments(self) -> tuple[Any, Labels, np.ndarray | None]:
+        """Rows in memory, labels and weights: the arguments of a fit by scikit-learn's rules."""
         return self.named, Labels(self.labels, self.target_name), self.weight
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,25 +55,30 @@ def unchanged_on_error(model: Any) -> Iterator[None]:
 def labelled_rows(
     model: Any,
     X: Any,
-    y: Any,
-    sample_weight: Any,
+    y: Any = None,
+    sample_weight: Any = None,
     empty: ClassStatistics | None = None,
     most: float = np.inf,
 ) -> Labelled:
-    """Check all rows, or those of a source, in one pass; the model records their names.
+    """Label and check all rows, those of a source in one pass; the model records their names.
 
     Parameters
     ----------
     model : estimator
         Its ``positive`` says which label ranks first.
     X, y, sample_weight
-        As given to a fit.
+        As given to a fit. Labels and weights of rows that are `Labelled` are not checked again.
     empty : ClassStatistics, optional
         The statistics of a source's classes to keep, as for `survey`; by default variances.
     most : float
         The number of features up to which they are kept.
     """
-    X, y, sample_weight = opened(X, y, sample_weight)
+    if isinstance(X, Labelled) and not X.in_parts:
+        refuse_sizes(X.X, whole=True)
+        rows = replace(X, store=InMemory(as_rows(X.X)))
+        record_names(model, rows)
+        return rows
+    X, y, sample_weight = opened(X.X if isinstance(X, Labelled) else X, y, sample_weight)
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
             name = getattr(y, "name", None)
@@ -82,13 +88,14 @@ def labelled_rows(
         rows = survey(X, empty, most, model.positive)
         record_names(model, rows)
     else:
-        X, y = checked(model, X, y, reset=True, whole=True)
+        numbers, y = checked(model, X, y, reset=True, whole=True)
         classes = two_classes(np.unique(y), model.positive)
-        weight = sample_weights(sample_weight, X.shape[0])
+        weight = sample_weights(sample_weight, len(y))
         names = getattr(model, "feature_names_in_", None)
         rows = Labelled(
-            InMemory(as_rows(X)), y == classes[1], weight, classes,
+            X, y == classes[1], weight, classes,
             columns=None if names is None else tuple(named(names, model.columns_)),
+            store=InMemory(as_rows(numbers)),
         )  # fmt: skip
     check_some_weight(rows.weight)
     _check_both_weigh(rows)

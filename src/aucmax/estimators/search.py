@@ -224,9 +224,9 @@ class AUCClassifierCV(LinearScorer):
             As for `AUCClassifier.fit`; the weights also apply to the held-out scores. For a
             `Source` the criterion is a metric of its scores, not a scorer that sees its rows.
         groups : array-like, shape (n,), optional
-            Kept together by ``cv="auto"``, and passed to the ``split`` of a splitter, such as
-            `GroupKFold`. With ``enable_metadata_routing`` they are routed there, also through
-            pipelines and `cross_validate`.
+            By default those of `Labelled` rows. Kept together by ``cv="auto"``, and passed to the
+            ``split`` of a splitter, such as `GroupKFold`. With ``enable_metadata_routing`` they are
+            routed there, also through pipelines and `cross_validate`.
 
         Raises
         ------
@@ -237,7 +237,8 @@ class AUCClassifierCV(LinearScorer):
         self._check_settings()
         X, y, sample_weight = opened(X, y, sample_weight)
         scoring = scoring_of(self.scoring, self.max_fpr)
-        if isinstance(X, Source) and not isinstance(scoring, Metric):
+        in_parts = X.in_parts if isinstance(X, Labelled) else isinstance(X, Source)
+        if in_parts and not isinstance(scoring, Metric):
             raise ValueError(
                 f"scoring={self.scoring!r} sees the rows, but those of a Source are not in memory; "
                 f"name one of {', '.join(map(repr, METRICS))}."
@@ -246,7 +247,7 @@ class AUCClassifierCV(LinearScorer):
             rows = labelled_rows(self, X, y, sample_weight)
             if groups is not None:
                 rows = replace(rows, groups=np.asarray(groups))
-            folds = self._folds(X, rows, groups)
+            folds = self._folds(rows)
             self._check_folds(folds, rows)
             training: Sequence[ClassMoments | None] = [None] * len(folds)
             total = rows.statistics
@@ -254,7 +255,7 @@ class AUCClassifierCV(LinearScorer):
             if few and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds)
             whole = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
-            grid, judge = self._grid(whole, scoring), self._judge(scoring, X, rows)
+            grid, judge = self._grid(whole, scoring), self._judge(scoring, rows)
             table = Table(grid, folds, judge, partial(self._tell, stage))
             tune(table, training, Centres(whole, self.tol, self.max_iter), self.n_jobs)
             place = table.best
@@ -326,12 +327,12 @@ class AUCClassifierCV(LinearScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _judge(self, scoring: Scoring, X: Any, rows: Labelled) -> Judge:
-        """Return the judge, which scores the cells on rows of the original X."""
+    def _judge(self, scoring: Scoring, rows: Labelled) -> Judge:
+        """Return the judge, which scores the cells."""
         like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
         restore_names(like, input_names(self))
         like.classes_ = rows.classes
-        return Judge(scoring, X, rows, like)
+        return Judge(scoring, rows, like)
 
     def _tell(self, stage: Any, at: SearchProgress) -> None:
         """Report the progress of the search to the progress bar and the callback."""
@@ -443,9 +444,9 @@ class AUCClassifierCV(LinearScorer):
     def _chooses_folds(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "auto"
 
-    def _folds(self, X: Any, rows: Labelled, groups: Any) -> Pairs:
+    def _folds(self, rows: Labelled) -> Pairs:
         """Return the splits, as row numbers."""
-        y, in_parts = rows.labels, isinstance(X, Source)
+        y, in_parts = rows.labels, rows.in_parts
         if self._chooses_folds():
             return _folds_of(_automatic_folds(rows), y, in_parts)
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
@@ -453,11 +454,11 @@ class AUCClassifierCV(LinearScorer):
         splitter = check_cv(self.cv, y, classifier=True)
         if isinstance(splitter, StratifiedKFold):
             _check_enough(y, splitter.get_n_splits())
-        extra = {} if groups is None else {"groups": groups}
+        extra = {} if rows.groups is None else {"groups": rows.groups}
         if extra and get_config()["enable_metadata_routing"]:
             extra = process_routing(self, "fit", **extra).splitter.split
         try:
-            to_split = np.zeros((len(y), 1)) if in_parts else X
+            to_split = np.zeros((len(y), 1)) if in_parts else rows.named
             pairs = list(splitter.split(to_split, y, **extra))
         except ValueError as error:
             if extra or "groups" not in str(error):

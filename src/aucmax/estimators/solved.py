@@ -68,7 +68,7 @@ class SolvedScorer(LinearScorer):
         X : array-like, data frame or sparse, shape (n, d), or Source
             Finite numbers; float32 and float64 are kept. A source is read once for each
             pass over the data, ``passes_`` in all; it has its own labels and weights, unless others
-            are given.
+            are given. The commands pass `Labelled` rows, which have both, too.
         y : array-like, shape (n,)
             Two labels; the larger one is positive unless ``positive`` names one. The name of a
             pandas or polars series is kept as ``target_name_``.

@@ -99,9 +99,9 @@ def survey(
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
     kinds = source.columns or parts[0].columns
     return Labelled(
-        store, is_positive, weight, classes,
+        source, is_positive, weight, classes,
         columns=None if listed is None else tuple(named(listed, kinds)),
-        target_name=source.target_name, statistics=statistics.relabelled(signs),
+        target_name=source.target_name, statistics=statistics.relabelled(signs), store=store,
     )  # fmt: skip
 
 

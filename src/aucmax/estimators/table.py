@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -86,16 +86,13 @@ class Judge:
     Parameters
     ----------
     scoring : Metric or Scorer
-    X : array-like
-        All rows, as given.
     labelled : Labelled
-        The same, checked.
+        All rows, checked.
     like : AUCClassifier
         A model of the search without coefficients: its classes, its features' names.
     """
 
     scoring: Scoring
-    X: Any
     labelled: Labelled
     like: AUCClassifier
 
@@ -119,7 +116,7 @@ class Judge:
         if isinstance(scoring, Metric):
             positive, scores = labelled.positive[rows], np.ascontiguousarray(Z.T)
             return np.array([scoring.of_scores(positive, weight, z) for z in scores])
-        X, y = _safe_indexing(self.X, rows), labelled.labels[rows]
+        X, y = _safe_indexing(labelled.named, rows), labelled.labels[rows]
         return np.array([scoring.of(model, X, y, weight) for model in self._models(solution)])
 
     def _models(self, solution: Solution) -> Iterator[AUCClassifier]:

@@ -10,6 +10,7 @@ import numpy as np
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
+from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.source import Source
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
@@ -117,7 +118,7 @@ def tuned(
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
     del some, search  # the fit has the memory to itself
     with working(f"fitting {rows.name}", not verbose):
-        model = AUCClassifier(**chosen, **settings).fit(*rows.arguments)
+        model = AUCClassifier(**chosen, **settings).fit(rows)
     if probability:
         with working("calibrating", not verbose):
             some = rows.at(sample)
@@ -136,7 +137,7 @@ def _searched(
     folding = Folding.of(rows)
     parts = folds_of(rows, folding.most(rows.positive, FOLDS), seed)
     search = AUCClassifierCV(cv=parts, **settings, verbose=verbose)
-    search.fit(*rows.arguments, groups=rows.groups)
+    search.fit(rows)
     return search, Tuned(
         model=search.best_estimator_,
         folds=len(parts),
@@ -197,7 +198,7 @@ def training_auc(rows: Labelled, model: AUCClassifier) -> AUCInterval | BinnedAU
     otherwise their scores are kept in fixed memory.
     """
     if not rows.in_parts:
-        scores = model.decision_function(rows.named)
+        scores = products.scores(as_rows(rows.X), model.coef_[0]) + model.intercept_[0]
         return auc_interval(rows.positive, scores, sample_weight=rows.weight)
     moments = getattr(model, "moments_", None)
     estimate = auc_of_moments(moments, model.coef_[0], rows.positive_label)
