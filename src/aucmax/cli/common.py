@@ -14,7 +14,7 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import command_line
 from aucmax.cli.screen import console, tell
-from aucmax.columns.steps import parts_of
+from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.rows.source import Source
 from aucmax.estimators import files as persist
 from aucmax.estimators.inputs import names_after
@@ -123,11 +123,11 @@ def feature_names(model: Any, count: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def chance_of(model: Any, X: Any, scores: np.ndarray) -> np.ndarray | None:
+def chance_of(stages: Stages, scores: np.ndarray) -> np.ndarray | None:
     """Return the probabilities that rows are positive, by a model that has probabilities."""
-    calibration = getattr(parts_of(model)[1], "calibration_", None)
-    if calibration is not None:
-        return calibration(scores)
-    if isinstance(X, Source) or not hasattr(model, "predict_proba"):
+    _, last = parts_of(stages.model)
+    if hasattr(last, "calibration_"):
+        return last.calibration_(scores)
+    if isinstance(stages.features, Source) or not hasattr(last, "predict_proba"):
         return None
-    return model.predict_proba(X)[:, 1]
+    return last.predict_proba(stages.features)[:, 1]

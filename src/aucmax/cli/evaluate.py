@@ -10,10 +10,11 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import chance_of, few_positives, load_model, show, working
-from aucmax.cli.front import encoding_of, rows_for
+from aucmax.cli.front import encoded, rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
+from aucmax.columns.steps import Stages
 from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Room, take
@@ -58,16 +59,16 @@ class Rival:
     )
     seed: int = option(0, "Random seed of the folds that tune --logistic.")
 
-    def scores(self, model: Any, X: Any, reading: Reading) -> np.ndarray:
+    def scores(self, stages: Stages, reading: Reading) -> np.ndarray:
         """Return its scores of rows; text and missing values are encoded as for the model."""
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
+        model = stages.model
         rows = rows_for(model, self.logistic, reading, labels="required")
         train = labelled_for(model.classes_, rows, reading, str(self.logistic))
-        encode = encoding_of(model)
         rival = BalancedLogisticRegression(random_state=self.seed)
-        rival.fit(encode(train.X), train.positive, train.weight)
-        return rival.decision_function(encode(X))
+        rival.fit(encoded(Stages.of(model, train.X)), train.positive, train.weight)
+        return rival.decision_function(encoded(stages))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,8 @@ def evaluate(
         table = rows_for(fitted, source, reading, labels="required", large=large)
         rows = labelled_for(fitted.classes_, table, reading, str(source))
         few_positives(rows.positive, "row")
-        scores, tables = {_title(model, other): fitted.decision_function(rows.X)}, [rows.X]
+        stages = Stages.of(fitted, rows.X)
+        scores, tables = {_title(model, other): stages.scores()}, [rows.X]
         if other is not None:
             second = load_model(other)
             X = rows_for(second, source, reading, labels="none", large=large).data
@@ -141,14 +143,14 @@ def evaluate(
             if rows.in_parts:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; raise --memory.")
             now(f"tuning logistic regression on {rival.logistic.name}")
-            scores["logistic regression"] = rival.scores(fitted, rows.X, reading)
+            scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
         tests = {name: Scored(rows.positive, score, rows.weight) for name, score in scores.items()}
         measures = asked.measures(rows.positive)
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
-            more = _explained(fitted, rows, table.get("room"), tests, asked)
+            more = _explained(stages, rows, table.get("room"), tests, asked)
         if plot is not None:
             now("drawing the curves")
             scored = {name: [test] for name, test in tests.items()}
@@ -158,7 +160,7 @@ def evaluate(
             tests,
             measures,
             file=str(source),
-            rows=_facts(fitted, source.name, rows, reading.weight),
+            rows=_facts(stages, source.name, rows, reading.weight),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
             plot=None if plot is None else str(plot),
@@ -172,24 +174,24 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(model: Any, name: str, rows: Labelled, weight: str | None) -> Rows:
+def _facts(stages: Stages, name: str, rows: Labelled, weight: str | None) -> Rows:
     """Return the part of the report about the rows."""
-    features = rows.n_features if rows.in_parts else encoding_of(model)(rows.X[:1]).shape[1]
+    features = rows.n_features if rows.in_parts else encoded(stages.at(np.arange(1))).shape[1]
     label = rows.positive_label
     return Rows.of(rows, data=name, features=features, positive=label, weight=weight)
 
 
 def _explained(
-    model: Any, rows: Labelled, room: Room | None, tests: dict[str, Scored], asked: Asked
+    stages: Stages, rows: Labelled, room: Room | None, tests: dict[str, Scored], asked: Asked
 ) -> dict[str, Any]:
     """Return what the page shows: test sets, and how the first one's model comes to its scores.
 
     Of a file in parts some rows explain the model.
     """
     test = next(iter(tests.values()))
-    X, some, chance = rows.X, None, chance_of(model, rows.X, test.score)
+    some, chance = None, chance_of(stages, test.score)
     if room is not None:
         some = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
-        X = take(X, some)
-    explanation = explanation_of(model, X, test, asked.confidence, some)
+        stages = Stages.of(stages.model, take(rows.X, some))
+    explanation = explanation_of(stages, test, asked.confidence, some)
     return {"drawn": tests, "chance": chance, "explanation": explanation}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from aucmax.cli.large import Large
 from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
-from aucmax.columns.steps import parts_of, transformed
+from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import Classes, classes_of, labelled_of
-from aucmax.data.columns import columns_in
+from aucmax.data.columns import other_than_numbers
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.obstacles import TableError
@@ -36,7 +35,7 @@ from aucmax.data.scanning import read_parts
 from aucmax.estimators.inputs import Inputs, behind, inputs_of
 from aucmax.report.facts import TrainingRows
 
-__all__ = ["PART_BYTES", "Prepared", "encoding_of", "labelled_rows", "parts_of_rows", "rows_for"]
+__all__ = ["PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "rows_for"]
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 _MAX_USUAL_CATEGORIES = 1000  # of one column, above which a warning is due
@@ -191,14 +190,13 @@ def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
     _check_sizes(X, names, rows.name)
-    named = X if steps else rows.named
     if transforms.splines:
         splines = SplineFeatures()
-        X = named = _fitted_to(splines, named, rows.weight)
+        X = _fitted_to(splines, X if steps else rows.named, rows.weight)
         steps.append(("splines", splines))
     if transforms.scale is not Scale.none:
-        norm = Normalizer().fit(named)
-        norm.columns_ = columns_in(named)
+        norm = Normalizer().fit(X if steps else rows.named)
+        norm.columns_ = () if steps else other_than_numbers(columns)
         X = datasets.scale(X, transforms.scale.value)
         steps.append(("unit_norm", norm))
     if not steps:
@@ -322,15 +320,15 @@ def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
     return rows
 
 
-def encoding_of(model: Any) -> Any:
-    """Return what turns the rows that a model takes into numbers, for another model to learn from.
+def encoded(stages: Stages) -> Any:
+    """Return rows as numbers, from which another model can learn.
 
     Parameters
     ----------
-    model : estimator
-        Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
+    stages : Stages
+        Of the steps, only those are wanted that encode columns, or scale rows to unit norm.
     """
-    steps, _ = parts_of(model)
-    if steps and (steps[0].encodes or inputs_of(model).frame):
-        return partial(transformed, steps)
-    return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X
+    (steps, _), inputs = parts_of(stages.model), inputs_of(stages.model)
+    if steps and (steps[0].encodes or inputs.frame):
+        return stages.features
+    return np.asarray(stages.rows[0]) if inputs.arguments["columns"] else stages.rows[0]

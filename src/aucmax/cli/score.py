@@ -21,10 +21,10 @@ from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
-from aucmax.columns.steps import parts_of
+from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.large_files import Footprint
 from aucmax.data.rows.source import Source
-from aucmax.explain.by_column import by_column
+from aucmax.explain.by_column import by_column_of
 from aucmax.explain.row_reasons import each_reasons, reasons_in_parts
 from aucmax.report.explained import reasons_text
 from aucmax.report.facts import read_text
@@ -94,7 +94,8 @@ def score(
         fitted = load_model(model)
         X = rows_for(fitted, source, reading, labels="none", large=large).data
         now("scoring")
-        scores = fitted.decision_function(X)
+        stages = Stages.of(fitted, X)
+        scores = stages.scores()
         names = fitted.classes_.tolist()
         columns: dict[str, Iterable[Any]] = {
             "row": range(1, len(scores) + 1),
@@ -102,7 +103,7 @@ def score(
             "label": (names[int(value > 0)] for value in scores),
         }
         if beside.probability:
-            chance = chance_of(fitted, X, scores)
+            chance = chance_of(stages, scores)
             if chance is None:
                 raise ValueError(
                     f"{model}: has scores but no probabilities; train it with --probability."
@@ -112,7 +113,7 @@ def score(
             columns["points"] = map(int, fitted.points(X))
         if beside.reasons_of is not None:
             now("finding the reasons")
-            told = _reasons(fitted, X, beside.reasons_of)
+            told = _reasons(stages, beside.reasons_of)
             # they are for people; labels and numbers are for programs, which read them back
             columns["reasons"] = told if as_json else map(spreadsheet_cell, told)
         write = _write_json if as_json else _write_csv
@@ -128,13 +129,13 @@ def score(
         tell("note", f"read: {words}")
 
 
-def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
+def _reasons(stages: Stages, most: int) -> Iterator[str]:
     """Return the columns of a linear model that raise the score of each row."""
-    if not hasattr(parts_of(model)[1], "coef_"):
+    if not hasattr(parts_of(stages.model)[1], "coef_"):
         raise ValueError("--reasons needs a linear model.")
-    if isinstance(X, Source):
-        return map(reasons_text, reasons_in_parts(model, X, most))
-    rows = by_column(model, X)
+    if isinstance(stages.features, Source):
+        return map(reasons_text, reasons_in_parts(stages.model, stages.features, most))
+    rows = by_column_of(stages)
     return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
 
 

@@ -9,20 +9,21 @@ or, for a step of scikit-learn, in `aucmax.columns.sklearn_steps`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 
 from aucmax.columns.functions import Feature
 from aucmax.data.columns import Column, named
 
 __all__ = [
-    "OneToOne", "Step", "columns_of", "flat", "parts_of", "step_of",
+    "OneToOne", "Stages", "Step", "columns_of", "flat", "parts_of", "step_of",
     "that_learn_from_labels", "transformed", "types_in_files",
 ]  # fmt: skip
 
@@ -174,6 +175,41 @@ def transformed(steps: Sequence[Step], rows: Any) -> Any:
     for step in steps:
         rows = step.fitted.transform(rows)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """Rows on their way through the steps of a fitted model, each of which transforms them once.
+
+    Parameters
+    ----------
+    model : estimator
+        As for `parts_of`.
+    rows : list
+        The rows as the model takes them, and after each step.
+    """
+
+    model: Any
+    rows: list[Any]
+
+    @classmethod
+    def of(cls, model: Any, X: Any) -> Self:
+        """Send rows, as the model takes them, through its steps."""
+        steps, _ = parts_of(model)
+        return cls(model, [*accumulate(steps, lambda X, step: step.fitted.transform(X), initial=X)])
+
+    @property
+    def features(self) -> Any:
+        """The rows after the last step."""
+        return self.rows[-1]
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return the scores of the rows, shape (n,)."""
+        return np.asarray(parts_of(self.model)[1].decision_function(self.features))
+
+    def at(self, rows: NDArray[np.intp]) -> Self:
+        """Return some of the rows."""
+        return replace(self, rows=[_safe_indexing(X, rows) for X in self.rows])
 
 
 def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import refuse_collections
-from aucmax.columns.steps import Step, columns_of, parts_of, transformed
+from aucmax.columns.steps import Stages, Step, columns_of, parts_of, transformed
 from aucmax.data.columns import (
     Column,
     columns_in,
@@ -24,7 +24,7 @@ from aucmax.data.columns import (
     values_at,
 )
 
-__all__ = ["ByColumn", "by_column"]
+__all__ = ["ByColumn", "by_column", "by_column_of"]
 
 Floats = NDArray[np.float64]
 # rows (n, d): an array, a CSR array, or the values (n,) of each column
@@ -175,8 +175,14 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         columns than the model; a wrong number of names.
     """
     refuse_collections(X)
+    check_is_fitted(parts_of(model)[1])
+    return by_column_of(Stages.of(model, X), feature_names)
+
+
+def by_column_of(stages: Stages, feature_names: Sequence[str] | None = None) -> ByColumn:
+    """Decompose the scores of rows by column, see `by_column`."""
+    model = stages.model
     steps, linear = parts_of(model)
-    check_is_fitted(linear)
     coef = np.asarray(getattr(linear, "coef_", ()))
     if not coef.size or coef.size != coef.shape[-1]:
         raise ValueError(
@@ -184,14 +190,13 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
             "with coef_ of shape (1, d), alone or behind steps."
         )
     first, column = _one_by_one(steps, coef.size)
-    rows, names = X, getattr(model, "feature_names_in_", None)
-    others = columns_in(X) if first == 0 else ()
+    rows, names = stages.rows[first], getattr(model, "feature_names_in_", None)
+    others = columns_in(rows) if first == 0 else ()
     if first == 0 and names is not None:
         others = *others, *other_than_numbers(filter(None, columns_of(model, names)))
     for step in steps[:first]:
-        rows, names = step.fitted.transform(rows), _names_after(step.fitted, names)
-    steps = steps[first:]
-    features = _numbers(transformed(steps, rows))
+        names = _names_after(step.fitted, names)
+    steps, features = steps[first:], _numbers(stages.features)
     table = _table(rows, names) if steps else features
     if features.shape[1] != coef.size:
         raise ValueError(f"X must have {coef.size} columns, like the model; got {np.shape(rows)}.")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
-from aucmax.columns.steps import parts_of
+from aucmax.columns.steps import Stages, parts_of
 from aucmax.estimators.sampled import weight_of_all
-from aucmax.explain.by_column import by_column
+from aucmax.explain.by_column import by_column_of
 from aucmax.explain.column_shapes import Shape, shapes_of
 from aucmax.explain.feature_effects import Effects, effects_of
 from aucmax.explain.row_reasons import Reason, each_reasons
@@ -36,23 +34,23 @@ class Explanation:
 
 
 def explanation_of(
-    model: Any, X: Any, test: Scored, confidence: float, rows: np.ndarray | None = None
+    stages: Stages, test: Scored, confidence: float, rows: np.ndarray | None = None
 ) -> Explanation | None:
-    """Explain a linear model on rows X in its own input form; None if it is not linear.
+    """Explain a linear model on all rows of a test, or those with some numbers.
 
-    X are all rows of the test, or those with some numbers.
+    Returns None if the model is not linear.
     """
-    if not hasattr(parts_of(model)[1], "coef_"):
+    if not hasattr(parts_of(stages.model)[1], "coef_"):
         return None
     positive, score, weight = test
     if rows is None:
         rows = np.arange(len(score))
         if weight is not None and not weight.all():
             rows = np.flatnonzero(weight)
-            X, weight = _safe_indexing(X, rows), weight[rows]
+            stages, weight = stages.at(rows), weight[rows]
     else:
         weight = weight_of_all(positive, test[2], rows)
-    by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
+    by, sign = by_column_of(stages), np.where(positive[rows], 1.0, -1.0)
     effects, sampling = effects_of(by, sign, weight, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
     return Explanation(
