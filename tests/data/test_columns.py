@@ -7,7 +7,7 @@ import pytest
 from aucmax import AUCClassifier, datasets, effects, load, reasons, save, to_sql
 from aucmax.additive import Binning, SplineFeatures
 from aucmax.data.bunch import frame
-from aucmax.data.columns import Column, Date, Time, Words, YesNo, column_of, columns_in
+from aucmax.data.columns import Column, Date, Time, Words, YesNo, column_of, columns_in, declare
 from exported import run_sql
 
 N = 200
@@ -39,7 +39,7 @@ def test_true_and_false_read_as_the_file_has_them(file, tmp_path, run):
 def test_bins_of_true_and_false_are_called_so(file):
     path, words = file
     rows = datasets.read(path)
-    bins = Binning().fit(frame(rows.data, rows.columns), rows.target).bins_
+    bins = Binning().fit(declare(frame(rows.data, rows.columns), rows.columns), rows.target).bins_
     assert bins[0].labels == [*words, "missing"]
 
 

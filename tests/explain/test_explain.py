@@ -28,7 +28,7 @@ from aucmax import AUCClassifier, AUCClassifierCV, Source, effects, reasons, sav
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.functions import Pieces
-from aucmax.columns.steps import Step
+from aucmax.columns.steps import Stages, Step
 from aucmax.data.columns import Date
 from aucmax.explain.additive import additive
 from aucmax.explain.by_column import by_column
@@ -221,7 +221,7 @@ def test_features_of_several_columns_count_as_columns():
 
 def test_rows_of_unit_norm_add_up_too():
     model = make_pipeline(encoder(), SplineFeatures(5), Normalizer(), linear()).fit(FRAME, Y)
-    by, scores = by_column(model, NEW), model.decision_function(NEW)
+    by, scores = by_column(Stages.of(model, NEW)), model.decision_function(NEW)
     raised = by.added() - by.mean_added()
     assert by.names == [*NEW]
     assert raised.sum(axis=1) == pytest.approx(scores - scores.mean())
@@ -276,13 +276,13 @@ def test_many_words_stay_sparse_and_give_the_same():
     frame = pd.DataFrame({"shop": rng.integers(0, 60, 500).astype(str), "x": rng.normal(size=500)})
     y = (frame["x"] + rng.normal(size=500) > 1).to_numpy().astype(int)
     model = make_pipeline(TableEncoder(), linear()).fit(frame, y)
-    by = by_column(model, frame)
+    by = by_column(Stages.of(model, frame))
     assert sp.issparse(by.features)
     new = frame.iloc[:9]
     literal = by_exchange(model.decision_function, new)
-    assert by_column(model, new).added() - by_column(model, new).mean_added() == pytest.approx(
-        literal
-    )
+    assert by_column(Stages.of(model, new)).added() - by_column(
+        Stages.of(model, new)
+    ).mean_added() == pytest.approx(literal)
     found = effects(model, frame, y)
     dense = FunctionTransformer(lambda Z: Z.toarray(), feature_names_out="one-to-one")
     same = make_pipeline(TableEncoder(), dense, linear()).fit(frame, y)

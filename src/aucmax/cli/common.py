@@ -117,7 +117,7 @@ def feature_names(model: Any, count: int) -> list[str]:
     """Return the names of the features: from the transformers in front, or positions from 1."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None and hasattr(model, "steps"):
-        names = names_after(model) or names
+        names = names_after(model[:-1]) or names
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]

@@ -63,11 +63,10 @@ class Rival:
         """Return its scores of rows; text and missing values are encoded as for the model."""
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
-        model = stages.model
-        rows = rows_for(model, self.logistic, reading, labels="required")
-        train = labelled_for(model.classes_, rows, reading, str(self.logistic))
+        rows = rows_for(stages.model, self.logistic, reading, labels="required")
+        train = labelled_for(stages.model.classes_, rows, reading, str(self.logistic))
         rival = BalancedLogisticRegression(random_state=self.seed)
-        rival.fit(encoded(Stages.of(model, train.X)), train.positive, train.weight)
+        rival.fit(encoded(Stages.of(stages.model, train.X)), train.positive, train.weight)
         return rival.decision_function(encoded(stages))
 
 
@@ -146,7 +145,6 @@ def evaluate(
             scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
         tests = {name: Scored(rows.positive, score, rows.weight) for name, score in scores.items()}
-        measures = asked.measures(rows.positive)
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
@@ -158,7 +156,7 @@ def evaluate(
             replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
         report = Evaluation.of(
             tests,
-            measures,
+            asked.measures(rows.positive),
             file=str(source),
             rows=_facts(stages, source.name, rows, reading.weight),
             read=passes_over(*tables),

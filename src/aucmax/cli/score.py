@@ -24,7 +24,7 @@ from aucmax.cli.screen import data_out, say, tell
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.large_files import Footprint
 from aucmax.data.rows.source import Source
-from aucmax.explain.by_column import by_column_of
+from aucmax.explain.by_column import by_column
 from aucmax.explain.row_reasons import each_reasons, reasons_in_parts
 from aucmax.report.explained import reasons_text
 from aucmax.report.facts import read_text
@@ -95,8 +95,7 @@ def score(
         X = rows_for(fitted, source, reading, labels="none", large=large).data
         now("scoring")
         stages = Stages.of(fitted, X)
-        scores = stages.scores()
-        names = fitted.classes_.tolist()
+        scores, names = stages.scores(), fitted.classes_.tolist()
         columns: dict[str, Iterable[Any]] = {
             "row": range(1, len(scores) + 1),
             "score": map(float, scores),
@@ -135,7 +134,7 @@ def _reasons(stages: Stages, most: int) -> Iterator[str]:
         raise ValueError("--reasons needs a linear model.")
     if isinstance(stages.features, Source):
         return map(reasons_text, reasons_in_parts(stages.model, stages.features, most))
-    rows = by_column_of(stages)
+    rows = by_column(stages)
     return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
 
 

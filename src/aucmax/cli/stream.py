@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.data.files import COMPRESSIONS, fault
-from aucmax.data.reading import Reading
+from aucmax.data.reading import FIELDS, Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.report.page import write_page
@@ -57,6 +57,9 @@ class OnError(StrEnum):
 class Lines:
     """Options that say how lines are read as rows."""
 
+    target: str | None = reading_option(
+        None, "Label; by default the one called target, label, y or class.", metavar="COLUMN"
+    )
     format: StreamFormat | None = reading_option(
         None, "By default from the file's name; NDJSON for standard input."
     )
@@ -77,15 +80,19 @@ class Lines:
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
-        return {
+        return {name: getattr(reading, name) for name in _READING} | {
             "format": kind,
-            "target": reading.target,
-            "drop": tuple(reading.drop),
+            "target": self.target,
             "sep": reading.sep or ("\t" if ".tsv" in path.suffixes else ","),
             "positive": None if self.positive is None else _label(self.positive),
-            "weight": reading.weight,
             "encoding": encoding_of(self.encoding),
         }
+
+
+# the settings that are read as the other commands read them
+_READING = tuple(
+    one.name for one in fields(Settings) if one.name in FIELDS and not hasattr(Lines, one.name)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +240,7 @@ def stream(
         ),
     ],
     lines: Lines,
-    reading: Annotated[Reading, ("target", "drop", "sep", "weight")],
+    reading: Annotated[Reading, _READING],
     going: Going,
     learning: Learning,
     telling: Telling,

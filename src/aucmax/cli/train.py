@@ -114,9 +114,10 @@ def train(
     check_paths({"--output": output}, {"DATA": data})
     settings = fixed.given()
     options = ", ".join(f"--{name.replace('_', '-')}" for name in settings)
-    model = AUCClassifier(**settings, **vars(stopping), random_state=on_folds.seed)
+    untuned = {**settings, **vars(stopping), "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
+        model = AUCClassifier(**untuned)
         with working("fitting in one pass", as_json):
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
         save(model, output)
@@ -133,7 +134,7 @@ def train(
                 "rows."
             )
         with working(f"fitting {facts}", as_json):
-            model.set_params(positive=rows.positive_label).fit(rows)
+            model = AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
     else:
         verbose = not as_json
         result = tuned(rows, prepared.room, verbose=verbose, **vars(on_folds), **vars(stopping))

@@ -344,7 +344,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
                     f"monotone={trend!r} must be 'auto', 'increasing', 'decreasing' or None."
                 )
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these bins."""
         if not hasattr(self, "bins_"):
             return

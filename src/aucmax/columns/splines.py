@@ -140,7 +140,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         knots = knots[np.append(True, np.diff(knots) > _MIN_KNOT_GAP)]
         return knots if len(knots) > 2 else none
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these knots."""
         if not hasattr(self, "knots_"):
             return

@@ -19,6 +19,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
+from aucmax.basics.checks import refuse_collections
 from aucmax.columns.functions import Feature
 from aucmax.data.columns import Column, named
 
@@ -170,11 +171,9 @@ def flat(pipeline: Pipeline) -> list[Step]:
     return steps
 
 
-def transformed(steps: Sequence[Step], rows: Any) -> Any:
-    """Return the output of fitted steps for rows."""
-    for step in steps:
-        rows = step.fitted.transform(rows)
-    return rows
+def transformed(steps: Sequence[Step], rows: Any) -> list[Any]:
+    """Return rows, and the output of each of some fitted steps for them."""
+    return [*accumulate(steps, lambda rows, step: step.fitted.transform(rows), initial=rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +194,8 @@ class Stages:
     @classmethod
     def of(cls, model: Any, X: Any) -> Self:
         """Send rows, as the model takes them, through its steps."""
-        steps, _ = parts_of(model)
-        return cls(model, [*accumulate(steps, lambda X, step: step.fitted.transform(X), initial=X)])
+        refuse_collections(X)
+        return cls(model, transformed(parts_of(model)[0], X))
 
     @property
     def features(self) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
-from aucmax.data.columns import Column, declare
+from aucmax.data.columns import Column
 
 __all__ = ["Labels", "frame", "rows_and_labels"]
 
@@ -64,8 +64,7 @@ def frame(X: Any, columns: Sequence[Column] | None) -> Any:
         values = {
             c.name: pd.Series(v, dtype=object if c.is_text else np.float64) for c, v in by_column
         }
-    table = pd.DataFrame(values, columns=[column.name for column in columns], copy=False)
-    return declare(table, columns)
+    return pd.DataFrame(values, columns=[column.name for column in columns], copy=False)
 
 
 def rows_and_labels(

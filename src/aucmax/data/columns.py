@@ -119,7 +119,7 @@ class Column:
         texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
         return next(text for text in texts if len(set(text)) == len(text))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError for properties that no reader produces but a model file may have."""
         if not isinstance(self.name, str):
             raise ValueError("the name of a column is not text")
@@ -160,8 +160,8 @@ class YesNo(Column):
         """Return the two words, or "any"."""
         return list(self.words) if len(edges) == 1 else super().intervals(edges)
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         if len(self.words) != 2 or not all(isinstance(word, str) for word in self.words):
             raise ValueError("a column of two words has others")
 
@@ -200,8 +200,8 @@ class Date(Column):
             return [date_of(edge) for edge in edges]
         return [str(np.datetime64(round(edge * _DAY_SECONDS), "s")) for edge in edges]
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         if self.form not in EXAMPLES:
             raise ValueError("a column of dates has another form")
 
@@ -305,8 +305,8 @@ def values_at(X: Any, j: int) -> NDArray[Any]:
 def declare(table: Any, columns: Iterable[Column]) -> Any:
     """Record columns with a data frame, and return it.
 
-    What a fit, a transformer or a model takes is one X, by scikit-learn's rules. So the kinds that
-    its values do not show, such as the form of a date, go with it, in its ``attrs``.
+    By scikit-learn's rules a transformer is fitted to one X, with which the kinds go that its
+    values do not show, such as the form of a date; elsewhere they are those of `Labelled`.
     """
     table.attrs["columns"] = other_than_numbers(columns)
     return table

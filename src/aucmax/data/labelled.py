@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from aucmax.data.bunch import Labels, frame
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, declare
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
 
@@ -90,8 +90,9 @@ class Labelled:
     @cached_property
     def named(self) -> Any:
         """The rows with the names and kinds of their columns, in a data frame if there are any."""
-        framed = self.in_parts or hasattr(self.X, "columns")
-        return self.X if framed else frame(self.X, self.columns)
+        if self.in_parts or self.columns is None or hasattr(self.X, "columns"):
+            return self.X
+        return declare(frame(self.X, self.columns), self.columns)
 
     @property
     def arguments(self) -> tuple[Any, Labels, np.ndarray | None]:
@@ -130,14 +131,7 @@ class Labelled:
         groups, time = (None if of is None else of[rows] for of in (self.groups, self.time))
         X = take(self.X, rows) if self.in_parts else _safe_indexing(self.X, rows)
         columns = None if self.in_parts else self.columns
-        return Labelled(
-            X,
-            self.positive[rows],
-            self.weight_of(rows),
-            self.classes,
-            groups,
-            time,
-            columns,
-            self.target_name,
-            self.name,
-        )
+        return replace(
+            self, X=X, positive=self.positive[rows], weight=self.weight_of(rows), groups=groups,
+            time=time, columns=columns, statistics=None, store=None,
+        )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.basics.checks import number, sample_weights
+from aucmax.basics.checks import number
 from aucmax.data.classes import two_classes
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import Fit, Settings, solve
@@ -303,8 +303,7 @@ class AUCClassifier(SolvedScorer):
                 f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
                 "loss='square' with solver='exact' (few features), or use fit_moments."
             )
-        X, y = checked(self, X, y, reset=False)
-        weight = sample_weights(sample_weight, X.shape[0])
+        X, y, weight = checked(self, X, y, sample_weight, reset=False)
         check_some_weight(weight)
         gone = self.moments_.empty(self.classes_).add_rows(as_rows(X), y, weight)
         names = input_names(self)
@@ -375,7 +374,7 @@ class AUCClassifier(SolvedScorer):
             number(alpha, "each of alphas")
         names = input_names(self)
         try:
-            X, y = checked(self, X, y, reset=True, whole=True)
+            X, y, _ = checked(self, X, y, None, reset=True, whole=True)
             classes = two_classes(np.unique(y), self.positive)
         finally:
             restore_names(self, names)

@@ -164,8 +164,8 @@ def check_model(part: Any, checked: set[int] | None = None) -> None:
         if gone is not None:
             raise ValueError(f"its {type(part).__name__} has no {gone}")
         _check_complete(part)
-    if hasattr(part, "_check_state"):
-        part._check_state()
+    if hasattr(part, "check_state"):
+        part.check_state()
     if isinstance(part, BaseEstimator):
         _check_step(part)
     if isinstance(part, (RandomState, Generator)):

@@ -79,16 +79,18 @@ def behind(steps: list[Any], model: Any) -> Any:
     return Pipeline([*steps, ("model", model)]) if steps else model
 
 
-def names_after(model: Any) -> list[str] | None:
-    """Return the names of the features after the steps of a pipeline; None if they have no names.
+def names_after(step: Any, names: Any = None) -> list[str] | None:
+    """Return the names of the features after a fitted step; None if they have no names.
 
     Parameters
     ----------
-    model : Pipeline
-        Fitted.
+    step : transformer
+        Or a pipeline of several.
+    names : sequence of str, optional
+        The names before it; by default those of its fit.
     """
     try:
-        return [str(name) for name in model[:-1].get_feature_names_out()]
+        return [str(name) for name in step.get_feature_names_out(names)]
     except (AttributeError, ValueError):  # not every transformer has names
         return None
 

@@ -55,8 +55,8 @@ def unchanged_on_error(model: Any) -> Iterator[None]:
 def labelled_rows(
     model: Any,
     X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    y: Any,
+    sample_weight: Any,
     empty: ClassStatistics | None = None,
     most: float = np.inf,
 ) -> Labelled:
@@ -88,9 +88,8 @@ def labelled_rows(
         rows = survey(X, empty, most, model.positive)
         record_names(model, rows)
     else:
-        numbers, y = checked(model, X, y, reset=True, whole=True)
+        numbers, y, weight = checked(model, X, y, sample_weight, reset=True, whole=True)
         classes = two_classes(np.unique(y), model.positive)
-        weight = sample_weights(sample_weight, len(y))
         names = getattr(model, "feature_names_in_", None)
         rows = Labelled(
             X, y == classes[1], weight, classes,
@@ -115,8 +114,10 @@ def record_names(model: Any, rows: Labelled | ClassStatistics) -> None:
     restore_names(model, {name: value for name, value in recorded.items() if value is not None})
 
 
-def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tuple[Any, np.ndarray]:
-    """Return checked rows and labels in memory; ``whole`` means that these are all rows.
+def checked(
+    model: Any, X: Any, y: Any, sample_weight: Any, reset: bool, whole: bool = False
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return checked rows, labels and weights in memory; ``whole`` means that these are all rows.
 
     With ``reset`` the model records their names, else they must have the recorded names.
     """
@@ -136,7 +137,7 @@ def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tup
     refuse_sizes(X, whole, type(model).__name__)
     if y.dtype.kind not in "biuUS":  # such are never continuous
         check_classification_targets(y)
-    return X, y
+    return X, y, sample_weights(sample_weight, X.shape[0])
 
 
 def of_two_classes(

@@ -126,7 +126,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
 
     # ---- checks --------------------------------------------------------------------------
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
         if not hasattr(self, "coef_"):
             return

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import check_array_of, check_labels, sample_weights
+from aucmax.basics.checks import check_array_of, check_labels
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import scores
 from aucmax.data.rows.source import Part, Source, opened
@@ -147,8 +147,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
                 raise ValueError("a Source needs the square loss and a solver that takes moments.")
             return self.fit_moments(ClassMoments.from_data(X))
         with unchanged_on_error(self):
-            X, y = checked(self, X, y, reset=True, whole=True)
-            weight = sample_weights(sample_weight, X.shape[0])
+            X, y, weight = checked(self, X, y, sample_weight, reset=True, whole=True)
             if self._by_moments() and X.shape[1] <= MAX_MATRIX_FEATURES:
                 moments = ClassMoments().add_rows(as_rows(X), y, weight)
                 names = getattr(self, "feature_names_in_", None)
@@ -261,7 +260,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
         self._check()
         if not hasattr(self, "coef_"):
@@ -366,8 +365,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         if not first and not hasattr(self, "moments_"):
             raise ValueError("this model keeps no moments, so it cannot continue with other rows.")
         with unchanged_on_error(self):
-            X, y = checked(self, X, y, reset=first, whole=first)
-            weight = sample_weights(sample_weight, X.shape[0])
+            X, y, weight = checked(self, X, y, sample_weight, reset=first, whole=first)
             if declared is None and not first and self.moments_.declared:
                 declared = self.moments_.classes
             rows: ClassStatistics = ClassMoments(declared).add_rows(as_rows(X), y, weight)

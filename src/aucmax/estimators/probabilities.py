@@ -37,7 +37,7 @@ class Sigmoid(NamedTuple):
         """Return the probabilities of scores."""
         return expit(self.slope * scores + self.intercept)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         if not (np.isfinite([self.slope, self.intercept]).all() and self.slope >= 0.0):
             raise ValueError("the sigmoid of its probabilities does not increase")
 
@@ -55,7 +55,7 @@ class Isotonic(NamedTuple):
         """Return the probabilities of scores."""
         return np.interp(scores, self.scores, self.probabilities)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         for name, values in zip(self._fields, self, strict=True):
             check_array_of(values, (len(self.scores),), f"{name} of its probabilities")
         rises = np.all(np.diff(self.scores) > 0) and np.all(np.diff(self.probabilities) >= 0)

@@ -227,7 +227,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         ]
         self.other_points_ = [float(np.round(share))] * len(coef)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these points."""
         bins = getattr(getattr(self, "binning_", None), "bins_", [])
         points = getattr(self, "points_", [])

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
-from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Source, opened
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
@@ -359,7 +358,7 @@ class AUCClassifierCV(LinearScorer):
         if not named.goal.by_moments:  # its solver keeps no moments
             fitted = replace(fitted, statistics=None)
         best.take_over(fitted, rows.classes)
-        if isinstance(rows.store, InParts):
+        if rows.in_parts:
             best.passes_ = rows.store.passes.count
         return best
 

@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from aucmax.basics.checks import refuse_nul, sample_weights
+from aucmax.basics.checks import refuse_nul
 from aucmax.data.classes import two_classes
 from aucmax.data.rows import as_rows, take_rows
-from aucmax.data.rows.parts import InParts
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
 from aucmax.estimators.labelling import checked, labelled_rows, unchanged_on_error
 from aucmax.estimators.linear import LinearScorer
@@ -87,7 +86,7 @@ class SolvedScorer(LinearScorer):
             fitted = fit(rows, settings, self._start(rows.store.n_features))
             fitted.warn(stacklevel=2)
         self.take_over(fitted, rows.classes)
-        if isinstance(rows.store, InParts):
+        if rows.in_parts:
             self.passes_ = rows.store.passes.count
         return self
 
@@ -113,10 +112,9 @@ class SolvedScorer(LinearScorer):
         first = not hasattr(self, "classes_")
         update: dict[str, Any] = {}
         with unchanged_on_error(self):
-            X, y = checked(self, X, y, reset=first)
+            X, y, weight = checked(self, X, y, sample_weight, reset=first)
             labels = self._classes_of_stream(classes, y)
             sign = np.where(y == labels[1], 1.0, -1.0)
-            weight = sample_weights(sample_weight, X.shape[0])
             if first or weight is None or weight.any():
                 rows = as_rows(X)
                 if weight is not None and not weight.all():
@@ -138,14 +136,12 @@ class SolvedScorer(LinearScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        settings = self.settings()
+    def check_state(self) -> None:
+        super().check_state()
         if not hasattr(self, "coef_"):
             return
         moments = getattr(self, "moments_", None)
         if moments is not None:
-            moments._check_state()
             if moments.n_features != self.n_features_in_:
                 raise ValueError("its moments are those of another number of features")
             if not np.array_equal(moments.classes, np.sort(self.classes_)):
@@ -158,7 +154,8 @@ class SolvedScorer(LinearScorer):
             not isinstance(stream.get(name), kind) for name, kind in parts.items()
         ):
             raise ValueError("the state from which it continues is incomplete")
-        solver, d = settings.solver, self.n_features_in_
+        settings, d = self.settings(), self.n_features_in_
+        solver = settings.solver
         if isinstance(solver, StochasticSolver) and solver.name == stream["solver"]:
             solver.check_steps(stream["steps"], d, self._named(settings).penalty)
 

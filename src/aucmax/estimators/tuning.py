@@ -18,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
-from aucmax.data.rows.parts import InParts
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Line
@@ -55,7 +54,7 @@ def tune(
     """
     folds = [_Fold(table, k, moments, centres) for k, moments in enumerate(training)]
     # the folds of rows in parts are scored in one pass, others one by one, to show progress
-    in_parts = isinstance(table.judge.labelled.store, InParts)
+    in_parts = table.judge.labelled.in_parts
     groups = [folds] if in_parts else [[fold] for fold in folds]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     with warnings.catch_warnings():

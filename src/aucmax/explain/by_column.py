@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.basics.checks import refuse_collections
 from aucmax.columns.steps import Stages, Step, columns_of, parts_of, transformed
 from aucmax.data.columns import (
     Column,
@@ -23,8 +22,9 @@ from aucmax.data.columns import (
     other_than_numbers,
     values_at,
 )
+from aucmax.estimators.inputs import names_after
 
-__all__ = ["ByColumn", "by_column", "by_column_of"]
+__all__ = ["ByColumn", "by_column"]
 
 Floats = NDArray[np.float64]
 # rows (n, d): an array, a CSR array, or the values (n,) of each column
@@ -128,7 +128,7 @@ class ByColumn:
             table = np.repeat(self.table[:1].astype(kind), m, axis=0)
             for j, numbers in values.items():
                 table[:, j] = numbers
-        return _numbers(transformed(self.steps, self.as_input(table)))
+        return _numbers(transformed(self.steps, self.as_input(table))[-1])
 
     def shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[float | str]]:
         """Return the values of columns (m, k) in rows (m,) in a form for readers.
@@ -155,16 +155,14 @@ class ByColumn:
         return [self.steps[0].told(j, self.values(j)) for j in range(len(self.columns))]
 
 
-def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> ByColumn:
+def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByColumn:
     """Decompose the scores of a fitted model by column.
 
     Parameters
     ----------
-    model : estimator
-        Linear, or a pipeline that ends in such a model, or a scorecard. If a step makes features
-        from several columns, these count as the columns.
-    X : array-like, sparse or data frame, shape (n, d)
-        Rows, as the model takes them.
+    stages : Stages
+        Rows of a linear model, of a pipeline that ends in such a model, or of a scorecard. If a
+        step makes features from several columns, these count as the columns.
     feature_names : sequence of str, shape (d,), optional
         By default those the model was fitted to, or the numbers of the columns, from 1.
 
@@ -174,15 +172,8 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         For a model that is not linear in its features, or not of two classes; rows with other
         columns than the model; a wrong number of names.
     """
-    refuse_collections(X)
-    check_is_fitted(parts_of(model)[1])
-    return by_column_of(Stages.of(model, X), feature_names)
-
-
-def by_column_of(stages: Stages, feature_names: Sequence[str] | None = None) -> ByColumn:
-    """Decompose the scores of rows by column, see `by_column`."""
-    model = stages.model
-    steps, linear = parts_of(model)
+    steps, linear = parts_of(stages.model)
+    check_is_fitted(linear)
     coef = np.asarray(getattr(linear, "coef_", ()))
     if not coef.size or coef.size != coef.shape[-1]:
         raise ValueError(
@@ -190,12 +181,12 @@ def by_column_of(stages: Stages, feature_names: Sequence[str] | None = None) -> 
             "with coef_ of shape (1, d), alone or behind steps."
         )
     first, column = _one_by_one(steps, coef.size)
-    rows, names = stages.rows[first], getattr(model, "feature_names_in_", None)
+    rows, names = stages.rows[first], getattr(stages.model, "feature_names_in_", None)
     others = columns_in(rows) if first == 0 else ()
     if first == 0 and names is not None:
-        others = *others, *other_than_numbers(filter(None, columns_of(model, names)))
+        others = *others, *other_than_numbers(filter(None, columns_of(stages.model, names)))
     for step in steps[:first]:
-        names = _names_after(step.fitted, names)
+        names = names_after(step.fitted, names)
     steps, features = steps[first:], _numbers(stages.features)
     table = _table(rows, names) if steps else features
     if features.shape[1] != coef.size:
@@ -242,13 +233,6 @@ def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.int
         if len(columns) == n_features:
             return first, columns
     return len(steps), np.arange(n_features)
-
-
-def _names_after(step: Any, names: Any) -> Any:
-    try:
-        return step.get_feature_names_out(names)
-    except (AttributeError, ValueError):  # not every transformer has names
-        return None
 
 
 def _numbers(X: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.estimators.sampled import weight_of_all
-from aucmax.explain.by_column import by_column_of
+from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
 from aucmax.explain.feature_effects import Effects, effects_of
 from aucmax.explain.row_reasons import Reason, each_reasons
@@ -50,7 +50,7 @@ def explanation_of(
             stages, weight = stages.at(rows), weight[rows]
     else:
         weight = weight_of_all(positive, test[2], rows)
-    by, sign = by_column_of(stages), np.where(positive[rows], 1.0, -1.0)
+    by, sign = by_column(stages), np.where(positive[rows], 1.0, -1.0)
     effects, sampling = effects_of(by, sign, weight, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
     return Explanation(

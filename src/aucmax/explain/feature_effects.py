@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from aucmax.basics.checks import number, sample_weights
-from aucmax.columns.steps import that_learn_from_labels
+from aucmax.columns.steps import Stages, that_learn_from_labels
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import posed
 from aucmax.estimators.solved import SolvedScorer
@@ -182,7 +182,7 @@ def labelled(
     if weight is not None and not weight.all():
         used = np.flatnonzero(weight)
         X, labels, weight = _safe_indexing(X, used), labels[used], weight[used]
-    by = by_column(model, X, feature_names)
+    by = by_column(Stages.of(model, X), feature_names)
     if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
         raise ValueError(
             f"y must hold the labels {model.classes_.tolist()} and no others; "
@@ -297,8 +297,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
-    settings = linear.settings()
-    settings = settings.named(len(coef), getattr(linear, "feature_names_in_", None))
+    settings = linear.settings().named(len(coef), getattr(linear, "feature_names_in_", None))
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     rows = RowsProblem.of(as_rows(X), sign, weight)
     spread = rows.spread() if spread is None else spread

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
+from aucmax.columns.steps import Stages
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
@@ -98,10 +99,10 @@ def reasons(
     number(most, "most", low=1, whole=True)
     if isinstance(X, Source):
         return list(reasons_in_parts(model, X, most, mean, feature_names))
-    rows = by_column(model, X, feature_names)
+    rows = by_column(Stages.of(model, X), feature_names)
     compared = rows
     if mean is not None:
-        compared = by_column(model, _rows(mean, framed=bool(rows.steps)), feature_names)
+        compared = by_column(Stages.of(model, _rows(mean, bool(rows.steps))), feature_names)
     return list(each_reasons(rows, most, compared.mean_added()))
 
 

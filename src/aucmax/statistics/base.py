@@ -571,7 +571,7 @@ class ClassStatistics:
             out._parts = out._unpacked(arrays)
             out.feature_names, out.target_name = facts["feature_names"], facts["target_name"]
             out.guarantee = facts["guarantee"]
-            out._check_state()
+            out.check_state()
         return out
 
     @classmethod
@@ -603,7 +603,7 @@ class ClassStatistics:
             specs[name] = ArraySpec(("classes", *shape), low=low, high=high)
         return specs
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless these are statistics of some rows."""
         if not is_whole(self._d) or not isinstance(self._declared, bool):
             raise ValueError("its number of features is not a whole number")

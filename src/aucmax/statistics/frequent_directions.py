@@ -118,8 +118,8 @@ class FrequentDirections(DiagonalMoments):
             "Exact(covariance='diagonal') or 'full'."
         )
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         scatter = self.counts[:, None] * self.variances
         rounding = 1e-6 * np.max(scatter, axis=1, initial=0.0)
         squares = np.einsum("krj,krj->kj", self.rows, self.rows)

@@ -209,8 +209,8 @@ class ClassMoments(ClassStatistics):
         covs[:, rows, cols] = covs[:, cols, rows] = lower
         return arrays | {"covariances": covs}
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         for label, S in zip(self._classes.tolist(), self.covs, strict=True):
             variance = np.einsum("jj->j", S)
             if np.any(variance < 0.0):

@@ -144,7 +144,7 @@ class MomentsRule:
         self.moments = ClassMoments(classes=[0, 1]).widened(values["means"].shape[1])
         for name, array in self.arrays.items():
             array[...] = values[name]
-        self.moments._check_state()
+        self.moments.check_state()
 
 
 class SpamRule:

@@ -151,7 +151,7 @@ def _tables(
             for rows in parts_of_rows(model, path, reading, features):
                 names = rows.feature_names
                 if hasattr(model, "steps"):
-                    rows.data, names = model[:-1].transform(rows.data), names_after(model)
+                    rows.data, names = model[:-1].transform(rows.data), names_after(model[:-1])
                 elif model is not None and not hasattr(rows.data, "columns"):
                     names = None
                 y = Labels(rows.target, rows.target_name)

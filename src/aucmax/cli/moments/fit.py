@@ -72,7 +72,7 @@ def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
     """Return the steps of a model, for moments of their output."""
     if not hasattr(model, "steps"):
         return []
-    names = names_after(model)
+    names = names_after(model[:-1])
     if names != held.feature_names:
         raise ValueError(
             f"{path}: its steps give other features than the moments have; give the model with "
