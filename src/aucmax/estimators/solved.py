@@ -138,6 +138,7 @@ class SolvedScorer(LinearScorer):
 
     def check_state(self) -> None:
         super().check_state()
+        settings = self.settings()
         if not hasattr(self, "coef_"):
             return
         moments = getattr(self, "moments_", None)
@@ -154,8 +155,7 @@ class SolvedScorer(LinearScorer):
             not isinstance(stream.get(name), kind) for name, kind in parts.items()
         ):
             raise ValueError("the state from which it continues is incomplete")
-        settings, d = self.settings(), self.n_features_in_
-        solver = settings.solver
+        solver, d = settings.solver, self.n_features_in_
         if isinstance(solver, StochasticSolver) and solver.name == stream["solver"]:
             solver.check_steps(stream["steps"], d, self._named(settings).penalty)
 
