@@ -29,7 +29,7 @@ _MAX_UNIT = 2.0**64  # stored weight of a new row, above which the stored weight
 _MAX_TOTAL = 1e150  # stored weight of all rows: its square must not overflow
 _LARGE_WEIGHT = 1e100  # of the rows of a call, below which no number of calls reaches _MAX_TOTAL
 _MIN_WEIGHT = 1e-150  # stored weight below which a row counts as nothing: its square underflows
-_GROUP_SHIFT = 49  # a group is 2⁴⁹ positions, 1/8 of the numbers between two powers of 2
+_GROUP_SHIFT = 48  # a group is 2⁴⁸ positions, 1/16 of the numbers between two powers of 2
 _NOWHERE = np.iinfo(np.int64).max  # above the position of every score
 
 
@@ -122,13 +122,16 @@ class ScoreBins:
 
     def _count(self, rows: _Rows, placements: np.ndarray) -> None:
         """Count rows in a table that has an empty bin for each new score."""
-        places = np.concatenate([self._bins.low, rows.place])
-        key, cells = np.unique(places >> self._shift, return_inverse=True)
-        old_cells, new_cells = np.split(cells, [len(self._bins.low)])
-        table = _empty(len(key))
-        for part, old_part in zip(table, self._bins, strict=True):
-            part[..., old_cells] = old_part
-        self._take(key, table, rows, new_cells, placements)
+        table, key, row_key = self._bins, self._bins.low >> self._shift, rows.place >> self._shift
+        cells = np.searchsorted(key, row_key)
+        is_new = np.append(key, _NOWHERE)[cells] != row_key
+        if is_new.any():
+            key = np.sort(np.concatenate([key, row_key[is_new]]))
+            old_cells = np.searchsorted(key, table.low >> self._shift)
+            cells, table = np.searchsorted(key, row_key), _empty(len(key))
+            for part, old_part in zip(table, self._bins, strict=True):
+                part[..., old_cells] = old_part
+        self._take(key, table, rows, cells, placements)
 
     def _take(
         self, key: np.ndarray, table: _Bins, rows: _Rows, cells: np.ndarray, placements: np.ndarray

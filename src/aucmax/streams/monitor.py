@@ -38,10 +38,10 @@ def stream_report(state: State) -> dict[str, Any]:
     report["prequential"] = _auc(state.prequential.auc(positive))
     if baseline is None:
         return report
-    for name, scores in zip(("frozen", "learning"), state.pair.scorers(), strict=True):
-        report[name] = _auc(scores.auc(positive))
+    frozen, learning = state.pair.aucs(positive)
+    report["frozen"], report["learning"] = _auc(frozen), _auc(learning)
     report["frozen_after"] = baseline.rows
-    test = state.pair.test(positive)
+    test = state.pair.test(frozen, learning)
     if test is not None:
         report["test"] = test._asdict()
     report["drift"] = {

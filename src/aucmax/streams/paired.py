@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from aucmax.basics.archive import ArraySpec, Specs, named, part_of
 from aucmax.data.rows import compiled
+from aucmax.metrics.binned import BinnedAUC
 from aucmax.statistics.score_bins import ScoreBins, bins_specs
 
 __all__ = ["PairTest", "PairedScores"]
@@ -63,16 +64,24 @@ class PairedScores:
             _add_gaps(codes, gaps, weight, self._gamma, self._gaps)
         return first, second
 
-    def test(self, positive: int, confidence: float = 0.95) -> PairTest | None:
+    def aucs(self, positive: int) -> tuple[BinnedAUC | None, BinnedAUC | None]:
+        """Return the AUC of each scorer, as `ScoreBins.auc` does."""
+        first, second = self.scorers()
+        return first.auc(positive), second.auc(positive)
+
+    def test(
+        self, first: BinnedAUC | None, second: BinnedAUC | None, confidence: float = 0.95
+    ) -> PairTest | None:
         """Test whether the scorers have the same AUC; None while there are too few rows.
 
         Parameters
         ----------
-        positive, confidence
-            As for `ScoreBins.auc`.
+        first, second : BinnedAUC or None
+            As `aucs` returns them.
+        confidence : float
+            Coverage of the interval of their difference.
         """
-        first, second = (scores.auc(positive) for scores in self.scorers())
-        weight, rows = self._gaps[:, 0], self._scorers[0].rows
+        weight, rows = self._gaps[:, 0], self.scorers()[0].rows
         if first is None or second is None or weight.min() <= 0.0 or rows.min() < 1.5:
             return None
         mean, square = (self._gaps[:, 1:] / weight[:, None]).T
