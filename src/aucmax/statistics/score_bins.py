@@ -122,16 +122,13 @@ class ScoreBins:
 
     def _count(self, rows: _Rows, placements: np.ndarray) -> None:
         """Count rows in a table that has an empty bin for each new score."""
-        table, key, row_key = self._bins, self._bins.low >> self._shift, rows.place >> self._shift
-        cells = np.searchsorted(key, row_key)
-        is_new = np.append(key, _NOWHERE)[cells] != row_key
-        if is_new.any():
-            key = np.sort(np.concatenate([key, row_key[is_new]]))
-            old_cells = np.searchsorted(key, table.low >> self._shift)
-            cells, table = np.searchsorted(key, row_key), _empty(len(key))
-            for part, old_part in zip(table, self._bins, strict=True):
-                part[..., old_cells] = old_part
-        self._take(key, table, rows, cells, placements)
+        places = np.concatenate([self._bins.low, rows.place])
+        key, cells = np.unique(places >> self._shift, return_inverse=True)
+        old_cells, new_cells = np.split(cells, [len(self._bins.low)])
+        table = _empty(len(key))
+        for part, old_part in zip(table, self._bins, strict=True):
+            part[..., old_cells] = old_part
+        self._take(key, table, rows, new_cells, placements)
 
     def _take(
         self, key: np.ndarray, table: _Bins, rows: _Rows, cells: np.ndarray, placements: np.ndarray
