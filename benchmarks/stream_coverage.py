@@ -36,8 +36,8 @@ def coverage() -> Iterator[list[Any]]:
                 noise = np.sqrt(0.5) * (rng.normal(size=(2, n)) + rng.normal(size=n))
                 pair = PairedScores(4096, half_life)
                 pair.add(y, *(noise + y), np.ones(n))
-                area, other = pair.aucs(1)
-                test = pair.test(area, other)
+                areas = [scores.auc(1) for scores in pair.scorers()]
+                area, test = areas[0], pair.test(areas)
                 low += area.high < AUC
                 high += area.low > AUC
                 refused += test is not None and test.p_value < 0.05
@@ -88,8 +88,8 @@ def delay(lines: list[bytes], half_life: float | None) -> tuple[float, float, fl
     early, late = [], np.inf
     for at in range(0, ROWS, EVERY):
         advance(state.offset, lines[at : at + EVERY], state, on_bad=print)
-        pair = state.pair
-        test = None if state.baseline is None else pair.test(*pair.aucs(state.positive))
+        areas = [scores.auc(state.positive) for scores in state.pair.scorers()]
+        test = None if state.baseline is None else state.pair.test(areas)
         if test is None:
             continue
         if state.rows <= CHANGE:

@@ -141,7 +141,8 @@ def test_interval_and_test_are_delongs_without_decay():
     expected = metrics.auc_interval(y, a)
     assert area.std_error == pytest.approx(expected.std_error, rel=1e-3)
     assert area[:3] == pytest.approx(expected[:3], abs=5e-4)
-    assert pair.test(*pair.aucs(1))[:3] == pytest.approx(metrics.auc_difference(y, a, b), abs=2e-3)
+    test = pair.test([scores.auc(1) for scores in pair.scorers()])
+    assert test[:3] == pytest.approx(metrics.auc_difference(y, a, b), abs=2e-3)
 
 
 @pytest.mark.parametrize("half_life", [None, 25.0, 4.0])
@@ -165,7 +166,7 @@ def test_the_variance_of_the_test_is_that_of_the_placements_among_earlier_rows(h
         D, w = (values[of_class & ~np.isnan(gaps)] for values in (gaps, decayed))
         variance += np.average((D - np.average(D, weights=w)) ** 2, weights=w) / (rows - 1.0)
     pair = paired(y, *z, half_life, weight)
-    test = pair.test(*pair.aucs(1), confidence=0.5)
+    test = pair.test([scores.auc(1) for scores in pair.scorers()], confidence=0.5)
     assert -1.0 < test.low < test.high < 1.0
     assert (test.high - test.low) / 2 == pytest.approx(norm.ppf(0.75) * np.sqrt(variance))
 
@@ -182,7 +183,7 @@ def test_batches_do_not_change_a_bit_of_the_sums(half_life, capacity):
     for rows in np.split(np.arange(n), np.sort(rng.integers(0, n, 40))):
         parts.add(y[rows], first[rows], second[rows], weight[rows])
         if rng.random() < 0.3:
-            parts.aucs(1)  # looking changes nothing either
+            parts.scorers()  # looking changes nothing either
     assert parts.facts == whole.facts
     for name, values in whole.arrays.items():
         np.testing.assert_array_equal(parts.arrays[name], values)
@@ -198,7 +199,7 @@ def test_intervals_cover_and_the_test_keeps_its_level(half_life):
         pair = paired(y, *(noise + y), half_life)
         area = pair.scorers()[0].auc(1)
         covered += area.low <= true <= area.high
-        refused += pair.test(*pair.aucs(1)).p_value < 0.05
+        refused += pair.test([scores.auc(1) for scores in pair.scorers()]).p_value < 0.05
     # 95 % and 5 %, by four standard errors of a count
     assert covered > 0.95 * runs - 4 * np.sqrt(0.05 * 0.95 * runs)
     assert refused < 0.05 * runs + 4 * np.sqrt(0.05 * 0.95 * runs)

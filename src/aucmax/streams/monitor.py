@@ -38,10 +38,10 @@ def stream_report(state: State) -> dict[str, Any]:
     report["prequential"] = _auc(state.prequential.auc(positive))
     if baseline is None:
         return report
-    frozen, learning = state.pair.aucs(positive)
-    report["frozen"], report["learning"] = _auc(frozen), _auc(learning)
+    areas = [scores.auc(positive) for scores in state.pair.scorers()]
+    report["frozen"], report["learning"] = map(_auc, areas)
     report["frozen_after"] = baseline.rows
-    test = state.pair.test(frozen, learning)
+    test = state.pair.test(areas)
     if test is not None:
         report["test"] = test._asdict()
     report["drift"] = {

@@ -64,24 +64,18 @@ class PairedScores:
             _add_gaps(codes, gaps, weight, self._gamma, self._gaps)
         return first, second
 
-    def aucs(self, positive: int) -> tuple[BinnedAUC | None, BinnedAUC | None]:
-        """Return the AUC of each scorer, as `ScoreBins.auc` does."""
-        first, second = self.scorers()
-        return first.auc(positive), second.auc(positive)
-
-    def test(
-        self, first: BinnedAUC | None, second: BinnedAUC | None, confidence: float = 0.95
-    ) -> PairTest | None:
+    def test(self, areas: list[BinnedAUC | None], confidence: float = 0.95) -> PairTest | None:
         """Test whether the scorers have the same AUC; None while there are too few rows.
 
         Parameters
         ----------
-        first, second : BinnedAUC or None
-            As `aucs` returns them.
+        areas : list of BinnedAUC or None
+            The AUCs of both scorers, as `ScoreBins.auc` returns them.
         confidence : float
             Coverage of the interval of their difference.
         """
-        weight, rows = self._gaps[:, 0], self.scorers()[0].rows
+        rows, weight = self.scorers()[0].rows, self._gaps[:, 0]
+        first, second = areas
         if first is None or second is None or weight.min() <= 0.0 or rows.min() < 1.5:
             return None
         mean, square = (self._gaps[:, 1:] / weight[:, None]).T

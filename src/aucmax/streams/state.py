@@ -279,18 +279,14 @@ class _Scored:
     def count(self) -> None:
         """Count the scores of the rows."""
         state, codes = self.state, np.array(self._codes, dtype=np.int64)
-        weight, scores = np.array(self._weights), _spread(np.nan_to_num(self._scores))
+        weight, frozen = np.array(self._weights), np.nan_to_num(self._frozen)
+        # log-odds z as e^(asinh(z)/2), whose bins are as wide near z = 0 as at 1
+        scores, spread = (np.exp(np.arcsinh(np.nan_to_num(z)) / 2) for z in (self._scores, frozen))
         state.prequential.add(codes, scores, weight)
         if state.baseline is not None:
-            frozen = np.nan_to_num(self._frozen)
-            state.pair.add(codes, _spread(frozen), scores, weight)
+            state.pair.add(codes, spread, scores, weight)
             state.drift.add(codes, frozen, weight, state.baseline.scorer.intercept)
         self._clear()
-
-
-def _spread(z: np.ndarray) -> np.ndarray:
-    """Return e^(asinh(z)/2): its bins are as wide near z = 0 as at 1; far away, in proportion."""
-    return np.exp(0.5 * np.arcsinh(z))
 
 
 def summary(learner: StreamLearner) -> dict[str, np.ndarray]:
