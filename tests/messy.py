@@ -113,9 +113,8 @@ def unnamed(output: str, traps: Iterable[tuple[str, str]]) -> list[str]:
 
     def named(column: str, words: str) -> bool:
         name = re.compile(rf"(?<!\w){re.escape(column.lower())}(?!\w)" if column else "")
-        return any(
-            name.search(line) and word.lower() in line for line in lines for word in words.split("|")
-        )
+        word = re.compile("|".join(map(re.escape, words.lower().split("|"))))
+        return any(name.search(line) and word.search(line) for line in lines)
 
     return [f"{column or 'table'}: {words}" for column, words in traps if not named(column, words)]
 
@@ -180,7 +179,7 @@ def moments(rows: int, rng: np.random.Generator, first: str = "2023-01-02") -> p
 
 
 def weekend(stamps: pd.DatetimeIndex) -> np.ndarray:
-    return np.asarray(stamps.weekday >= 5)
+    return np.asarray(stamps.day_of_week >= 5)
 
 
 def many_words(
@@ -255,7 +254,7 @@ def parts(stamps: pd.Series, hour: bool = True) -> pd.DataFrame:
     """Return days, weekdays and the hour of times."""
     days = (stamps - pd.Timestamp("2020-01-01")) / pd.Timedelta(days=1)
     columns = filled(days).assign(hour=stamps.dt.hour.fillna(12)) if hour else filled(days)
-    return pd.concat([columns, pd.get_dummies(stamps.dt.weekday)], axis=1)
+    return pd.concat([columns, pd.get_dummies(stamps.dt.day_of_week)], axis=1)
 
 
 def features(**columns: pd.Series | pd.DataFrame) -> pd.DataFrame:
