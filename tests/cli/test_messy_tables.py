@@ -51,6 +51,18 @@ def test_a_messy_table_takes_one_command(name, run, tmp_path, monkeypatch):
     assert (shortfall <= SHORTFALL, unnamed(out + err, table.traps)) == (True, []), shortfall
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_a_cleaning_leaves_numbers_of_a_rare_event(name, tmp_path):
+    table = TABLES[name](2_000, np.random.default_rng(2))
+    rows = table.read(table.write(tmp_path, name))
+    X = table.clean(rows)
+    assert np.isfinite(X.to_numpy()).all()
+    assert X.columns.is_unique
+    assert not {*table.leaks, table.target} & {column.split()[0] for column in X.columns}
+    assert 0.01 < table.labels(rows).mean() < 0.1
+    assert {column for column, _ in table.traps} <= {"", *rows.columns}
+
+
 def test_a_trap_is_named_by_a_line_with_its_column_and_one_of_its_words():
     output = "ward: 12 gaps: a level\nage: 3 missing, the median\nheat"
     traps = [("age", "gap|missing"), ("ward", "LEVEL"), ("", "median")]

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from benchmarks import large_files, regression
+from benchmarks import large_files, messy, regression
 from benchmarks.__main__ import main, summaries
 from benchmarks.common import engine
 from benchmarks.common.data import Task, generated_dense, generated_sparse, insurance
@@ -304,3 +304,34 @@ def test_the_table_has_who_comes_near_first():
     assert "| a | 2 | 0.8995 | 4 |" in text
     assert "| b | 1 | 0.8500, not near | 1 |" in text
     assert "| c | not here |" in text
+
+
+# ---- a messy file ------------------------------------------------------------------------
+
+
+def test_a_messy_file_repeats_a_block_and_is_read_by_both(tmp_path):
+    path = messy.write(tmp_path / "messy.csv", 2_000)
+    assert len(path.read_text().splitlines()) == 1 + 2_000
+    few = messy.write(tmp_path / "few.csv", messy.WARM_ROWS)
+    by_pyarrow, rows = (read(few) for _, read in messy.READERS.values())
+    assert by_pyarrow.num_rows == len(rows.target) == messy.WARM_ROWS
+
+
+@pytest.mark.parametrize("words", messy.REFUSED.values())
+def test_line_2_refutes_the_options(words, tmp_path, bad):
+    few = messy.write(tmp_path / "few.csv", 500)
+    assert "merchant" in bad("train", few, *words, "-o", tmp_path / "none.aucmax")
+
+
+def test_rates_are_relative_to_the_parser_of_the_same_repeat():
+    lines = [
+        line(method, "", seconds, repeat, question="read", data="450 MB", machine="here")
+        for method, all_seconds in ((messy.PARSER, [1, 3, 2]), ("aucmax", [2, 4, 8]))
+        for repeat, seconds in enumerate(all_seconds, 1)
+    ]
+    refused = line("a weight of words", "", 5, 1, question="refuse", data="450 MB", machine="here")
+    text = "\n".join(messy.table([*lines, refused]))
+    assert "read: 450 MB, 10 rows. here." in text
+    assert "| pyarrow.csv | 3 | 4.00 | 2.00 | 1.00 | 1.00 | 1 |" in text
+    assert "| aucmax | 3 | 8.00 | 4.00 | 0.50 | 0.50 | 1 |" in text
+    assert "| a weight of words | 1 | 10.00 | 5.00 |  |  | 1 |" in text
