@@ -77,6 +77,13 @@ class Line:
         """Whether a batch solver takes the cells."""
         return takes(self.loss.loss, self.penalties[0])
 
+    def objectives(self, problem: Problem) -> list[Objective]:
+        """Return the objectives of the cells on a problem in the features' own coordinates."""
+        problem = problem.scaled(self.standardize)
+        loss = self.loss.on(problem)
+        problem = problem.weighing(loss.within)
+        return [Objective(problem, loss, each.scaled(problem.factor)) for each in self.penalties]
+
 
 class Grid(NamedTuple):
     """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
@@ -188,12 +195,13 @@ def within_of(scoring: Scoring) -> tuple[float | str, ...]:
     return ("pooled", 0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
 
-def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
+def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np.ndarray:
     """Return the automatic α for a `standardize`: half-decades below `_unit`, ascending.
 
-    They go down to a hundredth of the usual α or 10⁻⁶.
+    They go down to a hundredth of the usual α or 10⁻⁶. ``rarer`` is the number of rows of the rarer
+    class, by default its weight.
     """
-    rarer = min(problem.n_pos, problem.n_neg)
+    rarer = min(problem.n_pos, problem.n_neg) if rarer is None else rarer
     lowest = max(math.log10(LOSSES["squared_hinge"].usual_alpha / rarer) - 2.0, -6.0)
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 

@@ -8,7 +8,6 @@ moments as preconditioner, or by cutting planes. If the moments are known, one N
 optimum of all rows mostly suffices (`centres`). The held-out scores of a path of α are one product.
 """
 
-import itertools
 import warnings
 from collections.abc import Sequence
 
@@ -27,10 +26,10 @@ from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
-from aucmax.statistics.base import members
+from aucmax.statistics.base import leaving_out, members
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["fold_moments", "tune", "warn_of"]
+__all__ = ["fold_moments", "path", "tune", "warn_of"]
 
 _ROWS_PER_FEATURE = 50  # of a training part, from which other rows hardly move the optimum
 _MIN_EFFECTIVE_ROWS = 100  # effective rows of each class, below which a single row may move it far
@@ -75,10 +74,9 @@ def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], 
     """Return the moments of each training part, and those of all rows.
 
     If the held-out parts contain every row once and each training part is the rest, the data are
-    read once, or once per round: all moments are merged from prefix and suffix sums of those of the
-    parts. Subtracting from the total would leave noise if a feature vanishes from a part.
+    read once, or once per round: all moments are merged from those of the parts.
     """
-    n, empty = len(labelled.positive), ClassMoments(classes=[-1.0, 1.0])
+    n = len(labelled.positive)
     rounds = _rounds(folds, n)
     if not rounds:
         parts = _moments_of([*(train for train, _ in folds), np.arange(n)], labelled)
@@ -86,10 +84,9 @@ def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], 
     training: list[ClassMoments] = []
     for held_out in rounds:
         parts = _moments_of([test for _, test in held_out], labelled)
-        suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
-        prefixes = [empty, *itertools.accumulate(parts)]
-        training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
-    return training, prefixes[-1]
+        others, total = leaving_out(parts)
+        training += others
+    return training, total
 
 
 def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMoments]:
@@ -170,27 +167,25 @@ class _Fold:
         centres, start = self.centres, self.table.starts[self.k]
         problem: Problem
         if line.loss.by_moments and self.moments is not None:
-            problem = MomentsProblem(self.moments).scaled(line.standardize)
+            problem = MomentsProblem(self.moments)
         else:
-            problem = self._by_rows().scaled(line.standardize)
-        loss = line.loss.on(problem)
-        problem = problem.weighing(loss.within)
-        penalties = [penalty.scaled(problem.factor) for penalty in line.penalties]
-        objectives = [Objective(problem, loss, penalty) for penalty in penalties]
+            problem = self._by_rows()
+        objectives = line.objectives(problem)
+        problem = objectives[0].problem
         W, messages = np.empty((len(line), problem.n_features)), list[str]()
         far = []  # cells that a step from a centre does not reach
         for i, centre in enumerate(centres.on(line)):
             quality = np.inf
             if centre is not None and self.steps:
                 step = self._step_from(centre, objectives[i])
-                W[i], quality = step.optimum(penalties[i].l2, centres.tol, centres.max_iter)
+                W[i], quality = step.optimum(objectives[i].penalty.l2, centres.tol, centres.max_iter)
             if quality > centres.tol:
                 far.append(i)
         if far:
             begin = None if start is None else problem.from_features(start)
             some = [objectives[i] for i in far]
             stop = centres.loose_tol, centres.max_iter
-            W[far], messages = _path(some, line.alphas[far], *stop, begin)
+            W[far], messages = path(some, line.alphas[far], *stop, begin)
         return Solution(line, problem, W, messages)
 
     def _by_rows(self) -> RowsProblem:
@@ -211,7 +206,7 @@ class _Fold:
         return self._step[1]
 
 
-def _path(
+def path(
     objectives: Sequence[Objective],
     alphas: np.ndarray,
     tol: float,

@@ -5,12 +5,12 @@ A subclass defines the arrays it keeps for each class besides the weight T and t
 (`_join`) or leave (`_leave`) a class.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from itertools import repeat, zip_longest
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import (
@@ -36,7 +36,7 @@ from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
-__all__ = ["ClassStatistics", "Part", "checked_rows", "members"]
+__all__ = ["ClassStatistics", "Part", "checked_rows", "leaving_out", "members"]
 
 Part = dict[str, Any]  # the arrays of one class, by name
 
@@ -142,7 +142,7 @@ class ClassStatistics:
         if isinstance(X, sources.Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source includes its labels and weights; pass it alone.")
-            return X.total(_updated, repeat((empty,)))
+            return X.total(_updated, itertools.repeat((empty,)))
         return empty.update(X, y, sample_weight)
 
     # ---- what a subclass keeps -----------------------------------------------------------
@@ -642,7 +642,7 @@ class ClassStatistics:
         """Raise ValueError unless d features with these names match the current ones."""
         mine, odd = self.feature_names, ""
         if names is not None and mine is not None and list(names) != mine:
-            a, b = next((a, b) for a, b in zip_longest(mine, names) if a != b)
+            a, b = next((a, b) for a, b in itertools.zip_longest(mine, names) if a != b)
             odd = f"expected {a!r}, got {b!r}"
             if a is None or b is None:
                 odd = f"expected no {b!r}" if a is None else f"{a!r} is missing"
@@ -740,6 +740,27 @@ class ClassStatistics:
 
     def _summary(self, part: Part) -> ClassPart:
         return ClassPart(float(part["counts"]), part["means"], self._variance(part))
+
+
+Statistics = TypeVar("Statistics", bound=ClassStatistics)
+
+
+def leaving_out(parts: Sequence[Statistics]) -> tuple[list[Statistics], Statistics]:
+    """Return, for each part, the sum of all others, and the sum of all.
+
+    They are sums of prefixes and suffixes. Subtracting a part from the total would leave noise
+    where a feature varies in that part alone.
+
+    Parameters
+    ----------
+    parts : sequence of ClassStatistics
+        At least one; all of one kind.
+    """
+    empty = parts[0].empty()
+    prefixes = [empty, *itertools.accumulate(parts)]
+    suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
+    others = [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
+    return others, prefixes[-1]
 
 
 def _both(
