@@ -748,7 +748,11 @@ PATHS = {
     ),
     "moments merge": (["x.sum", "y.sum"], ["-o"], ["MOMENTS y.sum"]),
     "moments subtract": (["x.sum", "y.sum"], ["-o"], ["TOTAL", "PART"]),
-    "moments fit": (["x.sum", "--like", "x.model"], ["-o"], ["MOMENTS", "--like"]),
+    "moments fit": (
+        ["x.sum", "y.sum", "--like", "x.model"],
+        ["-o"],
+        ["MOMENTS x.sum", "MOMENTS y.sum", "--like"],
+    ),
     "stream": (
         ["x.csv"],
         ["--state", "--monitor", "--predictions", "-o", "--html"],
@@ -758,8 +762,8 @@ PATHS = {
 READ = {
     "DATA": "x.csv", "DATA y.csv": "y.csv", "FILE": "x.csv", "MODEL": "x.model",
     "OTHER": "y.model", "--logistic": "y.csv", "--rows": "x.csv", "--against": "y.csv",
-    "--like": "x.model", "--bounds-file": "b.csv", "MOMENTS": "x.sum", "MOMENTS y.sum": "y.sum",
-    "TOTAL": "x.sum", "PART": "y.sum",
+    "--like": "x.model", "--bounds-file": "b.csv", "MOMENTS x.sum": "x.sum",
+    "MOMENTS y.sum": "y.sum", "TOTAL": "x.sum", "PART": "y.sum",
 }  # fmt: skip
 LONG = {name: "--out" if name.startswith("moments") else "--output" for name in PATHS}
 

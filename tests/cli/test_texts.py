@@ -25,7 +25,7 @@ VOLATILE = {
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
-    """Two tables in the working folder: one of real-world columns, one of numbers alone."""
+    """Tables in the working folder: of real-world columns, of numbers alone, and these by site."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     n = 600
@@ -37,6 +37,10 @@ def tables(tmp_path, monkeypatch):
     columns = [amount, np.where(gap, "", age.astype(str)), city, day]
     write(tmp_path / "sales.csv", "amount,age,city,day,fraud", columns, fraud)
     write(tmp_path / "numbers.csv", "amount,age,fraud", [amount, age], fraud)
+    of_sites = {"north": slice(0, 350), "south": slice(350, 550), "west": slice(550, 570)}
+    for site, rows in of_sites.items():
+        some = fraud[rows] & (site != "west")
+        write(tmp_path / f"{site}.csv", "amount,age,fraud", [amount[rows], age[rows]], some)
 
 
 def write(path, head, columns, fraud):

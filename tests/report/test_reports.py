@@ -34,6 +34,10 @@ KEYS = {
     "moments build rows.csv -o r.moments": "moments covariance target features feature_names "
     "classes guarantee largest",
     "moments fit r.moments -o n": f"{FIT} model moments positive negative features auc",
+    "moments build more.csv --target label -o s.moments": "moments covariance target features "
+    "feature_names classes guarantee largest",
+    "moments fit r.moments s.moments -o n": f"{FIT} model sites positive negative features "
+    "settings_tried held_out_loss held_out_auc auc",
 }
 INSIDE = {
     "train rows.csv -o m": {"training_auc": AREA, "held_out_interval": AREA},
@@ -51,6 +55,10 @@ INSIDE = {
         "against": "data rows quality psi psi_of_features",
     },
     "show m": {"weights": "feature weight effect"},
+    "moments fit r.moments s.moments -o n": {
+        "sites": "site rows positives held_out_loss held_out_auc",
+        "held_out_auc": "if_normal at_least at_most",
+    },
 }
 
 
@@ -61,7 +69,8 @@ def folder(tmp_path_factory):
     y = np.arange(90) % 3 == 0
     X = rng.normal(size=(90, 3)) + np.outer(y, [1.0, 0.0, 0.5])
     lines = [f"{a},{b},{abs(c) + 0.1},{int(label)}" for (a, b, c), label in zip(X, y, strict=True)]
-    (folder / "rows.csv").write_text("\n".join(["a,b,w,label", *lines]))
+    for name, some in (("rows", lines), ("more", lines[::-2])):
+        (folder / f"{name}.csv").write_text("\n".join(["a,b,w,label", *some]))
     return folder
 
 

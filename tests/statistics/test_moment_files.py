@@ -1,7 +1,9 @@
 """Moments as files: what travels with them, what is refused, and `aucmax moments`."""
 
+import itertools
 import json
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, ClassMoments, load, metrics
 from aucmax.basics.container import pack, unpack
 from aucmax.cli import front
+from aucmax.estimators.sites import tune_on_sites
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.disclosure import disclosure
 from aucmax.statistics.files import load_moments
@@ -211,6 +214,96 @@ def test_merged_moments_give_the_model_of_all_rows(built, good):
     assert known["if_normal"] == pytest.approx(auc, abs=0.03)
     # and it is a model like any other
     assert json.loads(good("evaluate", built / "m", built / "all.csv", "--json"))
+
+
+def test_files_of_sites_choose_the_settings(built, good):
+    files = [built / name for name in "abc"]
+    report = json.loads(good("moments", "fit", *files, "-o", built / "m", "--json"))
+    model = load(built / "m")
+    X, y = table()
+    parts = [slice(0, 200), slice(200, 350), slice(350, 600)]
+    sites = {
+        str(file): ClassMoments.from_data(X[i], y[i]) for file, i in zip(files, parts, strict=True)
+    }
+    tuned = tune_on_sites(sites)
+    assert model.get_params() == tuned.model.get_params()
+    np.testing.assert_allclose(model.coef_, tuned.model.coef_, rtol=1e-9)
+    assert report["held_out_loss"] == pytest.approx(tuned.loss, rel=1e-9)
+    assert report["held_out_auc"]["at_least"] == pytest.approx(tuned.auc.low, rel=1e-9)
+    assert [one["site"] for one in report["sites"]] == list(sites)
+    for shown, one in zip(report["sites"], tuned.sites, strict=True):
+        assert (shown["rows"], shown["positives"]) == (one.rows, one.positives)
+        assert shown["held_out_loss"] == pytest.approx(one.loss, rel=1e-9)
+        assert shown["held_out_auc"]["if_normal"] == pytest.approx(one.auc.binormal, rel=1e-9)
+    # and the model is that of the merged file with these settings
+    good("moments", "merge", *files, "-o", built / "abc")
+    names = ("alpha", "standardize", "within", "l1_ratio")
+    chosen = itertools.chain(*((f"--{name.replace('_', '-')}", report[name]) for name in names))
+    good("moments", "fit", built / "abc", *chosen, "-o", built / "merged")
+    np.testing.assert_array_equal(load(built / "merged").coef_, model.coef_)
+    X, y = table()
+    auc = metrics.roc_auc(y == "yes", model.decision_function(X))
+    assert report["auc"]["at_least"] < auc
+    assert model.feature_names_in_.tolist() == NAMES
+
+
+def test_settings_that_are_given_are_not_chosen(built, good):
+    fit = ("moments", "fit", *(built / name for name in "abc"), "-o", built / "m", "--json")
+    settings = {"alpha": 0.02, "standardize": 0.7, "within": 0.3, "l1_ratio": 0.2}
+    for some in (["alpha"], ["within", "l1_ratio"], list(settings)):
+        flags = itertools.chain(*((f"--{s.replace('_', '-')}", settings[s]) for s in some))
+        report = json.loads(good(*fit, *flags))
+        assert {name: report[name] for name in some} == {name: settings[name] for name in some}
+        assert (report["settings_tried"] == 1) == (len(some) == 4)
+        assert load(built / "m").get_params()["alpha"] == report["alpha"]
+
+
+def test_one_file_has_no_sites(built, good):
+    fit = ("moments", "fit", built / "all", "-o", built / "m")
+    why = "one file has no sites to leave out; give the file of each site, or --alpha"
+    assert why in " ".join(good(*fit).split())
+    assert json.loads(good(*fit, "--json"))["alpha"] == AUCClassifier().alpha
+    assert "no sites" not in good(*fit, "--alpha", 0.01)
+
+
+def test_what_is_no_site_is_refused(built, good, bad):
+    fit = ("moments", "fit", built / "a", "-o", built / "m")
+    assert f"{built / 'a'}: is given twice; give each site once" in bad(*fit, built / "a")
+    shutil.copy(built / "a", built / "copy")
+    assert f"{built / 'copy'}: has the same moments as {built / 'a'}" in bad(*fit, built / "copy")
+    X, y = table()
+    write(built / "well.csv", X[y == "no"], y[y == "no"])
+    good("moments", "build", built / "well.csv", "--target", "ill", "-o", built / "well")
+    message = bad(*fit, built / "well")
+    assert f"only {built / 'a'} has rows of both classes" in message
+    assert "merge all and give --alpha." in message
+    out = good(*fit, built / "well", built / "b")
+    assert "-: lacks a class, so it counts for training only" in " ".join(out.split())
+    for name in "ab":
+        diagonal = ("--covariance", "diagonal", "-o", built / f"d{name}")
+        good("moments", "build", built / f"{name}.csv", "--target", "ill", *diagonal)
+    message = bad("moments", "fit", built / "da", built / "db", "-o", built / "n")
+    assert f"{built / 'da'}: has no covariances" in message
+    write(built / "moved.csv", X[NAMES[::-1]], y)
+    good("moments", "build", built / "moved.csv", "--target", "ill", "-o", built / "moved")
+    message = bad(*fit, built / "moved")
+    assert "feature names differ: expected 'age', got 'smokes'" in message
+    assert "--align" in message
+    good(*fit, built / "moved", "--align")
+    assert load(built / "m").feature_names_in_.tolist() == NAMES
+
+
+def test_private_sites_have_no_estimates(shards, good):
+    build = ("--labels", "no,yes", "--bounds", -100, 100, "--epsilon", 5, "--delta", 1e-6)
+    for name in "ab":
+        file = shards / f"{name}.csv"
+        good("moments", "build", file, "--target", "ill", *build, "-o", shards / name)
+    fit = ("moments", "fit", shards / "a", shards / "b", "-o", shards / "m")
+    report = json.loads(good(*fit, "--json"))
+    assert (report["held_out_auc"], report["auc"], report["within"]) == (None, None, 0.5)
+    text = " ".join(good(*fit).split())
+    assert "Private moments: their noise makes losses too large, and AUCs unknown" in text
+    assert "if normal" not in text
 
 
 def test_several_files_are_built_into_one(shards, good):

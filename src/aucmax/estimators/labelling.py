@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from aucmax.basics.checks import refuse_collections, refuse_odd_labels, refuse_sizes, sample_weights
-from aucmax.data.classes import classes_named, two_classes
+from aucmax.data.classes import Classes, classes_named, two_classes
 from aucmax.data.columns import columns_in, named, other_than_numbers
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
@@ -21,8 +21,8 @@ from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = [
-    "check_some_weight", "checked", "input_names", "labelled_rows", "of_two_classes",
-    "record_names", "restore_names", "unchanged_on_error",
+    "check_some_weight", "checked", "classes_behind", "input_names", "labelled_rows",
+    "of_two_classes", "record_names", "restore_names", "unchanged_on_error",
 ]  # fmt: skip
 
 # the attributes that a fit records of its input
@@ -140,6 +140,18 @@ def checked(
     return X, y, sample_weights(sample_weight, X.shape[0])
 
 
+def classes_behind(statistics: ClassStatistics, positive: Any, name: Any) -> Classes:
+    """Return the two classes of the rows behind statistics; arguments as for `of_two_classes`."""
+    labels = statistics.classes.tolist()
+    if positive is None and len(labels) != 2:
+        raise ValueError(
+            f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
+            f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
+            "name it with positive=LABEL."
+        )
+    return classes_named(statistics.classes, statistics.counts, positive, name)
+
+
 def of_two_classes(
     statistics: ClassStatistics, positive: Any, name: Any
 ) -> tuple[ClassStatistics, Any]:
@@ -154,17 +166,10 @@ def of_two_classes(
     name : str or Path
         What the file is called in messages.
     """
-    labels = statistics.classes.tolist()
-    if positive is None and len(labels) != 2:
-        raise ValueError(
-            f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
-            f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
-            "name it with positive=LABEL."
-        )
-    classes = classes_named(statistics.classes, statistics.counts, positive, name)
+    classes = classes_behind(statistics, positive, name)
     if not classes.as_given:
         negative, label = classes.labels
-        both = [label if one == classes.positive else negative for one in labels]
+        both = [label if one == classes.positive else negative for one in statistics.classes]
         statistics = statistics.relabelled(both)
     return statistics, classes.labels[1]
 

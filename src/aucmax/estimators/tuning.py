@@ -178,7 +178,9 @@ class _Fold:
             quality = np.inf
             if centre is not None and self.steps:
                 step = self._step_from(centre, objectives[i])
-                W[i], quality = step.optimum(objectives[i].penalty.l2, centres.tol, centres.max_iter)
+                W[i], quality = step.optimum(
+                    objectives[i].penalty.l2, centres.tol, centres.max_iter
+                )
             if quality > centres.tol:
                 far.append(i)
         if far:

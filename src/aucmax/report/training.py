@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.visible import in_line
+from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.training import Tuned
 from aucmax.metrics import AUCInterval, BinnedAUC
@@ -176,13 +177,29 @@ class FitToMoments(Report):
     features: int
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
+    why_not_tuned: str = unlisted("")
+
+    @classmethod
+    def of(cls, fitted: AUCClassifier, **more: Any) -> FitToMoments:
+        """Describe a model; ``more`` are the other fields."""
+        negative, positive = fitted.classes_.tolist()
+        return cls(
+            positive=positive,
+            negative=negative,
+            features=fitted.n_features_in_,
+            fitted=FittedModel.of(fitted),
+            **more,
+        )
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
+        settings = ("settings", str(self.fitted))
+        if self.why_not_tuned:
+            settings = ("not tuned", f"{self.fitted}: {self.why_not_tuned}")
         facts = [
             ("positive", f"{self.positive}, against {self.negative}"),
             ("features", f"{self.features:,}"),
-            ("settings", str(self.fitted)),
+            settings,
             *self.fitted.facts(),
             *auc_facts(self.auc),
             ("saved", self.model),

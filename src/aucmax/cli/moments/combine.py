@@ -19,7 +19,7 @@ from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import MIN_ROWS, disclosure
 from aucmax.statistics.files import load_moments
 
-__all__ = ["added", "merge", "subtract", "write"]
+__all__ = ["added", "aligned", "merge", "subtract", "write"]
 
 
 def merge(
@@ -67,7 +67,7 @@ def subtract(
     check_paths({"--out": out}, {"TOTAL": total, "PART": part})
     whole, gone = load_moments(total), load_moments(part)
     with _told_of(part, whole, gone):
-        left = whole - (_aligned(gone, whole) if align else gone)
+        left = whole - (aligned(gone, whole) if align else gone)
     write(left, out, min_rows)
     show(report_of(left, out), as_json)
 
@@ -75,7 +75,7 @@ def subtract(
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
     """Add moments from a file."""
     with _told_of(path, total, part):
-        out = total + (_aligned(part, total) if align else part)
+        out = total + (aligned(part, total) if align else part)
     strange = set(part.classes.tolist()) - set(total.classes.tolist())
     if len(out.classes) > max(2, len(total.classes), len(part.classes)):
         tell("warning", f"{path}: the label {strange.pop()!r} is new, and others are missing")
@@ -99,7 +99,8 @@ def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Itera
         raise ValueError(f"{path}: {error}{more}") from None
 
 
-def _aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
+def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
+    """Return moments with the features in the order of others, if these have names."""
     names = first.feature_names
     return part if names is None else part.aligned(names)
 

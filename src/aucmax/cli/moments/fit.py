@@ -1,4 +1,4 @@
-"""``aucmax moments fit``: a model of the rows behind a file of moments."""
+"""``aucmax moments fit``: a model of the rows behind files of moments, tuned if they are sites."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import load_model, show
-from aucmax.cli.moments.common import Like, MomentsFile
+from aucmax.cli.moments.combine import added, aligned
+from aucmax.cli.moments.common import Align, Like
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
@@ -16,17 +17,29 @@ from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.estimators.inputs import behind, names_after
 from aucmax.estimators.labelling import of_two_classes
+from aucmax.estimators.sites import tune_on_sites
 from aucmax.estimators.training import auc_of_moments
-from aucmax.report.facts import AUCOfMoments, FittedModel
+from aucmax.report.facts import AUCOfMoments
+from aucmax.report.reports import Report
+from aucmax.report.sites import FitToSites
 from aucmax.report.training import FitToMoments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.files import load_moments
 
 __all__ = ["fit"]
 
+_NO_SITES = "one file has no sites to leave out; give the file of each site, or --alpha"
+_VALUES = {"alpha": "alphas", "l1_ratio": "l1_ratios"}  # arguments that take several values
+
 
 def fit(
-    file: MomentsFile,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MOMENTS...",
+            help="Written by 'aucmax moments build' or the others: one file, or one of each site.",
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to save the model.")
     ],
@@ -34,38 +47,73 @@ def fit(
     settings: Settings,
     reading: Annotated[Reading, ("positive",)],
     like: Like = None,
+    align: Align = False,
     stopping: Stopping,
     as_json: Json = False,
 ) -> None:
-    """Fit a model to a file of moments: the same as to its rows, with the square loss.
+    """Fit a model to files of moments: the same as to their rows, with the square loss.
+
+    With the files of several sites, alpha, --standardize and --within are chosen, unless they are
+    given: the sites are left out one at a time, and the model of the others is judged by the
+    moments of the one left out. No row may be in two files.
 
     If the moments were built with --like MODEL, give the same model here: its steps for text, gaps
     and dates become those of the new model.
 
-    Example:
+    Examples:
 
         aucmax moments fit all.moments --alpha 0.001 -o model.aucmax
+
+        aucmax moments fit north.moments south.moments west.moments -o model.aucmax
     """
-    check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
-    held = load_moments(file)
-    held, label = of_two_classes(held, reading.positive, file)
-    model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
-    steps = [] if like is None else _steps(load_model(like), held, like)
+    check_paths({"--out": output}, {"--like": like, **{f"MOMENTS {path}": path for path in files}})
+    sites = _loaded(files, align)
+    first = sites[str(files[0])]
+    steps = [] if like is None else _steps(load_model(like), first, like)
     if steps:
-        held.feature_names = None  # behind the steps, which name them
-    model.fit_moments(held)
+        for held in sites.values():
+            held.feature_names = None  # behind the steps, which name them
+    model: AUCClassifier
+    report: Report
+    if len(files) == 1:
+        held, label = of_two_classes(first, reading.positive, files[0])
+        model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
+        model.fit_moments(held)
+        report = FitToMoments.of(
+            model,
+            model=str(output),
+            moments=str(files[0]),
+            auc=_auc(model),
+            why_not_tuned=_NO_SITES if settings.alpha is None else "",
+        )
+    else:
+        values = {_VALUES.get(name, name): (value,) for name, value in settings.given().items()}
+        how = {**values, **vars(stopping), "verbose": not as_json}
+        tuned = tune_on_sites(sites, reading.positive, **how)
+        model = tuned.model
+        auc = None if tuned.auc is None else _auc(model)
+        report = FitToSites.of(tuned, model=str(output), auc=auc)
     save(behind(steps, model), output)
-    auc = auc_of_moments(held, model.coef_[0], label)
-    report = FitToMoments(
-        model=str(output),
-        moments=str(file),
-        positive=label,
-        negative=next(other for other in held.classes.tolist() if other != label),
-        features=held.n_features,
-        fitted=FittedModel.of(model),
-        auc=None if auc is None else AUCOfMoments.of(auc),
-    )
     show(report, as_json)
+
+
+def _auc(model: AUCClassifier) -> AUCOfMoments | None:
+    """Return what the moments of a model imply about the AUC of their rows."""
+    auc = auc_of_moments(model.moments_, model.coef_[0], model.classes_.tolist()[1])
+    return None if auc is None else AUCOfMoments.of(auc)
+
+
+def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
+    """Return the moments in files by their paths, with the same features in the same order."""
+    total = load_moments(files[0])
+    sites = {str(files[0]): total}
+    for path in files[1:]:
+        if str(path) in sites:
+            raise ValueError(f"{path}: is given twice; give each site once.")
+        part = load_moments(path)
+        total = added(total, part, path, align)
+        sites[str(path)] = aligned(part, total) if align else part
+    return sites
 
 
 def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:

@@ -1,0 +1,289 @@
+"""Settings chosen by leaving out one site at a time, of which only the class moments are known.
+
+How well the model of the other sites ranks the rows of the one left out follows from the moments
+of these rows: exactly in terms of the square loss, and as an estimate and bounds of the AUC.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from aucmax.basics.progress import working
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.labelling import classes_behind, of_two_classes
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.selection import Grid, Place, alpha_grid, best_cell
+from aucmax.estimators.tuning import path, warn_of
+from aucmax.metrics import MomentAUC, moment_auc
+from aucmax.objective.problem import ANY_MOMENTS, MomentsProblem
+from aucmax.statistics.base import ClassStatistics, leaving_out
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["Site", "TunedOnSites", "tune_on_sites"]
+
+_SURE = 2.0  # standard errors by which the estimate of another τ must exceed that of the first
+_ALL = "the sum of the sites"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site, and how well the model of the other sites ranks its rows.
+
+    Parameters
+    ----------
+    name : str
+    rows, positives : float
+        Their weight: their number, if they are not weighted.
+    loss : float, optional
+        The square loss on its rows; None if it was not left out, because it lacks a class.
+    auc : MomentAUC, optional
+        An estimate and bounds of the AUC of its rows; None with private moments, too.
+    """
+
+    name: str
+    rows: float
+    positives: float
+    loss: float | None = None
+    auc: MomentAUC | None = None
+
+
+@dataclass(frozen=True)
+class TunedOnSites:
+    """A model whose settings were chosen by leaving out one site at a time.
+
+    Parameters
+    ----------
+    model : AUCClassifier
+        Fitted to the moments of all sites.
+    sites : list of Site
+        In the order in which they were given.
+    settings_tried : int
+    """
+
+    model: AUCClassifier
+    sites: list[Site]
+    settings_tried: int
+
+    @property
+    def loss(self) -> float:
+        """The mean loss of the sites left out, weighted by their positives."""
+        return float(self._mean([site.loss for site in self.sites if site.loss is not None]))
+
+    @property
+    def auc(self) -> MomentAUC | None:
+        """The same means of their estimates and bounds; None with private moments."""
+        aucs = [site.auc for site in self.sites if site.auc is not None]
+        return MomentAUC(*self._mean(aucs).tolist()) if aucs else None
+
+    def _mean(self, values: list[Any]) -> Any:
+        positives = [site.positives for site in self.sites if site.loss is not None]
+        return np.average(values, axis=0, weights=positives)
+
+
+def tune_on_sites(
+    sites: Mapping[str, ClassStatistics],
+    positive: Any = None,
+    *,
+    alphas: Sequence[float] | None = None,
+    l1_ratios: Sequence[float] = (0.0,),
+    within: Sequence[float | str] = (0.5, 0.2, 0.05, "pooled"),
+    standardize: Sequence[float] = (0.5, 1.0),
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    verbose: bool = False,
+) -> TunedOnSites:
+    """Choose the settings of the square loss by leaving out one site at a time, and fit to all.
+
+    Parameters
+    ----------
+    sites : mapping of str to ClassMoments
+        The moments of each site by its name. No row may be in two of them. A site without
+        positives or without negatives is never left out, but its rows count for the models.
+    positive : label, optional
+        The label to rank first, against all others; by default the larger of two numbers, or the
+        rarer of two words.
+    alphas : sequence of float, optional
+        By default half-decades, as many as suit the number of rows.
+    l1_ratios : sequence of float
+        The values of ρ.
+    within : sequence
+        The values of τ. The first is taken unless another is clearly better, see Notes.
+    standardize : sequence of float
+        The values of γ.
+    tol, max_iter
+        The stopping rule of the solver.
+    verbose : bool
+        Show progress, on a terminal.
+
+    Returns
+    -------
+    TunedOnSites
+        The model, and how well the sites left out were ranked with its settings.
+
+    Raises
+    ------
+    ValueError
+        If columns differ, moments lack covariances, two sites have the same moments, or fewer than
+        two sites have rows of both classes.
+
+    Notes
+    -----
+    Let w be the coefficients for the other sites, with the scale of the features also from them,
+    and δ, Σ₊ and Σ₋ the moments of the site left out. Its loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w;
+    with τ = ½ that is half the mean of (1 − difference of scores)² over its pairs of a positive and
+    a negative row. For each τ, the mean over the sites, weighted by their positives, decides on α,
+    ρ and γ. Losses of different τ do not compare. So τ is chosen by the
+    same mean of the estimates of `moment_auc`: it is the first of ``within``, unless the mean of
+    another one is higher by two standard errors of the sites' differences.
+
+    The noise of private moments counts as spread: their losses are too large, and their estimates
+    are wrong. If a site is private, there are no estimates, and τ is the first of ``within``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import ClassMoments
+    >>> from aucmax.estimators.sites import tune_on_sites
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(900) < 0.1
+    >>> X = rng.normal(size=(900, 5)) + y[:, None]
+    >>> sites = {f"clinic {i}": ClassMoments.from_data(X[i::3], y[i::3]) for i in range(3)}
+    >>> tuned = tune_on_sites(sites)
+    >>> [f"{site.name}: {site.auc.binormal:.2f}" for site in tuned.sites]
+    ['clinic 0: 0.94', 'clinic 1: 0.94', 'clinic 2: 0.93']
+    """
+    moments, names = _checked(sites), list(sites)
+    total = reduce(add, moments)
+    binary, label = of_two_classes(total, positive, _ALL)
+    first = classes_behind(total, positive, _ALL).positive
+    signed = [one.relabelled(np.where(one.classes == first, 1.0, -1.0)) for one in moments]
+    judges = [k for k, one in enumerate(signed) if np.count_nonzero(one.counts) == 2]
+    if len(judges) < 2:
+        which = f"only {names[judges[0]]}" if judges else "no site"
+        raise ValueError(
+            f"{which} has rows of both classes, and leaving one out needs two such sites; give "
+            "more, or merge all and give alpha=."
+        )
+    training, whole = leaving_out(signed)
+    grid = _grid(whole, alphas, l1_ratios, within, standardize)
+    model = AUCClassifier(tol=tol, max_iter=max_iter, positive=label)
+    for place in np.ndindex(grid.shape):  # settings that no solver takes raise
+        model.set_params(**grid.settings(place)).settings(ANY_MOMENTS)
+    scores = {}
+    with working("leaving out sites", not verbose) as now:
+        for k in judges:
+            now(f"leaving out {names[k]}")
+            scores[k] = _Scores.of(signed[k], training[k], grid, tol, max_iter)
+    private = any(one.guarantee is not None for one in moments)
+    share = np.array([signed[k].n_pos for k in judges])
+    place = _best(list(scores.values()), share / share.sum(), private)
+    described = []
+    for k, (name, one) in enumerate(zip(names, signed, strict=True)):
+        rows = dict(zip(one.classes.tolist(), one.counts.tolist(), strict=True))
+        site = Site(name, sum(rows.values()), rows.get(1.0, 0.0))
+        if k in scores:
+            auc = None if private else scores[k].auc(place)
+            site = replace(site, loss=float(scores[k].loss[place]), auc=auc)
+        described.append(site)
+    model.set_params(**grid.settings(place)).fit_moments(binary)
+    return TunedOnSites(model, described, int(np.prod(grid.shape)))
+
+
+def _checked(sites: Mapping[str, ClassStatistics]) -> list[ClassMoments]:
+    """Return the moments of sites; raise ValueError for some that cannot be left out."""
+    moments = list[ClassMoments]()
+    for name, one in sites.items():
+        if not isinstance(one, ClassMoments):
+            raise ValueError(
+                f"{name}: has no covariances, and leaving out a site needs them; merge all and "
+                "give alpha=."
+            )
+        if one in moments:
+            raise ValueError(
+                f"{name}: has the same moments as {list(sites)[moments.index(one)]}, but no row "
+                "may be in two sites, or it would not be left out; give each site once."
+            )
+        moments.append(one)
+    return moments
+
+
+def _grid(
+    whole: ClassMoments,
+    alphas: Sequence[float] | None,
+    l1_ratios: Sequence[float],
+    within: Sequence[float | str],
+    standardize: Sequence[float],
+) -> Grid:
+    """Return the grid of settings, with α that suit the rows of all sites."""
+    problem, rarer = MomentsProblem(whole), float(whole.effective_rows.min())
+    ascending = [
+        alpha_grid(problem, gamma, rarer) if alphas is None else np.sort(np.asarray(alphas, float))
+        for gamma in standardize
+    ]
+    losses = tuple(NamedLoss("square", tau) for tau in within)
+    if not (losses and standardize and l1_ratios and len(ascending[0])):
+        raise ValueError("alphas, l1_ratios, within and standardize must have a value each.")
+    return Grid(losses, tuple(standardize), tuple(l1_ratios), np.array(ascending))
+
+
+class _Scores(NamedTuple):
+    """How well models rank the rows of a site, for each cell of a grid.
+
+    Parameters
+    ----------
+    loss, gap, spread : ndarray, shape of the grid
+        The loss, w·δ and w·(Σ₊ + Σ₋)w.
+    """
+
+    loss: np.ndarray
+    gap: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(
+        cls, site: ClassMoments, others: ClassMoments, grid: Grid, tol: float, max_iter: int
+    ) -> Self:
+        """Fit models to the moments of the others, and judge them by those of the site."""
+        held_out, problem, messages = MomentsProblem(site), MomentsProblem(others), list[str]()
+        loss, gap, spread = np.empty((3, *grid.shape))
+        for line in grid.lines(np.ones(grid.shape, dtype=bool)):
+            objectives = line.objectives(problem)
+            scaled, at = objectives[0].problem, line.place
+            W, late = path(objectives, line.alphas, tol, max_iter, None)
+            W, messages = scaled.to_features(W), messages + late
+            gap[at] = W @ held_out.delta
+            spread[at] = _squares(W, held_out.within)
+            weighed = _squares(W, held_out.weighing(scaled.tau).within)
+            loss[at] = 0.5 * (1.0 - gap[at]) ** 2 + 0.5 * weighed
+        warn_of(messages)
+        return cls(loss, gap, spread)
+
+    def auc(self, place: Place) -> MomentAUC:
+        """Return what the moments imply about the AUC of a cell."""
+        return moment_auc(self.gap[place], self.spread[place])
+
+
+def _squares(W: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return w·Mw of each row w of W."""
+    return np.einsum("kd,kd->k", W @ matrix, W)
+
+
+def _best(scores: Sequence[_Scores], share: np.ndarray, private: bool) -> Place:
+    """Return the place of the best settings: for each τ by the loss, then by the estimates.
+
+    ``share`` are the weights of the sites in means.
+    """
+    means = np.tensordot(share, [one.loss for one in scores], 1)
+    places: list[Place] = [(a, *(best_cell(-loss[None]) or ())) for a, loss in enumerate(means)]
+    if private:
+        return places[0]
+    estimates = np.array([[one.auc(place).binormal for one in scores] for place in places])
+    gains = estimates - estimates[0]
+    gain = gains @ share
+    rest = max(1.0 - share @ share, np.finfo(float).eps)
+    error = np.sqrt((gains - gain[:, None]) ** 2 @ share**2 / rest)
+    return places[int(np.argmax(np.where(gain > _SURE * error, gain, 0.0)))]
