@@ -258,6 +258,7 @@ def test_what_cannot_be_left_out_is_refused():
     two = "rows of both classes, and leaving one out needs two such sites; give more, or merge all"
     bad(f"only north has {two}", {"north": north, "east": east})
     bad(f"only north has {two}", {"north": north})
+    bad("the sum of the sites: has 0 labels", {})
     bad("south: has no covariances", {**sites, "south": DiagonalMoments.from_data(X, y)})
     bad("copy: has the same moments as north, but no row may", {**sites, "copy": north.copy()})
     frame = pd.DataFrame(X, columns=list("abcd"))

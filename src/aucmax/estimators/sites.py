@@ -6,8 +6,6 @@ of these rows: exactly in terms of the square loss, and as an estimate and bound
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -136,9 +134,11 @@ def tune_on_sites(
     and δ, Σ₊ and Σ₋ the moments of the site left out. Its loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w;
     with τ = ½ that is half the mean of (1 − difference of scores)² over its pairs of a positive and
     a negative row. For each τ, the mean over the sites, weighted by their positives, decides on α,
-    ρ and γ. Losses of different τ do not compare. So τ is chosen by the
-    same mean of the estimates of `moment_auc`: it is the first of ``within``, unless the mean of
-    another one is higher by two standard errors of the sites' differences.
+    ρ and γ. Losses of different τ do not compare. So τ is chosen by the same mean of the estimates
+    of `moment_auc`: it is the first of ``within``, unless the mean of another one is higher by two
+    standard errors of the sites' differences.
+
+    At its peak the memory is some six times that of the moments.
 
     The noise of private moments counts as spread: their losses are too large, and their estimates
     are wrong. If a site is private, there are no estimates, and τ is the first of ``within``.
@@ -157,7 +157,7 @@ def tune_on_sites(
     ['clinic 0: 0.94', 'clinic 1: 0.94', 'clinic 2: 0.93']
     """
     moments, names = _checked(sites), list(sites)
-    total = reduce(add, moments)
+    total = sum(moments, ClassMoments())
     binary, label = of_two_classes(total, positive, _ALL)
     first = classes_behind(total, positive, _ALL).positive
     signed = [one.relabelled(np.where(one.classes == first, 1.0, -1.0)) for one in moments]

@@ -89,7 +89,7 @@ class FitToSites(Report):
         private = self.held_out_auc is None
         head = ["site", "rows", "positives", "held-out loss", "AUC if normal", "AUC, bound"]
         rows = [
-            [one.site, f"{one.rows:,.6g}", f"{one.positives:,.6g}", *_judged(one)]
+            [one.site, _weight_text(one.rows), _weight_text(one.positives), *_judged(one)]
             for one in self.sites
         ]
         chosen = "; optimistic, since the settings were chosen by it"
@@ -108,6 +108,11 @@ class FitToSites(Report):
         rows.append(["mean", "", "", *_judged(self)])
         columns = slice(4 if private else 6)
         return ResultTable(head[columns], [row[columns] for row in rows], caption)
+
+
+def _weight_text(weight: float) -> str:
+    """Format a number of rows, or their weight."""
+    return f"{weight:,.0f}" if weight >= 1e5 else f"{weight:,.6g}"
 
 
 def _judged(one: LeftOut | FitToSites) -> list[str]:
