@@ -518,6 +518,14 @@ def test_text_and_gaps_are_taken_as_a_model_takes_them(tmp_path, good, bad):
     one, other = load(model), load(tmp_path / "fitted")
     np.testing.assert_allclose(other[-1].coef_, one[-1].coef_, rtol=1e-9)
     assert good("score", tmp_path / "fitted", paths[0]).count("\n") == 601
+    # of sites, too
+    settings = ("--alpha", 1e-3, "--standardize", 0.5, "--within", 0.5)
+    sites = ("moments", "fit", tmp_path / "m1", tmp_path / "m2", "-o", tmp_path / "sites")
+    good(*sites, *settings, "--like", model)
+    np.testing.assert_array_equal(load(tmp_path / "sites")[-1].coef_, other[-1].coef_)
+    assert good("score", tmp_path / "sites", paths[0]) == good(
+        "score", tmp_path / "fitted", paths[0]
+    )
     plain = write(tmp_path / "plain.csv", *table())
     good(*build, plain, "-o", tmp_path / "p")
     message = bad("moments", "fit", tmp_path / "p", "--like", model, "-o", tmp_path / "fitted")

@@ -24,6 +24,7 @@ def _moments() -> None:
     A file of moments has the weight, mean and covariance of each class, with the names of features
     and labels, but no rows. That is all that the pairwise square loss needs: each shard of a table,
     or each hospital, builds a file, and the model fitted to the merged file is that of all rows.
+    Files of several sites also choose its settings.
 
     Examples:
 
@@ -31,7 +32,9 @@ def _moments() -> None:
 
         aucmax moments merge a.moments b.moments -o both.moments
 
-        aucmax moments fit both.moments -o model.aucmax
+        aucmax moments fit both.moments --alpha 0.01 -o model.aucmax
+
+        aucmax moments fit a.moments b.moments -o tuned.aucmax
     """
 
 
