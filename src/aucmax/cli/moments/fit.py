@@ -53,8 +53,8 @@ def fit(
 ) -> None:
     """Fit a model to files of moments: the same as to their rows, with the square loss.
 
-    With the files of several sites, alpha, --standardize and --within are chosen, unless they are
-    given: the sites are left out one at a time, and the model of the others is judged by the
+    With the files of several sites, --alpha, --standardize and --within are chosen, unless they
+    are given: the sites are left out one at a time, and the model of the others is judged by the
     moments of the one left out. No row may be in two files.
 
     If the moments were built with --like MODEL, give the same model here: its steps for text, gaps
@@ -88,7 +88,7 @@ def fit(
         )
     else:
         values = {_VALUES.get(name, name): (value,) for name, value in settings.given().items()}
-        how = {**values, **vars(stopping), "verbose": not as_json}
+        how: dict[str, Any] = {**values, **vars(stopping), "verbose": not as_json}
         tuned = tune_on_sites(sites, reading.positive, **how)
         model = tuned.model
         auc = None if tuned.auc is None else _auc(model)
