@@ -471,7 +471,7 @@ def test_the_format_can_be_said(tmp_path, good, run):
         good("train", tmp_path / name, "--format", kind, "-o", tmp_path / "m", *FIT)
         assert len(scores(good("score", tmp_path / "m", tmp_path / name, "--format", kind))) == 120
     code, _, err = run("train", tmp_path / "b.data", "--format", "parquet", "--sep", ";", "-o", "m")
-    assert (code, "sep and decimal are for CSV files" in err) == (2, True)
+    assert (code, "sep, decimal and encoding are for CSV files" in err) == (2, True)
     code, _, err = run("cv", "diabetes", "--sep", ";")
     assert (code, "--sep is for files; diabetes is a data set" in err) == (2, True)
 

@@ -362,8 +362,8 @@ def test_csv_counted_columns_are_a_header(write):
         ("a,y\n1,1\n2,\n", "line 3: the label is missing in column 'y'"),
         ("a,y\n1,inf\n", "line 2: the label in column 'y' is inf, not a finite number"),
         ('a,y\n1,u\n1,"x\n2,y\n3,z\n', "line 3: the label in column 'y' runs over several lines"),
-        (b"a,y\n1,0\n\xe9,1\n", "line 3: not UTF-8 text; save the file as UTF-8"),
-        (b"a,\xe9\n1,0\n", "line 1: not UTF-8 text; save the file as UTF-8"),
+        (b"a,y\n1,0\n\xe9,1\n", "line 3: not UTF-8 text; name its encoding"),
+        (b"a,\xe9\n1,0\n", "line 1: not UTF-8 text; name its encoding"),
         ("a;y\n1;0\n", "line 1: one column, 'a;y': values are separated by ';'; say so"),
         ("5.1,3.5\n1,2\n", "line 1: the first line holds numbers, not column names"),
     ],
@@ -456,7 +456,7 @@ def test_csv_values_too_long_for_the_second_reading(write):
     long = "x" * 200_000
     path = write("a.csv", f"note,a,y\n{long},1,0\n{long},?,1\n")
     assert read(write("b.csv", f"note,a,y\n{long},1,0\n"), drop=["note"]).data.tolist() == [[1]]
-    assert refusal(path, drop=["note"]).startswith("a.csv, row 2: column 'a' has a missing")
+    assert refusal(path, drop=["note"]).startswith("a.csv, line 3: column 'a' has a missing")
 
 
 # --- Parquet
@@ -612,7 +612,7 @@ NINE = tuple(range(9))
     [
         # one in ten, and one among many
         ((*NINE, "1O"), "line 11: column 'a' holds '1O', which is not a number, as 9 of its 10"),
-        ((*range(99), "-", 5), "line 101: column 'a' holds '-', which is not a number, as 100 of"),
+        ((*range(99), "~", 5), "line 101: column 'a' holds '~', which is not a number, as 100 of"),
         # half of them, but many values
         ([i if i % 2 else f"x{i}" for i in range(42)], "line 2: column 'a' holds 'x0', which is"),
         ((1, "1.234,5"), "line 3: column 'a' holds '1.234,5', which looks like a number"),

@@ -49,8 +49,8 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
 
     words = ["aucmax", *_given.get()]
     for name, value in (more or {}).items():
-        flag = flag_of(name)
-        if value is True:
+        flag = flag_of(name, value is not False)
+        if isinstance(value, bool):
             words += [flag] * (flag not in words)
             continue
         for text in value if isinstance(value, list) else [value]:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from aucmax.data.files import Piped
-from aucmax.data.reading import FIELDS, Reading, flag_of
+from aucmax.data.reading import DEFAULTS, FIELDS, Reading, flag_of
 
 __all__ = [
     "OF_MODELS",
@@ -202,10 +202,11 @@ def _annotated(name: str, kind: Any, flags: Sequence[str] = (), **how: Any) -> A
 
 def _of_field(name: str) -> tuple[Any, Any]:
     """Default and annotation of the option that stands for a field of `Reading`."""
-    about, default = FIELDS[name], getattr(Reading(), name)
+    about = FIELDS[name]
     how = {"help": about["help"], "metavar": about["metavar"], "rich_help_panel": _PANEL}
-    kind = _annotated(name, about["kind"], [flag_of(name)], **how)
-    return None if default == () else default, kind
+    flags = flag_of(name) if about["off"] is None else f"{flag_of(name)}/{flag_of(name, False)}"
+    kind = _annotated(name, about["kind"], [flags], **how)
+    return DEFAULTS[name] if about["in_commands"] is None else about["in_commands"], kind
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,7 +22,11 @@ _OTHERS = {
     "sample_weight": "--weight",
 }
 _OF_READING = {name: flag_of(name) for name, field in FIELDS.items() if field["help"]}
-_SWITCHES = [name for name, field in FIELDS.items() if field["kind"] is bool]  # without a value
+_SWITCHES = {  # options without a value, and those for False
+    name: None if field["off"] is None else flag_of(name, False)
+    for name, field in FIELDS.items()
+    if field["kind"] in (bool, bool | None)
+}
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE = rf"""{_STRING}|[\[(](?:{_STRING}|[^\])'"])*[\])]|…|-?[\w.+-]*\w"""
 _SETTING = re.compile(rf"""(?<![\w./'"-])(?<!\w\()([a-z]\w*)=({_VALUE})?""")
@@ -45,7 +49,9 @@ def in_options(message: str, words: Sequence[str]) -> str:
 
     def translated(found: re.Match[str]) -> str:
         name, value = found.groups()
-        return found[0] if name not in flags else _option(flags[name], value, name in _SWITCHES)
+        if name in _SWITCHES and name in flags:
+            return (value == "False" and _SWITCHES[name]) or flags[name]
+        return found[0] if name not in flags else _option(flags[name], value)
 
     def named(found: re.Match[str]) -> str:
         before, name = found.groups()
@@ -54,9 +60,9 @@ def in_options(message: str, words: Sequence[str]) -> str:
     return _SUBJECT.sub(named, _SETTING.sub(translated, message))
 
 
-def _option(flag: str, value: str | None, switch: bool) -> str:
+def _option(flag: str, value: str | None) -> str:
     """Return an option with a value that is written in Python."""
-    if value is None or switch:
+    if value is None:
         return flag
     try:
         plain = ast.literal_eval(value)

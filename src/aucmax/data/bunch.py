@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, declare
+from aucmax.data.decisions import Decision
 
-__all__ = ["Labels", "frame", "rows_and_labels"]
+__all__ = ["Labels", "frame", "objects_of", "rows_and_labels", "table_of"]
+
+_ROWS_AT_ONCE = 4096  # of which a column of numbers stays in the cache
 
 
 class Labels(np.ndarray):
@@ -45,26 +48,46 @@ def frame(X: Any, columns: Sequence[Column] | None) -> Any:
 
     Parameters
     ----------
-    X : ndarray or csr_matrix, shape (n, d)
-        As `read` gives them.
+    X : ndarray, csr_matrix or DataFrame, shape (n, d)
+        As `table_of` gives them.
     columns : sequence of Column, optional
 
     Returns
     -------
     DataFrame, ndarray or csr_matrix
-        The same numbers, not copied if no column has words.
+        The same numbers, not copied.
     """
     if columns is None:
         return X
     pd = needs("pandas", "a table with names")
 
-    values = X
+    return pd.DataFrame(X, columns=[column.name for column in columns], copy=False)
+
+
+def table_of(values: Sequence[Any], columns: Sequence[Column]) -> Any:
+    """Return columns as rows: an array (n, d) in C order, or a data frame if some have words."""
     if any(column.is_text for column in columns):
-        by_column = zip(columns, np.asfortranarray(X).T, strict=True)
-        values = {
-            c.name: pd.Series(v, dtype=object if c.is_text else np.float64) for c, v in by_column
-        }
-    return pd.DataFrame(values, columns=[column.name for column in columns], copy=False)
+        pd = needs("pandas", "a table with words")
+        names = [column.name for column in columns]
+        table = pd.DataFrame(dict(zip(names, values, strict=True)), copy=False)
+        return declare(table, columns)
+    n = len(values[0])
+    X = np.empty((n, len(values)))
+    for first in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        for j, column in enumerate(values):
+            X[rows, j] = column[rows]
+    return X
+
+
+def objects_of(X: Any) -> Any:
+    """Return the rows of a data frame as an array of objects (n, d), other rows unchanged."""
+    if not hasattr(X, "columns"):
+        return X
+    out = np.empty(X.shape, dtype=object)
+    for j, name in enumerate(X.columns):
+        out[:, j] = np.asarray(X[name])
+    return out
 
 
 def rows_and_labels(
@@ -84,14 +107,19 @@ def rows_and_labels(
         The paths read.
     **more
         ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``
-        and ``time`` of the rows, shape (n,); and further facts.
+        and ``time`` of the rows, shape (n,); ``decisions`` about them; and further facts.
 
     Returns
     -------
     Bunch
         All of these, None if not given, and ``n_features`` and ``feature_names``.
     """
-    more = {**dict.fromkeys(("columns", "target_name", "weight", "groups", "time")), **more}
+    decisions: list[Decision] = []
+    more = {
+        **dict.fromkeys(("columns", "target_name", "weight", "groups", "time")),
+        "decisions": decisions,
+        **more,
+    }
     names = None if more["columns"] is None else [column.name for column in more["columns"]]
     return Bunch(
         data=data, target=target, name=name, n_features=int(data.shape[1]), files=list(files),

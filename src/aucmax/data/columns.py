@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 
 __all__ = [
-    "KINDS", "NO_NUMBER", "NO_WORD", "Column", "Date", "Time", "Words", "YesNo", "column_of",
+    "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo", "column_of",
     "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap", "is_no_word", "named",
     "names_in", "other_than_numbers", "values_at", "values_in",
 ]  # fmt: skip
@@ -27,8 +27,10 @@ __all__ = [
 _DAY_SECONDS = 86_400
 # "none" may be a category, and UCI's files have "?"
 NO_WORD = ("", "na", "n/a", "nan", "null", "?")
-NO_NUMBER = (*NO_WORD, "none")
-_SPELLINGS = (("false", "true"), ("FALSE", "TRUE"), ("False", "True"))
+NO_NUMBER = (*NO_WORD, "none", "-", "--", ".", "n.a.", "#n/a", "missing")
+# in any case
+_NO = ("false", "no", "n", "f", "off", "nein", "non")
+_YES = ("true", "yes", "y", "t", "on", "ja", "oui")
 
 
 def is_gap(value: Any) -> bool:
@@ -140,17 +142,32 @@ class YesNo(Column):
     is_number = is_float = False
 
     @classmethod
-    def written(cls, name: str, words: Iterable[str]) -> YesNo:
-        """Return a column of true and false, in the spelling of its first value."""
-        spelt = (both for word in words for both in _SPELLINGS if word in both)
-        return cls(name, words=next(spelt, cls.words))
+    def written(cls, name: str, words: Iterable[str]) -> YesNo | None:
+        """Return a column of these words if they mean yes and no, in the spelling of the first.
+
+        Of true and false one is enough.
+        """
+        spelt: dict[int, str] = {}
+        for word in words:
+            yes = _yes(word)
+            if yes is None:
+                return None
+            spelt.setdefault(yes, word)
+        if len(spelt) == 1:
+            ((yes, word),) = spelt.items()
+            other = (_NO if yes else _YES)[0]
+            if word.lower() not in (_NO[0], _YES[0]):
+                return None
+            spelt[1 - yes] = (
+                other.upper() if word.isupper() else other.title() if word.istitle() else other
+            )
+        return cls(name, words=(spelt[0], spelt[1])) if spelt else None
 
     def number(self, word: str) -> float | None:
-        """Return 0 or 1; true and false are read however they are spelt."""
-        for words in (self.words, *_SPELLINGS):
-            if word in words:
-                return float(words.index(word))
-        return None
+        """Return 0 or 1; words that mean yes or no are read in any spelling."""
+        if word in self.words:
+            return float(self.words.index(word))
+        return _yes(word)
 
     def shown(self, value: Any) -> float | str:
         """Return one of the two words."""
@@ -164,6 +181,35 @@ class YesNo(Column):
         super().check_state()
         if len(self.words) != 2 or not all(isinstance(word, str) for word in self.words):
             raise ValueError("a column of two words has others")
+
+
+@dataclass(frozen=True)
+class Amount(Column):
+    """A column of numbers as people write them: with thousands, signs of money or percents.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        The decimal mark.
+    """
+
+    decimal: str = "."
+
+    is_number = False
+
+    def number(self, word: str) -> float | None:
+        """Return the number that stands among thousands and signs of money."""
+        import pyarrow as pa
+
+        from aucmax.data.tables.written import amounts
+
+        (value,) = amounts(pa.array([word.strip()]), self.decimal).tolist()
+        return None if value != value else value
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.decimal not in (".", ","):
+            raise ValueError("a column of amounts has another decimal mark")
 
 
 @dataclass(frozen=True)
@@ -240,6 +286,12 @@ class Words(Column):
 
 
 KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())
+
+
+def _yes(word: str) -> int | None:
+    """Return 1 for a word that means yes, 0 for no, None for any other."""
+    word = word.lower()
+    return 1 if word in _YES else 0 if word in _NO else None
 
 
 def date_of(days: float) -> str:

@@ -1,22 +1,29 @@
 """Dates and date-times as days since 1970-01-01, numbers for a linear model.
 
-A form is the date part of a `strptime` format. In every form a time of day may follow, and a zone
-after the time; without a zone it is UTC. Forms with different orders of day and month are
-distinguished by the whole column, or not at all.
+A form is the date part of a `strptime` format; one without a day means the first of the month. In
+every form a time of day may follow, and a zone after the time; without a zone it is UTC. Forms with
+different orders of day and month are distinguished by the whole column, or not at all.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EXAMPLES", "ISO", "day_fraction", "day_number", "days_of_arrow", "forms_of"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "DIGITS", "EXAMPLES", "ISO", "day_fraction", "day_number", "day_numbers", "days_of_arrow", "forms_of"
+]  # fmt: skip
 
 ISO = "%Y-%m-%d"
+DIGITS = "%Y%m%d"
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -24,6 +31,7 @@ _MONTHS = (
 )
 _PART = {
     "%Y": r"(?P<year>[0-9]{4})",
+    "%y": r"(?P<year>[0-9]{2})",
     "%m": r"(?P<month>[0-9]{1,2})",
     "%d": r"(?P<day>[0-9]{1,2})",
     "%b": r"(?P<name>[A-Za-z]{3,9})\.?",
@@ -46,6 +54,17 @@ EXAMPLES = {
     "%d %b %Y": "31 Jan 2024",
     "%d-%b-%Y": "31-Jan-2024",
     "%b %d %Y": "Jan 31, 2024",
+    "%d.%m.%y": "31.01.24",
+    "%d/%m/%y": "31/01/24",
+    "%m/%d/%y": "01/31/24",
+    "%d-%b-%y": "31-Jan-24",
+    DIGITS: "20240131",
+    "%Y-%m": "2024-01",
+    "%m/%Y": "01/2024",
+    "%m.%Y": "01.2024",
+    "%b-%Y": "Jan-2024",
+    "%b %Y": "Jan 2024",
+    "%b-%y": "Jan-24",
 }
 
 
@@ -53,7 +72,9 @@ def _pattern(form: str) -> re.Pattern[str]:
     text = re.escape(form).replace(r"\ ", ",? ")
     for part, group in _PART.items():
         text = text.replace(re.escape(part), group)
-    return re.compile(text)
+    if form == DIGITS:
+        text = text.replace("{1,2}", "{2}")
+    return re.compile(rf"{text}(?![0-9/.-])")  # not the beginning of a longer form
 
 
 _PATTERNS = {form: _pattern(form) for form in EXAMPLES}
@@ -80,12 +101,41 @@ def day_number(word: str, form: str) -> float | None:
     parts = date.groupdict()
     month = parts.get("month") or _month(parts["name"])
     try:
-        day = datetime.date(int(parts["year"]), int(month), int(parts["day"])).toordinal()
+        year = int(parts["year"])
+        if "%y" in form:
+            year += 1900 if year > 68 else 2000
+        day = datetime.date(year, int(month), int(parts.get("day") or 1)).toordinal()
     except ValueError:
         return None
     rest = word[date.end() :]
     time = 0.0 if not rest else day_fraction(rest)
     return None if time is None else day - _EPOCH + time
+
+
+def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
+    """Return `day_number` of words, shape (n,), NaN for those that are no dates of this form.
+
+    There are few different days and times of day, so that each is read once.
+    """
+    import pyarrow.compute as pc
+
+    out = np.full(len(words), np.nan)
+    pattern = re.sub(r"\(\?!.*", "", _PATTERNS[form].pattern)
+    apart = pc.extract_regex(words, rf"^(?P<date>{_NAMED.sub('(?:', pattern)})(?P<rest>(?s:.*))$")
+    fits = apart.is_valid().to_numpy(zero_copy_only=False)
+    date, rest = (apart.filter(apart.is_valid()).field(name).dictionary_encode() for name in (0, 1))
+    days = _numbers_of(date, lambda word: day_number(word, form))
+    out[fits] = days + _numbers_of(rest, lambda word: day_fraction(word) if word else 0.0)
+    return out
+
+
+_NAMED = re.compile(r"\(\?P<[a-z]+>")
+
+
+def _numbers_of(words: Any, number: Callable[[str], float | None]) -> NDArray[np.float64]:
+    """Return a number for each of the words that Arrow has encoded, NaN for None."""
+    values = np.array([number(word) for word in words.dictionary.to_pylist()], dtype=np.float64)
+    return values[words.indices.to_numpy()] if len(values) else np.empty(0)
 
 
 def _month(name: str) -> int:

@@ -22,8 +22,8 @@ def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
 
     Only the columns that are needed are read.
     """
-    if (reading.format, reading.sep, reading.decimal) != (None, None, "."):
-        raise ValueError("format, sep and decimal are for files, but data are not files.")
+    if any((reading.format, reading.sep, reading.decimal, reading.encoding)):
+        raise ValueError("format, sep, decimal and encoding are for files, but data are not files.")
     roles_of = partial(_roles, reading=reading)
     home = type(data).__module__.partition(".")[0]
     if home.startswith("dask") and hasattr(data, "columns"):

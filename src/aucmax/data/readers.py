@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
-from aucmax.data.bunch import rows_and_labels
+from aucmax.data.bunch import objects_of, rows_and_labels
 from aucmax.data.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
 from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
@@ -67,15 +67,19 @@ def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading
     ValueError
         If an argument is not one of those above.
     """
-    return rows_of(path, reading)
+    rows = rows_of(path, reading)
+    rows.data = objects_of(rows.data)
+    return rows
 
 
 def rows_of(path: Any, reading: Reading) -> Bunch:
-    """Return the result of `read`."""
+    """Return the result of `read`, as a data frame if some columns have words."""
     source = _source(path)
     reader = reader_of(source, reading.format)
-    if (reading.sep is not None or reading.decimal != ".") and not reader.separated:
-        raise ValueError(f"sep and decimal are for CSV files; this one is read as {reader.name}")
+    if (reading.sep or reading.decimal or reading.encoding) and not reader.separated:
+        raise ValueError(
+            f"sep, decimal and encoding are for CSV files; this one is read as {reader.name}"
+        )
     with unchanged(source):
         rows = _opened(source, reader, reading)
     if rows.target is not None and reading.positive is not None:

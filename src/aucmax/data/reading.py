@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from aucmax.data.columns import Column, Date, Words
 from aucmax.data.dates import EXAMPLES
 
-__all__ = ["FIELDS", "NUMBER", "Reading", "flag_of", "with_fields"]
+__all__ = ["DEFAULTS", "FIELDS", "NUMBER", "Reading", "flag_of", "with_fields"]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -23,7 +23,7 @@ Format = Literal["svmlight", "csv", "tsv", "parquet"]
 T = TypeVar("T")
 
 _LABELS = ("required", "optional", "none")
-_LISTS = ("drop", "columns", "text", "missing", "categories")
+_LISTS = ("drop", "columns", "text", "missing", "categories", "numbers")
 
 
 def _field(
@@ -35,6 +35,8 @@ def _field(
     metavar: str | None = None,
     in_parts: bool = True,
     columns: bool = False,
+    off: str | None = None,
+    in_commands: Any = None,
 ) -> Any:
     """Return a field of `Reading`.
 
@@ -54,14 +56,24 @@ def _field(
         Whether it works for a file that is read in parts.
     columns : bool
         Whether its value has names of columns.
+    off : str, optional
+        The name of the option for False, of a switch with both.
+    in_commands : object
+        The default of the option, if it is not that of the argument.
     """
-    metavar = "COLUMN" if columns and kind is not bool else metavar
+    metavar = "COLUMN" if columns and off is None else metavar
     how = {"help": help, "flag": flag, "kind": kind, "metavar": metavar, "in_parts": in_parts}
-    return field(default=default, metadata={**how, "columns": columns})
+    more = {"columns": columns, "off": off, "in_commands": in_commands}
+    return field(default=default, metadata=how | more)
 
 
 _column = functools.partial(_field, columns=True)
 _column_of_all = functools.partial(_column, in_parts=False)  # for which all rows are needed at once
+
+
+def _switch_of_columns(help: str, flag: str) -> Any:
+    """Return a field that is True, False or a choice of columns; by default that of `prepare`."""
+    return _column_of_all(None, help, flag=flag, kind=bool | None, off=f"no-{flag}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +100,10 @@ class Reading:
     sep : str, optional
         The character that separates the values of a CSV file, or "tab"; by default a comma (a tab
         in TSV).
-    decimal : {".", ","}
-        The decimal point of a CSV file.
+    decimal : {".", ","}, optional
+        The decimal mark of a CSV file; by default a point.
+    encoding : str, optional
+        The encoding of a CSV file, such as "cp1252"; by default UTF-8.
     weight : str, optional
         The column of the rows' weights: numbers, 0 or more, in every row. Not a feature.
     positive : label, optional
@@ -119,6 +133,18 @@ class Reading:
         The column of groups, rows that belong together: any values, in every row. Not a feature.
     time : str, optional
         The column of the rows' times: numbers or dates, in every row. Not a feature.
+    prepare : bool
+        Whether a table is read as it comes, in the place of a person, as the commands do. The
+        separator, the decimal mark and the encoding of a CSV file are found. Missing values, text
+        and dates are accepted by default; so are numbers with thousands, currencies or percents, and
+        words such as yes and no. A cell that does not fit its column is a missing value, and a row
+        without a label is left out. Every such decision is in ``decisions`` of the result.
+    strict : bool
+        With `prepare`, cells that do not fit and rows without a label are errors.
+    day_first : bool, optional
+        Whether 03/04/2024 is 3 April, where a column does not show it itself.
+    numbers : sequence of str
+        Columns that are amounts, even if they look like ids or codes.
     """
 
     target: str | None = _column(
@@ -138,9 +164,16 @@ class Reading:
         kind=Format | None,
     )
     sep: str | None = _field(
-        None, "Separator of a CSV file: a character, or tab.", metavar="CHARACTER"
+        None,
+        "Separator of a CSV file: a character, or tab (found by default).",
+        metavar="CHARACTER",
     )
-    decimal: str = _field(".", "Decimal point of a CSV file: . or ,", kind=str, metavar="CHARACTER")
+    decimal: str | None = _field(
+        None, "Decimal mark of a CSV file: . or , (found by default).", metavar="CHARACTER"
+    )
+    encoding: str | None = _field(
+        None, "Encoding of a CSV file, such as cp1252 (found by default).", metavar="NAME"
+    )
     weight: str | None = _column(
         None, "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
     )
@@ -157,26 +190,20 @@ class Reading:
         metavar="HOW",
         in_parts=False,
     )
-    dates: bool | Mapping[str, str] = _column_of_all(
-        False,
-        "Accept dates and times: days since 1970-01-01, the time of day as a fraction (saved with "
+    dates: bool | Mapping[str, str] | None = _switch_of_columns(
+        "Accept dates and times: days since 1970-01-01, weekdays and the time of day (saved with "
         "the model).",
-        kind=bool,
+        flag="dates",
     )
-    missing: bool | Sequence[str] = _column_of_all(
-        False,
+    missing: bool | Sequence[str] | None = _switch_of_columns(
         "Accept missing values: numbers become the column's median, with a 0/1 feature that marks "
-        "them, and missing text is a category of its own (scikit-learn's SimpleImputer and "
-        "OneHotEncoder, saved with the model).",
+        "them, and missing text is a category of its own (saved with the model).",
         flag="impute",
-        kind=bool,
     )
-    text: bool | Sequence[str] = _column_of_all(
-        False,
-        "Accept text columns: one 0/1 feature per value; values not seen in training are ignored "
-        "(scikit-learn's OneHotEncoder, saved with the model).",
+    text: bool | Sequence[str] | None = _switch_of_columns(
+        "Accept text columns: one 0/1 feature per value, rare and new ones together (saved with "
+        "the model).",
         flag="one-hot",
-        kind=bool,
     )
     categories: Sequence[str] = _column_of_all(
         (),
@@ -195,31 +222,55 @@ class Reading:
         "Column of times, numbers or dates: folds and splits train on the past and test on what "
         "comes next. Not used as a feature.",
     )
+    prepare: bool = _field(
+        False,
+        "Decide what a person would for a table as it comes; --no-prepare stops where there is "
+        "anything to decide.",
+        kind=bool,
+        off="no-prepare",
+        in_commands=True,
+    )
+    strict: bool = _field(
+        False, "Stop at a cell that does not fit its column, or a row without a label.", kind=bool
+    )
+    day_first: bool | None = _field(
+        None,
+        "Whether 03/04/2024 is 3 April or March 4, where a column does not show it.",
+        kind=bool | None,
+        off="month-first",
+    )
+    numbers: Sequence[str] = _column_of_all(
+        (),
+        "Treat this column as an amount, even if it looks like ids or codes; may be repeated.",
+        flag="number",
+        kind=list[str] | None,
+    )
 
     def __post_init__(self) -> None:
         if self.labels not in _LABELS:
             raise ValueError(f"labels={self.labels!r} is not one of {', '.join(_LABELS)}")
         if any(isinstance(getattr(self, name), str) for name in _LISTS):
             raise ValueError(f"{', '.join(_LISTS)} are lists of column names, not one string")
-        if self.decimal not in (".", ","):
+        if self.decimal not in (".", ",", None):
             raise ValueError(f"decimal={self.decimal!r} must be '.' or ','")
         sep = "\t" if self.sep in ("tab", "\\t") else self.sep
         if sep is not None and (
             len(sep) != 1 or not sep.isascii() or sep in '"\r\n' or sep.isalnum()
         ):
             raise ValueError(f"sep={sep!r} must be one character, such as ';' or a tab")
-        if sep == self.decimal:
+        if sep is not None and sep == self.decimal:
             raise ValueError(f"sep and decimal are both {sep!r}; they must differ")
         for form in self.date_forms.values():
             if form not in EXAMPLES:
                 raise ValueError(f"dates: {form!r} is not one of {', '.join(EXAMPLES)}")
         if self.positive is not None and self.binarize is not None:
             raise ValueError("binarize= makes the two classes itself; leave out positive=.")
-        plain: dict[str, Any] = {"sep": sep, "dates": self.date_forms or bool(self.dates)}
+        dates = self.date_forms or (self.prepare if self.dates is None else bool(self.dates))
+        plain: dict[str, Any] = {"sep": sep, "dates": dates}
         for name in _LISTS:
             value = getattr(self, name)
             if value is None and name != "columns":
-                value = ()
+                value = self.prepare if name in ("missing", "text") else ()
             plain[name] = value if isinstance(value, bool | None) else tuple(value)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
@@ -230,7 +281,15 @@ class Reading:
 
     def given(self) -> list[str]:
         """The arguments that are given."""
-        return [name for name in FIELDS if getattr(self, name) not in (_DEFAULTS[name], (), {})]
+        plain = Reading(prepare=self.prepare)
+        return [
+            name for name in FIELDS if getattr(self, name) not in (getattr(plain, name), (), {})
+        ]
+
+    @property
+    def lenient(self) -> bool:
+        """Whether a cell that does not fit its column is a missing value."""
+        return self.prepare and not self.strict
 
     @property
     def for_model(self) -> bool:
@@ -274,10 +333,10 @@ class Reading:
 
     def number(self, word: str) -> float | None:
         """A word as a number, or None."""
-        if self.decimal != ".":
+        if self.decimal == ",":
             if "." in word:
                 return None
-            word = word.replace(self.decimal, ".")
+            word = word.replace(",", ".")
         return float(word) if NUMBER.fullmatch(word) else None
 
     def trimmed(self) -> Reading:
@@ -298,12 +357,15 @@ class Reading:
 
 
 FIELDS: dict[str, Mapping[str, Any]] = {one.name: one.metadata for one in fields(Reading)}
-_DEFAULTS = {one.name: one.default for one in fields(Reading)}
+DEFAULTS = {
+    one.name: None if one.default == () else one.default for one in fields(Reading)
+}  # of the options
 
 
-def flag_of(name: str) -> str:
-    """Return the option of a field."""
-    return f"--{FIELDS[name]['flag'] or name}"
+def flag_of(name: str, on: bool = True) -> str:
+    """Return the option of a field, or that for False."""
+    about = FIELDS[name]
+    return f"--{(about['flag'] or name.replace('_', '-')) if on else about['off']}"
 
 
 def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.columns import Column
+from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile, is_text
@@ -17,13 +19,91 @@ from aucmax.data.tables.arrow import ArrowFile, is_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOSTLY", "NEARLY_ALL", "FileColumn", "Read"]
-
-# a column's kind and its values: float64, NaN for gaps, or words (object)
-Read = tuple[Column, NDArray[Any]]
+__all__ = ["MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
 
 NEARLY_ALL = 0.9  # share of numbers above which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
+
+
+class Read(NamedTuple):
+    """A column that was read.
+
+    Parameters
+    ----------
+    column : Column
+        Its kind.
+    values : ndarray of float64 or Categorical, shape (n,)
+        Its numbers, NaN for a gap, or its words.
+    decisions : tuple of Decision
+        What was decided about it.
+    """
+
+    column: Column
+    values: Any
+    decisions: tuple[Decision, ...] = ()
+
+
+class Distinct(NamedTuple):
+    """The different words of a column of text.
+
+    Parameters
+    ----------
+    words : Array of strings, shape (k,)
+        Stripped, each once.
+    codes : ndarray of int32, shape (n,)
+        The place among them of each row's word, −1 where it has none.
+    counts : ndarray, shape (k,)
+        The rows of each.
+    """
+
+    words: pa.Array
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: pa.ChunkedArray, stripped: bool = True) -> Distinct:
+        """Return the different words of a column."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        encoded = pc.dictionary_encode(values).unify_dictionaries()
+        chunks = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
+        codes = np.concatenate([np.empty(0, np.int32), *chunks])
+        words = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
+        if stripped:
+            trimmed = pc.utf8_trim_whitespace(words).dictionary_encode()
+            if len(trimmed.dictionary) < len(words):
+                codes = np.append(trimmed.indices.to_numpy(), np.int32(-1))[codes]
+            words = trimmed.dictionary
+        return cls(words, codes, np.bincount(codes + 1, minlength=len(words) + 1)[1:])
+
+    def of_rows(self, values: NDArray[Any], gap: Any = np.nan) -> NDArray[Any]:
+        """Return the value of each row, given that of each word (k,)."""
+        return np.append(values, np.asarray(gap, dtype=values.dtype))[self.codes]
+
+    def first(self, chosen: NDArray[np.bool_]) -> int:
+        """Return the first row that has one of some words, given as a mask (k,)."""
+        return int(np.argmax(self.of_rows(chosen, False)))
+
+    def rows(self, chosen: NDArray[np.bool_]) -> int:
+        """Return the number of rows that have one of some words, given as a mask (k,)."""
+        return int(self.counts[chosen].sum())
+
+    def word(self, row: int) -> str:
+        """Return the word of a row that has one."""
+        return str(self.words[int(self.codes[row])].as_py())
+
+    def are(self, words: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return which of the words are among others, in any case and stripped, as a mask (k,)."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        lower = pc.utf8_lower(pc.utf8_trim_whitespace(self.words))
+        return np.asarray(pc.is_in(lower, pa.array(words)).to_numpy(zero_copy_only=False))
+
+    def each(self, test: Callable[[str], Any]) -> list[Any]:
+        """Return what a function gives for each word."""
+        return [test(word) for word in self.words.to_pylist()]
 
 
 @dataclass(frozen=True)
@@ -43,9 +123,11 @@ class FileColumn:
         return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
     @cached_property
-    def words(self) -> list[str]:
-        """The text, stripped; empty if it is missing."""
-        return ["" if value is None else value.strip() for value in self.values.to_pylist()]
+    def distinct(self) -> Distinct:
+        """Its different words; of numbers, as they are written without superfluous digits."""
+        import pyarrow as pa
+
+        return Distinct.of(self.values if is_text(self.kind) else self.values.cast(pa.string()))
 
     @property
     def declared(self) -> Column | None:
@@ -103,6 +185,45 @@ class FileColumn:
             hint, remedy = of_model, self.reading.without(self.name)
         where = "" if row is None else self.source.place(row)
         return Obstacle(self.name, f"column {self.name!r} {what}", hint, where, remedy)
+
+    def not_one(
+        self, strange: NDArray[np.bool_], kind: str, others: str = "", of_model: str | None = None
+    ) -> Decision:
+        """Return the decision that some words, given as a mask (k,), are missing values.
+
+        Parameters
+        ----------
+        strange : ndarray of bool, shape (k,)
+        kind : str
+            What they should be, such as "a number".
+        others : str
+            What the other words are, in an error.
+        of_model : str, optional
+            The hint of an error, if a model needs the column.
+
+        Raises
+        ------
+        Obstacle
+            If nothing is to be decided, or the column may have no missing values.
+        """
+        row, count = self.distinct.first(strange), self.distinct.rows(strange)
+        word = self.distinct.word(row)
+        if self.reading.lenient and self.reading.may_have_gaps(self.name):
+            place = self.source.place(row)
+            where = f"line {place}" if isinstance(place, int) else place
+            some = (
+                f"{word!r} ({where}) is"
+                if count == 1
+                else (f"{count:,} values, the first {word!r} ({where}), are")
+            )
+            return Decision(self.name, f"{some} not {kind}: missing", {"categories": [self.name]})
+        raise self.wrong(
+            f"holds {word!r}, which is not {kind}{others and ', '}{others}",
+            f"correct it, or leave the column {self.out}",
+            row,
+            remedy=self.drop,
+            of_model=of_model,
+        )
 
     @property
     def drop(self) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +16,19 @@ from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
-from aucmax.data.files import fault, opened
+from aucmax.data.columns import NO_NUMBER
+from aucmax.data.files import Block, fault, opened
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
 from aucmax.data.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
+from aucmax.data.tables.dialect import WESTERN, as_written
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_columns", "read_csv"]
+__all__ = ["csv_columns", "first_lines", "read_csv"]
 
 _SEPARATORS = ";\t|,"
 _FIRST_LINES = 1000  # lines that show how values are written
@@ -32,10 +36,13 @@ _FIRST_LINES = 1000  # lines that show how values are written
 
 def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return rows and labels of a CSV file whose first line names the columns."""
-    reading, delimiter = reading.trimmed(), reading.sep or delimiter
-    raw = _header(path, delimiter)
-    _check_separator(path, raw, delimiter, reading)
-    table, hexadecimal = _arrow_table(path, delimiter, raw, reading)
+    reading, decisions = reading.trimmed(), []
+    if reading.prepare:
+        reading, decisions = as_written(path, delimiter, reading)
+    text = _Text(path, reading.sep or delimiter, reading.encoding)
+    raw = text.header()
+    text.check_separator(raw, reading)
+    table, hexadecimal = _arrow_table(text, raw, reading)
     names = table.column_names
     _check_header(path, names, reading)
     target, features = choose(path, names, reading)
@@ -43,88 +50,85 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
     kinds = table.select(used).schema.types
     # Arrow reads text that is not UTF-8 as bytes.
     if any(is_binary(kind) for kind in kinds):
-        raise _csv_fault(path, delimiter, "bytes that are not text")
+        if reading.prepare and reading.encoding is None:
+            return read_csv(path, delimiter, replace(reading, encoding=WESTERN))
+        raise text.fault("bytes that are not text")
     if hexadecimal:
-        _refuse_hexadecimal(path, delimiter, table, used)
+        _refuse_hexadecimal(text, table, used)
     source = ArrowFile(
         path,
         table,
-        lambda row: _csv_line(path, delimiter, row),
+        text.line,
         typed=False,
-        first_words=functools.cache(lambda: _first_words(path, delimiter, names)),
+        first_words=functools.cache(lambda: text.first_words(names)),
     )
-    return extract(source, target, features, reading)
+    rows, doubts = extract(source, target, features, reading)
+    rows.decisions = [*decisions, *rows.decisions]
+    return rows, doubts
 
 
-def csv_columns(path: Path, delimiter: str) -> list[str]:
+def csv_columns(path: Path, delimiter: str, encoding: str | None = None) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    return [name.strip() for name in _header(path, delimiter)]
+    return [name.strip() for name in _Text(path, delimiter, encoding).header()]
 
 
-def _arrow_table(
-    path: Path, delimiter: str, raw: list[str], reading: Reading
-) -> tuple[pa.Table, bool]:
+def first_lines(path: Path, count: int) -> Block | None:
+    """Return the header and the first rows of a CSV file; None if they end in a quoted value."""
+    with opened(path) as stream:
+        header = stream.readline()
+        lines = list(itertools.islice(stream, count))
+    text = b"".join(lines)
+    if text.count(b'"') % 2:
+        return None
+    return Block(path, len(header), len(header) + len(text), header, text)
+
+
+def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Table, bool]:
     """Return the Arrow table, with stripped column names, and whether the file contains 0x."""
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
     # text and dates are kept as written, such as "01"
-    as_written = {name for name, one in reading.declared.items() if one.is_text or one.is_days}
+    as_written = {
+        name for name, one in reading.declared.items() if one.is_text or not one.is_number
+    }
     as_text = {name: pa.string() for name in raw if name.strip() in as_written}
+    convert = pa_csv.ConvertOptions(
+        column_types=as_text or None, decimal_point=reading.decimal or "."
+    )
+    if reading.prepare:
+        spelt = {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
+        convert.null_values = sorted({*convert.null_values, *spelt})
     try:
-        with opened(path) as stream:
+        with opened(text.path) as stream:
             native = Native(stream, watch=True)
             table = pa_csv.read_csv(
                 native.file,
-                pa_csv.ReadOptions(block_size=BLOCK_BYTES),
-                pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                pa_csv.ConvertOptions(column_types=as_text or None, decimal_point=reading.decimal),
+                pa_csv.ReadOptions(block_size=BLOCK_BYTES, encoding=text.encoding or "utf8"),
+                pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=True),
+                convert,
             )
         table = table.rename_columns([name.strip() for name in table.column_names])
         return table, native.hexadecimal
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise _csv_fault(path, delimiter, str(error)) from None
+        raise text.fault(str(error)) from None
 
 
-def _first_words(path: Path, delimiter: str, names: list[str]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each column in the first lines, as they are written."""
-    lines = itertools.islice(_csv_rows(path, delimiter), 1, _FIRST_LINES)
-    return dict(zip(names, zip(*(row for _, row in lines), strict=False), strict=False))
-
-
-def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
+def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
     """Raise DataFileError if a column of integers has a value such as 0x10."""
     from pyarrow import types
 
     whole = {name for name in used if types.is_integer(table.schema.field(name).type)}
     places = [j for j, name in enumerate(table.column_names) if name in whole]
-    for line, row in itertools.islice(_csv_rows(path, delimiter), 1, None):
+    for line, row in itertools.islice(text.rows(), 1, None):
         for j in places:
             if j < len(row) and re.fullmatch(r"[+-]?0[xX][0-9a-fA-F]+", row[j].strip()):
                 raise fault(
-                    path,
+                    text.path,
                     f"column {table.column_names[j]!r} holds {row[j]!r}; write numbers with "
                     "decimal digits",
                     line,
                 )
-
-
-def _header(path: Path, delimiter: str) -> list[str]:
-    """Return the column names as written in the file; none if it is empty."""
-    return next((row for _, row in _csv_rows(path, delimiter)), [])
-
-
-def _check_separator(path: Path, names: list[str], delimiter: str, reading: Reading) -> None:
-    """Refuse a header with another separator."""
-    if len(names) != 1:
-        return
-    counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != delimiter}
-    mark = max(counts, key=lambda mark: counts[mark])
-    if counts[mark]:
-        what = f"one column, {names[0]!r}: values are separated by {mark!r}"
-        hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {delimiter!r}"
-        remedy = {"sep": mark} if reading.sep is None else None
-        raise TableError(path, [Obstacle("", what, hint, 1, remedy)])
 
 
 def _check_header(path: Path, names: list[str], reading: Reading) -> None:
@@ -137,47 +141,102 @@ def _check_header(path: Path, names: list[str], reading: Reading) -> None:
         raise fault(path, "the first line holds numbers, not column names; add a header", 1)
 
 
-def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the non-empty rows of a CSV file, header included, with the line each one starts on."""
-    with opened(path) as stream:
-        reader = csv.reader(_decoded_lines(path, stream), delimiter=delimiter)
-        start = 1
-        try:
-            for row in reader:
-                if row:
-                    yield start, row
-                start = reader.line_num + 1
-        except csv.Error:  # Python's reader has limits that Arrow's does not.
+@dataclass(frozen=True)
+class _Text:
+    """The lines of a CSV file, for what Arrow does not tell.
+
+    Parameters
+    ----------
+    path : Path
+    sep : str
+        The separator.
+    encoding : str, optional
+        By default UTF-8.
+    """
+
+    path: Path
+    sep: str
+    encoding: str | None = None
+
+    def header(self) -> list[str]:
+        """Return the column names as written in the file; none if it is empty."""
+        return next((row for _, row in self.rows()), [])
+
+    def first_words(self, names: list[str]) -> dict[str, tuple[str, ...]]:
+        """Return the values of each column in the first lines, as they are written."""
+        lines = itertools.islice(self.rows(), 1, _FIRST_LINES)
+        return dict(zip(names, zip(*(row for _, row in lines), strict=False), strict=False))
+
+    def check_separator(self, names: list[str], reading: Reading) -> None:
+        """Refuse a header with another separator."""
+        if len(names) != 1:
             return
+        counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != self.sep}
+        mark = max(counts, key=lambda mark: counts[mark])
+        if counts[mark]:
+            what = f"one column, {names[0]!r}: values are separated by {mark!r}"
+            hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {self.sep!r}"
+            remedy = {"sep": mark} if reading.sep is None else None
+            raise TableError(self.path, [Obstacle("", what, hint, 1, remedy)])
 
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the non-empty rows, header included, with the line each one starts on."""
+        with opened(self.path) as stream:
+            reader = csv.reader(self._decoded(stream), delimiter=self.sep)
+            start = 1
+            try:
+                for row in reader:
+                    if row:
+                        yield start, row
+                    start = reader.line_num + 1
+            except csv.Error:  # Python's reader has limits that Arrow's does not.
+                return
 
-def _decoded_lines(path: Path, stream: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(stream, 1):
+    def _decoded(self, stream: Iterable[bytes]) -> Iterator[str]:
+        if self.encoding is not None:
+            yield from codecs.getreader(self.encoding)(stream, "replace")
+            return
+        for number, line in enumerate(stream, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                what = "not UTF-8 text; name its encoding (encoding='cp1252'), or save it as UTF-8"
+                raise fault(self.path, what, number) from None
+
+    def line(self, row: int) -> int | str:
+        """Return the line of a data row, or its row number if Python and Arrow disagree on lines."""
+        before = getattr(self.path, "lines_before", 0)  # of a block
+        if _rows_are_lines(self.path):
+            return row + 2 + before
+        for i, (line, _) in enumerate(self.rows()):
+            if i == row + 1:
+                return line + before
+        return f"row {row + 1}"
+
+    def fault(self, otherwise: str) -> DataFileError:
+        """Return the error of the first line that does not fit the header."""
+        header: Sequence[str] | None = None
         try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise fault(path, "not UTF-8 text; save the file as UTF-8", number) from None
+            for line, row in self.rows():
+                header = header or row
+                if len(row) != len(header):
+                    what = f"{len(row)} values where the header names {len(header)} columns"
+                    return fault(self.path, what, line)
+        except DataFileError as error:
+            return error
+        with opened(self.path) as stream:  # Python's reader fails at a lone carriage return
+            blank = header is None and not stream.read(BLOCK_BYTES).strip()
+        what = "the file is empty" if blank else f"not a CSV file ({otherwise})"
+        return fault(self.path, what)
 
 
-def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
-    """Return the line of a data row, or its row number if Python and Arrow disagree on lines."""
-    for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
-        if i == row + 1:
-            return line + getattr(path, "lines_before", 0)  # of a block
-    return f"row {row + 1}"
-
-
-def _csv_fault(path: Path, delimiter: str, otherwise: str) -> DataFileError:
-    """Return the error of the first line that does not fit the header."""
-    header: Sequence[str] | None = None
-    try:
-        for line, row in _csv_rows(path, delimiter):
-            header = header or row
-            if len(row) != len(header):
-                what = f"{len(row)} values where the header names {len(header)} columns"
-                return fault(path, what, line)
-    except DataFileError as error:
-        return error
-    with opened(path) as stream:  # Python's reader fails at a lone carriage return
-        blank = header is None and not stream.read(BLOCK_BYTES).strip()
-    return fault(path, "the file is empty" if blank else f"not a CSV file ({otherwise})")
+def _rows_are_lines(path: Path) -> bool:
+    """Return whether a file has neither quotes nor blank lines nor lone carriage returns."""
+    with opened(path) as stream:
+        end = b""
+        while chunk := stream.read(BLOCK_BYTES):
+            seam, end = end + chunk, chunk[-1:]
+            odd = any(mark in seam for mark in (b'"', b"\n\n", b"\n\r"))
+            if odd or seam.count(b"\r") != seam.count(b"\r\n"):
+                return False
+    return True

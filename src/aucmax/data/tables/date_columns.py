@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.data.columns import NO_NUMBER, Column, Date, Time
-from aucmax.data.dates import EXAMPLES, day_number, days_of_arrow, forms_of
+from aucmax.data.dates import DIGITS, EXAMPLES, ISO, day_numbers, days_of_arrow, forms_of
+from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
 
-__all__ = ["dates_in_text", "declared_dates", "typed_dates"]
+__all__ = ["dates_in_text", "dates_of_digits", "declared_dates", "typed_dates"]
 
 _SAMPLED_VALUES = 50  # values that decide which formats are tried
-_NAMES = {
-    "%d/%m/%Y": "day/month/year",
-    "%m/%d/%Y": "month/day/year",
-    "%d-%m-%Y": "day-month-year",
-    "%m-%d-%Y": "month-day-year",
+_ORDERS = {  # of which a column may show none
+    form: form.replace("%d", "day")
+    .replace("%m", "month")
+    .replace("%Y", "year")
+    .replace("%y", "year")
+    for form in EXAMPLES
+    if "%d" in form and "%m" in form
 }
+_FIRST_DIGITS, _LAST_DIGITS = 1800_01_01, 2100_12_31
 
 
 def typed_dates(column: FileColumn) -> Read:
@@ -27,62 +32,85 @@ def typed_dates(column: FileColumn) -> Read:
     declared = column.declared
     if column.reading.dates is True or (declared is not None and declared.is_days):
         kind = Time if types.is_time(column.kind) or types.is_duration(column.kind) else Date
-        return kind(column.name), days_of_arrow(column.values)
+        return Read(kind(column.name), days_of_arrow(column.values))
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
-def dates_in_text(column: FileColumn, known: list[bool]) -> Read | None:
-    """Return dates as numbers, if all known values of a text column are dates of one format."""
-    words = column.words
-    rows = [i for i, is_known in enumerate(known) if is_known]
-    first = forms_of(words[i] for i in rows[:_SAMPLED_VALUES])
-    forms = [
-        form for form, count in first.items() if count > MOSTLY * min(len(rows), _SAMPLED_VALUES)
-    ]
+def dates_of_digits(column: FileColumn) -> Read | None:
+    """Return dates as numbers, if whole numbers are dates such as 20240131."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column.values)
+    if not _FIRST_DIGITS <= ends["min"].as_py() <= ends["max"].as_py() <= _LAST_DIGITS:
+        return None
+    month, day = np.divmod(column.values.drop_null().to_numpy() % 10_000, 100)
+    if not all(np.all((part >= 1) & (part <= most)) for part, most in ((month, 12), (day, 31))):
+        return None
+    return declared_dates(column, Date(column.name, form=DIGITS))
+
+
+def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
+    """Return dates as numbers, if all known words of a column, a mask (k,), are of one format."""
+    distinct = column.distinct
+    places = np.flatnonzero(known)
+    total = distinct.rows(known)
+    sampled = [distinct.words[int(j)].as_py() for j in places[:_SAMPLED_VALUES]]
+    forms = [form for form, count in forms_of(sampled).items() if count > MOSTLY * len(sampled)]
     if not forms:
         return None
-    different = {words[i] for i in rows}
-    days = {form: {word: day_number(word, form) for word in different} for form in forms}
-    fits = [form for form in forms if None not in days[form].values()]
+    days = {form: day_numbers(distinct.words, form) for form in forms}
+    strange = {form: known & np.isnan(days[form]) for form in forms}
+    fits = [form for form in forms if not strange[form].any()]
     if not fits:
-        best = max(forms, key=lambda form: sum(day is not None for day in days[form].values()))
-        strange = [i for i in rows if days[best][words[i]] is None]
-        if 1 - len(strange) / len(rows) < NEARLY_ALL:
+        best = min(forms, key=lambda form: distinct.rows(strange[form]))
+        share = 1 - distinct.rows(strange[best]) / total
+        if share < NEARLY_ALL:
             return None
-        raise column.wrong(
-            f"holds {words[strange[0]]!r}, which is not a date such as {EXAMPLES[best]}, as "
-            f"{len(rows) - len(strange):,} of its {len(rows):,} values are",
-            f"correct it, or leave the column {column.out}",
-            strange[0],
-            remedy=column.drop,
+        decision = column.not_one(
+            strange[best],
+            f"a date such as {EXAMPLES[best]}",
+            f"as {total - distinct.rows(strange[best]):,} of its {total:,} values are",
         )
+        return _read(column, best, days[best], decision)
     form = fits[0]
-    if any(days[other] != days[form] for other in fits[1:]):
-        raise column.wrong(
-            f"holds dates such as {words[rows[0]]!r}, which may be "
-            f"{' or '.join(_NAMES[other] for other in fits)}",
-            f"write them as 2024-01-31, or leave the column {column.out}",
-            remedy=column.drop,
-        )
+    if any(not np.array_equal(days[other], days[form], equal_nan=True) for other in fits[1:]):
+        if column.reading.day_first is None:
+            raise column.wrong(
+                f"holds dates such as {distinct.word(distinct.first(known))!r}, which may be "
+                f"{' or '.join(_ORDERS[other] for other in fits)}",
+                "say which (day_first=True or day_first=False), write them as 2024-01-31, or leave "
+                f"the column {column.out}",
+                remedy={"day_first": True},
+            )
+        first = "%d" if column.reading.day_first else "%m"
+        form = next(other for other in fits if other.startswith(first))
     if column.reading.dates is not True:
-        raise _dates(column, repr(words[rows[0]]))
-    values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
-    return Date(column.name, form=form), np.array(values, dtype=np.float64)
+        raise _dates(column, repr(distinct.word(distinct.first(known))))
+    return _read(column, form, days[form])
 
 
 def declared_dates(column: FileColumn, declared: Column) -> Read:
     """Return dates of a given format as numbers."""
-    days = {word: declared.number(word) for word in set(column.words)}
-    for row, word in enumerate(column.words):
-        if days[word] is None and word.lower() not in NO_NUMBER:
-            raise column.wrong(
-                f"holds {word!r}, which is not a date such as {declared.example}",
-                f"correct it, or leave the column {column.out}",
-                row,
-                remedy=column.drop,
-                of_model="the model was trained on dates of this format, so give one",
-            )
-    return declared, np.array([days[word] for word in column.words], dtype=np.float64)
+    distinct = column.distinct
+    if isinstance(declared, Date):
+        days = day_numbers(distinct.words, declared.form)
+    else:
+        days = np.array(distinct.each(declared.number), dtype=np.float64)
+    strange = np.isnan(days) & ~distinct.are(NO_NUMBER)
+    decision = None
+    if strange.any():
+        decision = column.not_one(
+            strange,
+            f"a date such as {declared.example}",
+            of_model="the model was trained on dates of this format, so give one",
+        )
+    return Read(declared, distinct.of_rows(days), () if decision is None else (decision,))
+
+
+def _read(column: FileColumn, form: str, days: NDArray[np.float64], *decisions: Decision) -> Read:
+    if form != ISO and column.reading.prepare:
+        decisions = (Decision(column.name, f"dates such as {EXAMPLES[form]}"), *decisions)
+    return Read(Date(column.name, form=form), column.distinct.of_rows(days), decisions)
 
 
 def _dates(column: FileColumn, example: object) -> Obstacle:

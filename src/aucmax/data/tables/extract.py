@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from aucmax.data.bunch import rows_and_labels
+from aucmax.data.bunch import rows_and_labels, table_of
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column
+from aucmax.data.decisions import Decision
 from aucmax.data.files import fault
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import Reading
@@ -34,21 +33,19 @@ def extract(
     n = source.table.num_rows
     if not n:
         raise fault(source.path, "the table has column names but no rows")
-    X = np.empty((n, len(features)))
     columns: list[Column] = []
-    words: dict[int, NDArray[Any]] = {}
+    values: list[Any] = []
     obstacles: list[Obstacle] = []
-    for j, name in enumerate(features):
+    decisions: list[Decision] = []
+    for name in features:
         try:
-            column, values = feature(FileColumn(source, name, reading))
+            read = feature(FileColumn(source, name, reading))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
-            continue
-        columns.append(column)
-        if column.is_text:
-            words[j] = values
         else:
-            X[:, j] = values
+            columns.append(read.column)
+            values.append(read.values)
+            decisions += read.decisions
     others: dict[str, Any] = {}
     if reading.labels != "none":
         wanted = {"target": target, **reading.aside} if target is not None else reading.aside
@@ -64,15 +61,11 @@ def extract(
     if not reading.for_model:
         written = source.first_words()
         for j, column in enumerate(columns):
-            if column.is_number:
-                doubts.append(doubt(column.name, X[:, j], written.get(column.name, ())))
-    if words:
-        X = X.astype(object)
-        for j, values in words.items():
-            X[:, j] = values
+            if column.is_number and column.name not in reading.numbers:
+                doubts.append(doubt(column.name, values[j], written.get(column.name, ())))
     file = source.path
     rows = rows_and_labels(
-        file.name, X, others.pop("target", None), [str(file)],
-        columns=tuple(columns), target_name=target, **others,
+        file.name, table_of(values, columns), others.pop("target", None), [str(file)],
+        columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
     return rows, [one for one in doubts if one is not None]

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_NUMBER, Column, Words, YesNo, is_no_word
+from aucmax.basics.needs import needs
+from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Words, YesNo
+from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import is_numeric, is_text
-from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
-from aucmax.data.tables.date_columns import dates_in_text, declared_dates, typed_dates
+from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, Distinct, FileColumn, Read
+from aucmax.data.tables.date_columns import (
+    dates_in_text,
+    dates_of_digits,
+    declared_dates,
+    typed_dates,
+)
+from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
 
 __all__ = ["feature"]
 
@@ -31,10 +41,9 @@ def feature(column: FileColumn) -> Read:
     if column.values.null_count < n:
         return _checked(column, _words(column) if is_text else _typed(column))
     # a model may have seen values in other rows
-    if not (reading.for_model and reading.may_have_gaps(column.name)):
+    if not (reading.prepare or (reading.for_model and reading.may_have_gaps(column.name))):
         raise _empty(column)
-    gaps = np.full(n, np.nan, dtype=object if is_text else np.float64)
-    return declared or Column(column.name), gaps
+    return Read(declared or Column(column.name), _no_words(n) if is_text else np.full(n, np.nan))
 
 
 def _typed(column: FileColumn) -> Read:
@@ -46,10 +55,18 @@ def _typed(column: FileColumn) -> Read:
         return typed_dates(column)
     if is_numeric(column.kind) and not (declared is not None and declared.is_days):
         if declared is None and types.is_boolean(column.kind):
-            declared = YesNo.written(column.name, column.source.first_words().get(column.name, ()))
-        return declared or Column(column.name), column.numbers()
+            spelt = column.source.first_words().get(column.name, ())
+            words = [word for word in spelt if word.lower() in ("true", "false")]
+            declared = YesNo.written(column.name, words) or YesNo(column.name)
+        if declared is None and types.is_integer(column.kind) and _may_be_dates(column):
+            dates = dates_of_digits(column)
+            if dates is not None:
+                return dates
+        return Read(declared or Column(column.name), column.numbers())
     if is_text(column.kind):
         return _of_text(column)
+    if is_numeric(column.kind):
+        return declared_dates(column, declared)
     raise column.wrong(
         f"has the type {column.kind}, not numbers",
         f"turn the column into numbers, or leave it {column.out}",
@@ -58,23 +75,22 @@ def _typed(column: FileColumn) -> Read:
     )
 
 
+def _may_be_dates(column: FileColumn) -> bool:
+    reading = column.reading
+    return reading.prepare and reading.dates is True and column.name not in reading.numbers
+
+
 def _checked(column: FileColumn, read: Read) -> Read:
     """Check that gaps are allowed and numbers are finite."""
-    _, values = read
-    numbers = values.dtype == np.float64
+    values = read.values
+    numbers = getattr(values, "dtype", None) == np.float64
     if numbers and np.isfinite(values).all():
         return read
     if numbers and np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise column.wrong(
-            f"holds {values[row]}, which is not finite",
-            f"replace it, or leave the column {column.out}",
-            row,
-            remedy=column.drop,
-            of_model="replace it",
-        )
-    gaps = np.isnan(values) if numbers else values != values
-    if gaps.all() and not column.reading.for_model:
+        read = _without_infinite(column, read)
+        values = read.values
+    gaps = np.isnan(values) if numbers else values.codes < 0
+    if gaps.all() and not column.reading.for_model and not column.reading.prepare:
         raise _empty(column)
     if gaps.any() and not column.reading.may_have_gaps(column.name):
         count = int(np.count_nonzero(gaps))
@@ -86,6 +102,23 @@ def _checked(column: FileColumn, read: Read) -> Read:
             of_model="fill it in, or score with a model trained with missing=True",
         )
     return read
+
+
+def _without_infinite(column: FileColumn, read: Read) -> Read:
+    """Return a column of numbers with gaps in place of infinite ones."""
+    infinite = np.isinf(read.values)
+    row, count = int(np.argmax(infinite)), int(np.count_nonzero(infinite))
+    if not (column.reading.lenient and column.reading.may_have_gaps(column.name)):
+        raise column.wrong(
+            f"holds {read.values[row]}, which is not finite",
+            f"replace it, or leave the column {column.out}",
+            row,
+            remedy=column.drop,
+            of_model="replace it",
+        )
+    what = f"{count:,} infinite {'number is' if count == 1 else 'numbers are'} missing"
+    values = np.where(infinite, np.nan, read.values)
+    return Read(read.column, values, (*read.decisions, Decision(column.name, what)))
 
 
 def _empty(column: FileColumn) -> Obstacle:
@@ -113,58 +146,150 @@ def _words(column: FileColumn) -> Read:
                 remedy=column.drop,
                 of_model="",
             ) from None
-    words = values.to_pylist()
-    values = np.array([np.nan if is_no_word(word) else word for word in words], object)
-    return column.declared or Words(column.name), values
+    distinct = Distinct.of(values, stripped=column.reading.prepare)
+    return Read(column.declared or Words(column.name), _categories(distinct))
+
+
+def _categories(distinct: Distinct) -> Any:
+    """Return words as pandas has them: a code for each row, −1 for a gap, and the words."""
+    pd = needs("pandas", "a table with words")
+    gaps = distinct.are(NO_WORD)
+    places = np.where(gaps, -1, np.cumsum(~gaps) - 1).astype(np.int32)
+    words = np.array(distinct.words.to_pylist(), dtype=object)[~gaps]
+    return pd.Categorical.from_codes(distinct.of_rows(places, -1), words)
+
+
+def _no_words(n: int) -> Any:
+    """Return a column of words that only has gaps."""
+    pd = needs("pandas", "a table with words")
+    return pd.Categorical.from_codes(np.full(n, -1), np.empty(0, dtype=object))
+
+
+class _Cells(NamedTuple):
+    """The words of a column as numbers.
+
+    Parameters
+    ----------
+    column : Column
+        The kind of column in which they are numbers.
+    numbers : ndarray, shape (k,)
+        NaN for what is none.
+    known : ndarray of bool, shape (k,)
+        Which are no gaps.
+    """
+
+    column: Column
+    numbers: NDArray[np.float64]
+    known: NDArray[np.bool_]
+
+    @property
+    def strange(self) -> NDArray[np.bool_]:
+        """Which words are neither numbers nor gaps."""
+        return self.known & np.isnan(self.numbers)
+
+
+def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
+    """Return words as numbers of a kind of column."""
+    numbers = plain_numbers(distinct.words, reading.decimal or ".")
+    if isinstance(kind, Amount):
+        numbers = amounts(distinct.words, kind.decimal)
+    elif not kind.is_number:
+        others = np.array(distinct.each(kind.number), dtype=np.float64)
+        numbers = np.where(np.isnan(numbers), others, numbers)
+    return _Cells(kind, numbers, ~np.isnan(numbers) | ~distinct.are(NO_NUMBER))
 
 
 def _of_text(column: FileColumn) -> Read:
     """Return a column of Arrow's type text: numbers with gaps, dates or text; or raise Obstacle."""
-    reading, words = column.reading, column.words
+    reading, distinct = column.reading, column.distinct
     declared = column.declared or Column(column.name)
     if declared.is_days:
         return declared_dates(column, declared)
-    plain = [_number(word, declared, reading) for word in words]
-    has_value = [
-        plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)
-    ]
-    strange = [i for i, is_known in enumerate(has_value) if is_known and plain[i] is None]
-    typed_text = column.source.typed and any(has_value)  # the file declares it as text
-    if not strange and not (typed_text and reading.text is True):
-        if typed_text and not reading.for_model:
+    cells = _cells(distinct, declared, reading)
+    typed_text = column.source.typed and bool(cells.known.any())  # the file declares it as text
+    if not cells.strange.any() and (reading.prepare or not (typed_text and reading.text is True)):
+        if typed_text and not reading.for_model and not reading.prepare:
             raise _text(column, f"has the type {column.kind}, not numbers")
-        return declared, np.array([np.nan if value is None else value for value in plain])
-    if strange:
+        return Read(declared, distinct.of_rows(cells.numbers))
+    if reading.for_model or column.declared is not None:
+        decision = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
+        return Read(declared, distinct.of_rows(cells.numbers), (decision,))
+    if reading.prepare:
+        return _as_written(column, cells)
+    return _only_text(column, cells)
+
+
+def _as_written(column: FileColumn, plain: _Cells) -> Read:
+    """Return a column of text as a person would read it."""
+    distinct, reading = column.distinct, column.reading
+    words = distinct.words.filter(plain.known).to_pylist() if plain.known.sum() <= 4 else []
+    truth = YesNo.written(column.name, words)
+    if truth is not None and len(words) > 1:
+        return Read(truth, distinct.of_rows(_cells(distinct, truth, reading).numbers))
+    marks = sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or "."))
+    tried = [plain, *(_cells(distinct, Amount(column.name, decimal=d), reading) for d in marks)]
+    cells = min(tried, key=lambda cells: distinct.rows(cells.strange))  # the first of equals
+    if not cells.strange.any():
+        return _numbers(column, cells)
+    if reading.dates is True:
+        dates = dates_in_text(column, cells.known)
+        if dates is not None:
+            return dates
+    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.known)
+    few = cells.strange.sum() <= _FEW_VALUES
+    if share >= (MOSTLY if few else NEARLY_ALL):
+        numbers = f"as {distinct.rows(cells.known & ~cells.strange):,} of its values are"
+        return _numbers(column, cells, column.not_one(cells.strange, "a number", numbers))
+    if reading.text is not True:
+        row = distinct.first(cells.strange)
+        raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
+    return _words(column)
+
+
+def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
+    """Return a column of numbers, and how they are written."""
+    distinct = column.distinct
+    if isinstance(cells.column, Amount):
+        odd = np.isnan(plain_numbers(distinct.words)) & ~np.isnan(cells.numbers)
+        example = distinct.word(distinct.first(odd))
+        value = cells.numbers[int(distinct.codes[distinct.first(odd)])]
+        told = Decision(
+            column.name,
+            f"numbers such as {example!r}, which is {value:.15g}",
+            {"categories": [column.name]},
+        )
+        decisions = (told, *decisions)
+    return Read(cells.column, distinct.of_rows(cells.numbers), decisions)
+
+
+def _only_text(column: FileColumn, cells: _Cells) -> Read:
+    """Return a column of text as dates or words, if these are accepted as they are."""
+    distinct, known, strange = column.distinct, cells.known, cells.strange
+    total, different = distinct.rows(known), int(known.sum())
+    no_number = ""
+    if strange.any():
+        row = distinct.first(strange)
+        no_number = f"holds {distinct.word(row)!r}, which is not a number"
         _check_decimal(column, strange)
-    no_number = f"holds {words[strange[0]]!r}, which is not a number" if strange else ""
-    if reading.for_model:
-        raise column.wrong(no_number, "", strange[0], of_model=_GIVE_A_NUMBER)
-    different = len({word for word, is_known in zip(words, has_value, strict=True) if is_known})
-    if strange:
-        _refuse_numbers(column, sum(has_value), strange, different)
-    dates = dates_in_text(column, has_value)
+        _refuse_numbers(column, cells)
+    dates = dates_in_text(column, known)
     if dates is not None:
         return dates
-    if different > _FEW_VALUES and different > sum(has_value) / 2:
+    if different > _FEW_VALUES and different > total / 2:
         raise column.wrong(
-            f"has {different:,} different values in {sum(has_value):,} rows, such as "
-            f"{words[has_value.index(True)]!r}",
+            f"has {different:,} different values in {total:,} rows, such as "
+            f"{distinct.word(distinct.first(known))!r}",
             f"this looks like an ID column and cannot generalise; leave the column {column.out}, "
             f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
         )
-    if reading.text is not True:
-        raise _text(column, no_number, strange[0])
+    if column.reading.text is not True:
+        raise _text(column, no_number, row)
     return _words(column)
 
 
-def _number(word: str, declared: Column, reading: Reading) -> float | None:
-    number = reading.number(word)
-    return declared.number(word) if number is None else number
-
-
 def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
-    gaps = any(map(is_no_word, column.words))
+    gaps = column.values.null_count or column.distinct.rows(column.distinct.are(NO_WORD))
     return column.wrong(
         what,
         f"turn the column into numbers (or take text with text=True), or leave it {column.out}",
@@ -173,21 +298,22 @@ def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
     )
 
 
-def _refuse_numbers(column: FileColumn, total: int, strange: list[int], different: int) -> None:
+def _refuse_numbers(column: FileColumn, cells: _Cells) -> None:
     """Refuse a text column of mostly numbers, some of them badly written."""
-    written = [i for i in strange if _WRITTEN.fullmatch(column.words[i])]
-    numbers = total - len(strange)
-    share = (numbers + len(written)) / total
-    if share < (MOSTLY if different > _FEW_VALUES else NEARLY_ALL):
+    distinct, strange = column.distinct, cells.strange
+    as_numbers = np.array(distinct.each(_WRITTEN.fullmatch), dtype=bool) & strange
+    total, numbers = distinct.rows(cells.known), distinct.rows(cells.known & ~strange)
+    share = (numbers + distinct.rows(as_numbers)) / total
+    if share < (MOSTLY if cells.known.sum() > _FEW_VALUES else NEARLY_ALL):
         return
-    row = strange[0]
-    if row in written[:1]:
+    row = distinct.first(strange)
+    if as_numbers[distinct.codes[row]]:
         what, right = "looks like a number", "write it with digits and a decimal point only"
     else:
         what = f"is not a number, as {numbers:,} of its {total:,} values are"
         right = "correct it"
     raise column.wrong(
-        f"holds {column.words[row]!r}, which {what}",
+        f"holds {distinct.word(row)!r}, which {what}",
         f"{right}, leave the column {column.out}, or take every value as a category "
         f"(categories={[column.name]!r})",
         row,
@@ -195,18 +321,19 @@ def _refuse_numbers(column: FileColumn, total: int, strange: list[int], differen
     )
 
 
-def _check_decimal(column: FileColumn, strange: list[int]) -> None:
+def _check_decimal(column: FileColumn, strange: NDArray[np.bool_]) -> None:
     """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
-    written = [column.words[i] for i in strange]
+    written = column.distinct.words.filter(strange).to_pylist()
     if (
-        column.reading.decimal == "."
+        column.reading.decimal in (".", None)
         and not column.source.typed
         and all(_COMMA.fullmatch(word) for word in written)
         and not all(_THOUSANDS.fullmatch(word) for word in written)
     ):
+        row = column.distinct.first(strange)
         raise column.wrong(
-            f"holds {written[0]!r}, with a decimal comma",
+            f"holds {column.distinct.word(row)!r}, with a decimal comma",
             "say so (decimal=','), or write numbers with a decimal point",
-            strange[0],
+            row,
             remedy={"decimal": ","},
         )

@@ -14,6 +14,7 @@ from aucmax.data.svmlight import label_too_large, whole_labels
 from aucmax.data.tables.arrow import is_numeric, is_text
 from aucmax.data.tables.column import FileColumn
 from aucmax.data.tables.date_columns import dates_in_text
+from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
 
 __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
@@ -77,12 +78,11 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
     """Return the weights of the rows."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a weight")
     if is_text(column.kind):
-        plain = [column.reading.number(word) for word in column.words]
-        if None in plain:
-            row = plain.index(None)
-            what = f"holds {column.words[row]!r}, which is not a number"
+        values = _numbers(column)
+        if np.isnan(values).any():
+            row = int(np.argmax(np.isnan(values)))
+            what = f"holds {column.distinct.word(row)!r}, which is not a number"
             raise column.wrong(what, "weights are numbers", row)
-        values = np.array(plain, dtype=np.float64)
     elif is_numeric(column.kind):
         values = column.numbers().copy()
     else:
@@ -112,16 +112,25 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
         return column.numbers().copy()
     dates = None
     if is_text(column.kind):
-        taken = replace(column, reading=replace(column.reading, dates=True))
+        reading = replace(column.reading, dates=True, missing=False, prepare=False)
+        taken = replace(column, reading=reading)
         try:
-            dates = dates_in_text(taken, [True] * len(column.words))
+            dates = dates_in_text(taken, np.ones(len(column.distinct.words), dtype=bool))
         except Obstacle as obstacle:  # whose hint is for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
     if dates is None:
         hint = "the rows are ordered by it, so write dates as 2024-01-31"
         raise column.wrong("holds neither numbers nor dates", hint, 0)
-    return dates[1]
+    return dates.values
+
+
+def _numbers(column: FileColumn) -> NDArray[np.float64]:
+    """Return a column of text as numbers, NaN for other words."""
+    tried = [plain_numbers(column.distinct.words, column.reading.decimal or ".")]
+    if column.reading.prepare:
+        tried += [amounts(column.distinct.words, mark) for mark in DECIMALS]
+    return column.distinct.of_rows(min(tried, key=lambda numbers: np.isnan(numbers).sum()))
 
 
 def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
