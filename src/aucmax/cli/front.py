@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import Normalizer
-from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
 from aucmax.cli.large import Large
-from aucmax.cli.options import Scale, Transforms, given_file
+from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
-from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import Classes, classes_of, labelled_of
-from aucmax.data.columns import other_than_numbers
+from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.obstacles import TableError
@@ -33,6 +30,7 @@ from aucmax.data.reading import Reading
 from aucmax.data.rows.source import ahead
 from aucmax.data.scanning import read_parts
 from aucmax.estimators.inputs import Inputs, behind, inputs_of
+from aucmax.estimators.preparation import behind_steps, check_sizes, left_out
 from aucmax.report.facts import TrainingRows
 
 __all__ = ["PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "rows_for"]
@@ -57,6 +55,8 @@ class Prepared:
         The memory for rows that are read in parts.
     steps : list of (str, transformer)
         Fitted: what turns the columns into numbers.
+    decisions : list of Decision
+        What was decided about the table.
     """
 
     rows: Labelled
@@ -64,9 +64,11 @@ class Prepared:
     weight_name: str | None
     room: Room | None = None
     steps: list[tuple[str, Any]] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
 
     def whole(self, model: Any) -> Any:
-        """The fitted model and its steps in one pipeline."""
+        """The fitted model and its steps in one pipeline, with what was decided."""
+        model.decisions_ = [str(decision) for decision in self.decisions]
         return behind(self.steps, model)
 
     def facts(self) -> TrainingRows:
@@ -81,6 +83,7 @@ class Prepared:
             positive_is="rarer" if classes.rarer else None,
             negative=classes.labels[0],
             weight=self.weight_name,
+            decisions=self.decisions,
         )
 
 
@@ -126,13 +129,17 @@ def labelled_rows(
         else:
             source = _of_two_classes(data, reading)
         rows, classes = labelled_of(source, reading)
-        prepared = Prepared(rows, classes, reading.weight, source.get("room"))
+        decisions = list(source.get("decisions") or ())
+        if reading.prepare and rows.columns is not None and not rows.in_parts:
+            rows, why = left_out(rows, reading)
+            decisions += why
+        prepared = Prepared(rows, classes, reading.weight, source.get("room"), [], decisions)
         if transforms is None or rows.in_parts:
             return prepared
         return _transformed(prepared, reading, transforms)
 
 
-def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
+def _opened(data: Any, reading: Reading, check: Any = None, **more: Any) -> Bunch:
     """The rows of a file, or of a data set known by name; ``more`` is not of the options."""
     path, reading = given_file(data), _with_own_labels(reading)
     if isinstance(path, Path) and not path.exists():
@@ -145,7 +152,7 @@ def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
             for name in reading.given():
                 raise ValueError(f"{name}= is for files; {data} is a data set known by name.")
             return datasets.load(str(data))
-    return rows_of(path, replace(reading, **more))
+    return rows_of(path, replace(reading, **more), check)
 
 
 def _with_own_labels(reading: Reading) -> Reading:
@@ -155,8 +162,17 @@ def _with_own_labels(reading: Reading) -> Reading:
 
 def _of_two_classes(data: Any, reading: Reading, **more: Any) -> Bunch:
     """The rows of a file, or of a data set; an error also says what is wrong with their labels."""
+
+    def check(first: Bunch) -> None:
+        try:
+            classes_of(first, reading)
+        except TableError:
+            raise
+        except ValueError:  # a label may come later
+            pass
+
     try:
-        return _opened(data, reading, **more)
+        return _opened(data, reading, check, **more)
     except TableError as error:
         raise _with_labels(error, reading) from None
 
@@ -176,39 +192,13 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
 
 
 def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:
-    """Fit the transformers that a model needs in front, and apply them."""
-    steps: list[tuple[str, Any]] = []
-    rows = prepared.rows
-    columns = rows.columns or ()
-    X, names = rows.X, rows.feature_names
-    if reading.missing or any(column.is_text or column.is_days for column in columns):
-        for j, column in enumerate(columns):
-            if column.is_text and column.name not in reading.categories:
-                _tell_of_many(X[:, j], column.name)
-        encoder = TableEncoder(bool(reading.missing))
-        X = _fitted_to(encoder, rows.named, rows.weight)
-        names = encoder.get_feature_names_out()
-        steps.append(("columns", encoder))
-    _check_sizes(X, names, rows.name)
-    if transforms.splines:
-        splines = SplineFeatures()
-        X = _fitted_to(splines, X if steps else rows.named, rows.weight)
-        steps.append(("splines", splines))
-    if transforms.scale is not Scale.none:
-        norm = Normalizer().fit(X if steps else rows.named)
-        norm.columns_ = () if steps else other_than_numbers(columns)
-        X = datasets.scale(X, transforms.scale.value)
-        steps.append(("unit_norm", norm))
-    if not steps:
-        return prepared
-    return replace(prepared, rows=replace(rows, X=X, columns=None), steps=steps)
-
-
-def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:
-    """Fit a step to the rows that have weight, and apply it to all."""
-    if weight is None or weight.all():
-        return step.fit_transform(rows)
-    return step.fit(_safe_indexing(rows, np.flatnonzero(weight))).transform(rows)
+    """Fit the steps that a model needs in front, and apply them."""
+    for column in prepared.rows.columns or ():
+        if column.is_text and column.name not in reading.categories and not reading.prepare:
+            _tell_of_many(np.asarray(prepared.rows.X[column.name]), column.name)
+    made = behind_steps(prepared.rows, reading, transforms.splines, transforms.scale.value)
+    decisions = [*prepared.decisions, *made.decisions]
+    return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions)
 
 
 def _tell_of_many(values: np.ndarray, name: str) -> None:
@@ -219,19 +209,6 @@ def _tell_of_many(values: np.ndarray, name: str) -> None:
             "warning",
             f"column {name!r} has {different:,} different values and becomes as many features; "
             f"leave it out with --drop {name!r}, or say that you mean it with --category {name!r}",
-        )
-
-
-def _check_sizes(X: Any, names: Any, file: str) -> None:
-    """Raise ValueError for values too large for a fit, with the column of the file."""
-    ends = [X.max(axis=0), -X.min(axis=0)]
-    size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
-    j = int(np.argmax(size))
-    if size[j] > LARGEST:
-        name = f"feature {j + 1}" if names is None else f"column {str(names[j])!r}"
-        raise ValueError(
-            f"{file}: {name} has values as large as {size[j]:.1e}, whose powers overflow; divide "
-            "them by a constant."
         )
 
 
@@ -296,7 +273,7 @@ def parts_of_rows(
         parts = iter([_opened(data, reading, **more)])
     for rows in parts:
         if inputs is None:
-            _check_sizes(rows.data, rows.feature_names, rows.name)
+            check_sizes(rows.data, rows.feature_names, rows.name)
         yield rows if inputs is None else _for_model(rows, inputs, data)
 
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
-__all__ = ["check_paths"]
+__all__ = ["check_paths", "model_of"]
 
+# of data, which the name of a model does without
+_SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".svm", ".svmlight", ".libsvm"}
+_SUFFIXES |= {".gz", ".bz2", ".xz"}
 _STANDARD_INPUT = Path("/dev/stdin")  # a link to the file that was redirected, if there is one
 
 
@@ -39,6 +42,16 @@ def check_paths(
                 f"{path}: is the file of both {flag} and {other_flag}, and one would overwrite the "
                 "other; name two files."
             )
+
+
+def model_of(data: str) -> Path:
+    """Return where a model of some data is saved by default: their name, in this folder."""
+    if data == "-":
+        raise ValueError("standard input has no name; say where to save the model with --output.")
+    name = Path(data).name
+    while (shorter := Path(name).stem) and Path(name).suffix.lower() in _SUFFIXES:
+        name = shorter
+    return Path(f"{name}.aucmax")
 
 
 def _check_place(flag: str, path: Path) -> None:

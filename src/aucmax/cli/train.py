@@ -23,7 +23,7 @@ from aucmax.cli.options import (
     given_file,
     option,
 )
-from aucmax.cli.paths import check_paths
+from aucmax.cli.paths import check_paths, model_of
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
@@ -76,12 +76,18 @@ def train(
     reading: Learning,
     transforms: Transforms,
     large: Large,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
-    ],
     fixed: Fixed,
     stopping: Stopping,
     on_folds: OnFolds,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL",
+            help="Where to save the model; by default the name of the data with .aucmax, here.",
+        ),
+    ] = None,
     one_pass: OnePass = False,
     as_json: Json = False,
 ) -> None:
@@ -111,6 +117,7 @@ def train(
 
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
+    output = output or model_of(data)
     check_paths({"--output": output}, {"DATA": data})
     settings = fixed.given()
     options = ", ".join(f"--{name.replace('_', '-')}" for name in settings)

@@ -186,11 +186,12 @@ def _clock(nanoseconds: int) -> str:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Some row groups of a Parquet file, after its first ``first`` rows."""
+    """Some row groups of a Parquet file, after its first ``first`` rows, or ``most`` rows of them."""
 
     path: Path
     groups: tuple[int, ...]
     first: int
+    most: int | None = None
 
     @property
     def name(self) -> str:

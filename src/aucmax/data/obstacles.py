@@ -27,6 +27,8 @@ class Obstacle(Exception):
         A line number, or words such as "row 3".
     remedy : dict or None
         Arguments of `read` that solve it; None if only another file does.
+    provisional : bool
+        Whether further rows of the same file may remove it.
     """
 
     def __init__(
@@ -36,10 +38,11 @@ class Obstacle(Exception):
         hint: str,
         where: int | str = "",
         remedy: dict[str, Any] | None = None,
+        provisional: bool = False,
     ) -> None:
         super().__init__(what)
         self.column, self.what, self.hint, self.where = column, what, hint, where
-        self.remedy = remedy
+        self.remedy, self.provisional = remedy, provisional
 
     @property
     def place(self) -> str:

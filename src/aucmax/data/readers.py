@@ -15,15 +15,18 @@ from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
 from aucmax.data.bunch import objects_of, rows_and_labels
-from aucmax.data.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
+from aucmax.data.decisions import Decision
+from aucmax.data.files import COMPRESSIONS, Block, Piped, RowGroups, fault, unchanged
 from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
-from aucmax.data.tables import csv_columns, parquet_columns, read_csv, read_parquet
+from aucmax.data.tables import csv_columns, first_lines, parquet_columns, read_csv, read_parquet
 from aucmax.data.transforms import binarize, listing
 
 __all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]
 
+_FIRST_ROWS = 10_000  # which decide what can be decided
+_LARGE_BYTES = 1 << 22  # above which a file that will be refused is not read to its end
 _WORDS = {"true": 1, "false": 0}
 # Refused at once: read as text they would fail with a puzzling first line.
 _FOREIGN = (
@@ -72,16 +75,33 @@ def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading
     return rows
 
 
-def rows_of(path: Any, reading: Reading) -> Bunch:
-    """Return the result of `read`, as a data frame if some columns have words."""
+def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None = None) -> Bunch:
+    """Return the result of `read`, as a data frame if some columns have words.
+
+    Parameters
+    ----------
+    path, reading
+        As for `read`.
+    check : callable, optional
+        Called with the first rows, before the others are read, to raise what these show.
+    """
     source = _source(path)
     reader = reader_of(source, reading.format)
     if (reading.sep or reading.decimal or reading.encoding) and not reader.separated:
         raise ValueError(
             f"sep, decimal and encoding are for CSV files; this one is read as {reader.name}"
         )
+    asked = reading.categories
     with unchanged(source):
+        first = _first_rows(source, reader, reading)
+        if first is not None:
+            reading = _after(first, reader, reading, check)
         rows = _opened(source, reader, reading)
+        rows.decisions += [
+            Decision(name, "codes, not amounts: taken as words", {"numbers": [name]})
+            for name in reading.categories
+            if name not in asked
+        ]
     if rows.target is not None and reading.positive is not None:
         rows.target = _one_positive(source, rows.target, reading.positive)
     if rows.target is not None and reading.binarize is not None:
@@ -166,7 +186,50 @@ def reader_of(path: Path | Piped, format: str | None) -> Reader:
     return next(named, READERS["svmlight"])
 
 
+def _first_rows(path: Any, reader: Reader, reading: Reading) -> Any:
+    """Return the first rows of a table, where they show something before the others are read."""
+    if reader.first is None or isinstance(path, RowGroups | Block):
+        return None
+    large = isinstance(path, Path) and path.is_file() and path.stat().st_size > _LARGE_BYTES
+    if not large and (reading.for_model or not reading.prepare):
+        return None
+    return reader.first(path)
+
+
+def _after(
+    first: Any, reader: Reader, reading: Reading, check: Callable[[Bunch], object] | None
+) -> Reading:
+    """Return how to read a table, completed by what its first rows show.
+
+    Raises
+    ------
+    DataFileError
+        For what further rows cannot change.
+    """
+    try:
+        rows, doubts = _tried(first, reader, reading)
+    except TableError as error:
+        if all(obstacle.provisional for obstacle in error.obstacles):
+            return reading
+        raise
+    if check is not None and rows.target is not None:
+        check(rows)
+    if not reading.prepare:
+        return reading
+    codes = [name for one in doubts for name in (one.remedy or {}).get("categories", ())]
+    return replace(reading, categories=(*reading.categories, *codes))
+
+
 def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
+    """Return a reader's result, and warn of columns in doubt."""
+    rows, doubts = _tried(path, reader, reading)
+    if not reading.prepare:  # else they are decided
+        for doubt in doubts:
+            warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
+    return rows
+
+
+def _tried(path: Any, reader: Reader, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return a reader's result; an error lists all obstacles and their remedy."""
 
     def opened(remedy: dict[str, Any]) -> tuple[Bunch, list[Obstacle]]:
@@ -180,12 +243,10 @@ def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
         return rows, doubts
 
     try:
-        rows, doubts = opened({})
+        return opened({})
     except TableError as error:
-        raise tried(error, opened) from None
-    for doubt in doubts:
-        warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
-    return rows
+        doubtless = (lambda remedy: (opened(remedy)[0], [])) if reading.prepare else opened
+        raise tried(error, doubtless) from None
 
 
 def _added(reading: Reading, name: str, value: Any) -> Any:
@@ -212,6 +273,8 @@ class Reader:
         Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
     columns : callable, optional
         (path, sep) to the names of all columns; None if they have no names.
+    first : callable, optional
+        (path) to its first rows, as another file; None if they are not known.
     """
 
     name: str
@@ -219,6 +282,7 @@ class Reader:
     open: Callable[[Path, Reading], tuple[Bunch, list[Obstacle]]]
     separated: bool = False
     columns: Callable[[Path, str | None], list[str]] | None = None
+    first: Callable[[Any], Any] | None = None
 
 
 def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
@@ -245,6 +309,7 @@ def _separated(name: str, mark: str) -> Reader:
         lambda path, reading: read_csv(path, mark, reading),
         separated=True,
         columns=lambda path, sep: csv_columns(path, sep or mark),
+        first=lambda path: first_lines(path, _FIRST_ROWS),
     )
 
 
@@ -259,6 +324,7 @@ READERS = {
             (".parquet", ".pq"),
             read_parquet,
             columns=lambda path, _: parquet_columns(path),
+            first=lambda path: RowGroups(path, (), 0, _FIRST_ROWS),
         ),
     )
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from aucmax.data.columns import Column, Date, Words
 from aucmax.data.dates import EXAMPLES
 
-__all__ = ["DEFAULTS", "FIELDS", "NUMBER", "Reading", "flag_of", "with_fields"]
+__all__ = ["DEFAULTS", "FIELDS", "NUMBER", "Reading", "flag_of", "options_text", "with_fields"]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -366,6 +367,17 @@ def flag_of(name: str, on: bool = True) -> str:
     """Return the option of a field, or that for False."""
     about = FIELDS[name]
     return f"--{(about['flag'] or name.replace('_', '-')) if on else about['off']}"
+
+
+def options_text(arguments: Mapping[str, Any]) -> str:
+    """Return arguments of `read` as options of a command."""
+    words = []
+    for name, value in arguments.items():
+        each = value if isinstance(value, list | tuple) else [value]
+        for one in each:
+            flag = flag_of(name, one is not False)
+            words.append(flag if isinstance(one, bool) else f"{flag} {shlex.quote(str(one))}")
+    return " ".join(words)
 
 
 def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:

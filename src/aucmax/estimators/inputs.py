@@ -6,6 +6,7 @@ data frame in Python they follow from its fitted transformers, and it gets a dat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ class Inputs:
             return frame(rows.data, rows.columns) if self.arguments["columns"] else rows.data
         pd = needs("pandas", "a model that was fitted to a data frame")
         columns = {}
-        for column, values in zip(self.frame, rows.data.T, strict=True):
+        for column, values in zip(self.frame, _columns_of(rows.data), strict=True):
             series = _values(column, values)
             # explicit, since pandas would turn None among strings into NaN
             columns[column.name] = pd.Series(series, dtype=series.dtype)
@@ -93,6 +94,12 @@ def names_after(step: Any, names: Any = None) -> list[str] | None:
         return [str(name) for name in step.get_feature_names_out(names)]
     except (AttributeError, ValueError):  # not every transformer has names
         return None
+
+
+def _columns_of(X: Any) -> Iterator[np.ndarray]:
+    """Yield the columns of rows that were read, an array or a data frame."""
+    for j in range(X.shape[1]):
+        yield np.asarray(X.iloc[:, j]) if hasattr(X, "iloc") else X[:, j]
 
 
 def _values(column: Column, values: np.ndarray) -> np.ndarray:

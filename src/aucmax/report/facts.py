@@ -9,9 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.visible import in_line
+from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
+from aucmax.data.reading import options_text
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import MomentAUC
+from aucmax.report.page import ResultTable, Section
 from aucmax.report.reports import named, optional
 from aucmax.report.text import auc_text, counted
 
@@ -69,6 +72,18 @@ class TrainingRows(Rows):
     columns: int  # of the file
     positive_is: str | None  # "rarer" where the label was chosen as such
     negative: Any
+    decisions: Sequence[Decision] = ()
+
+    def sections(self) -> list[Section]:
+        """Return what was decided about the table, if there was anything to decide."""
+        lines = [
+            (one.column or "the table", one.what, options_text(one.otherwise))
+            for one in self.decisions
+        ]
+        if not lines:
+            return []
+        table = ResultTable(("column", "what was decided", "otherwise"), lines, words=(1, 2))
+        return [Section("How the table was read", tables=[table])]
 
 
 @dataclass(frozen=True, kw_only=True)

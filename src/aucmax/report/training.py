@@ -31,8 +31,8 @@ from aucmax.report.text import auc_text, counted, interval_text
 __all__ = ["FitToMoments", "Model", "OnePassFit", "Training", "Tuning", "Weight"]
 
 
-def _page(title: str, lead: str, facts: Facts) -> Page:
-    return Page(title, lead, [Section("The model", tables=[ResultTable.facts(facts)])])
+def _page(title: str, lead: str, facts: Facts, before: Sequence[Section] = ()) -> Page:
+    return Page(title, lead, [*before, Section("The model", tables=[ResultTable.facts(facts)])])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class Training(Report):
             *read_facts(self.read),
             ("saved", self.model),
         ]
-        return _page(f"Trained on {rows.data}", str(rows), facts)
+        return _page(f"Trained on {rows.data}", str(rows), facts, rows.sections())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,13 @@ import io
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,10 +30,31 @@ class ArrowFile:
     """An Arrow table, or an object with its columns, and the place of each row in the file."""
 
     path: Path
-    table: pa.Table | InTurn
+    table: pa.Table | InTurn | SomeRows
     place: Callable[[int], int | str]
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
     first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # of columns, as they are written
+    unnamed: bool = False  # whether a column has no name
+
+    def at(self, chosen: NDArray[np.bool_]) -> ArrowFile:
+        """Return the same with some of the rows, given as a mask (n,)."""
+        rows = np.flatnonzero(chosen)
+        table = SomeRows(self.table, chosen, len(rows))
+        return replace(self, table=table, place=lambda row: self.place(int(rows[row])))
+
+
+class SomeRows(NamedTuple):
+    """Some rows of a table, given as a mask (n,)."""
+
+    table: pa.Table | InTurn
+    chosen: NDArray[np.bool_]
+    num_rows: int
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column."""
+        import pyarrow as pa
+
+        return self.table.column(name).filter(pa.array(self.chosen))
 
 
 class InTurn:

@@ -167,6 +167,7 @@ class FileColumn:
         *,
         remedy: dict[str, Any] | None = None,
         of_model: str | None = None,
+        provisional: bool = False,
     ) -> Obstacle:
         """Return the obstacle to raise.
 
@@ -180,11 +181,14 @@ class FileColumn:
             Arguments of `read` that remove the obstacle.
         of_model : str, optional
             The hint if a model needs the column.
+        provisional : bool
+            Whether further rows may remove it.
         """
         if of_model is not None and self.reading.for_model:
             hint, remedy = of_model, self.reading.without(self.name)
         where = "" if row is None else self.source.place(row)
-        return Obstacle(self.name, f"column {self.name!r} {what}", hint, where, remedy)
+        what = f"column {self.name!r} {what}"
+        return Obstacle(self.name, what, hint, where, remedy, provisional)
 
     def not_one(
         self, strange: NDArray[np.bool_], kind: str, others: str = "", of_model: str | None = None

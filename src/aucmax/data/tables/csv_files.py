@@ -61,6 +61,7 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
         text.line,
         typed=False,
         first_words=functools.cache(lambda: text.first_words(names)),
+        unnamed="" in names,
     )
     rows, doubts = extract(source, target, features, reading)
     rows.decisions = [*decisions, *rows.decisions]

@@ -81,6 +81,7 @@ def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
                 "say which (day_first=True or day_first=False), write them as 2024-01-31, or leave "
                 f"the column {column.out}",
                 remedy={"day_first": True},
+                provisional=True,
             )
         first = "%d" if column.reading.day_first else "%m"
         form = next(other for other in fits if other.startswith(first))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.data.bunch import rows_and_labels, table_of
@@ -30,13 +31,15 @@ def extract(
 
     Raise one error that lists every obstacle.
     """
-    n = source.table.num_rows
-    if not n:
+    if not source.table.num_rows:
         raise fault(source.path, "the table has column names but no rows")
     columns: list[Column] = []
     values: list[Any] = []
     obstacles: list[Obstacle] = []
     decisions: list[Decision] = []
+    if target is not None and reading.labels == "required" and reading.lenient:
+        source, unlabelled = _labelled(source, target, reading)
+        decisions += unlabelled
     for name in features:
         try:
             read = feature(FileColumn(source, name, reading))
@@ -63,9 +66,23 @@ def extract(
         for j, column in enumerate(columns):
             if column.is_number and column.name not in reading.numbers:
                 doubts.append(doubt(column.name, values[j], written.get(column.name, ())))
+    if reading.prepare and reading.columns is None and source.unnamed:
+        decisions.append(Decision("", "a column without a name, as of saved row numbers: left out"))
     file = source.path
     rows = rows_and_labels(
         file.name, table_of(values, columns), others.pop("target", None), [str(file)],
         columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
     return rows, [one for one in doubts if one is not None]
+
+
+def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFile, list[Decision]]:
+    """Return a file without the rows that have no label, and say how many these were."""
+    missing = FileColumn(source, target, reading).missing()
+    count, first = int(missing.sum()), int(np.argmax(missing))
+    if not count or missing.all():
+        return source, []
+    where = source.place(first)
+    where = f"line {where}" if isinstance(where, int) else where
+    rows = f"1 row, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
+    return source.at(~missing), [Decision(target, f"{rows} no label: left out")]

@@ -127,6 +127,7 @@ def _empty(column: FileColumn) -> Obstacle:
         f"leave the column {column.out}",
         remedy=column.drop,
         of_model="the model needs its values",
+        provisional=True,
     )
 
 
@@ -282,6 +283,7 @@ def _only_text(column: FileColumn, cells: _Cells) -> Read:
             f"this looks like an ID column and cannot generalise; leave the column {column.out}, "
             f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
+            provisional=True,
         )
     if column.reading.text is not True:
         raise _text(column, no_number, row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Collection, Iterator
@@ -20,6 +21,7 @@ from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow import parquet
 
 __all__ = ["parquet_columns", "parquet_metadata", "read_parquet", "row_groups", "stored_bytes"]
@@ -37,10 +39,19 @@ def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
             first, groups = path.first, list(path.groups)
         else:
             first, groups = 0, list(range(file.num_row_groups))
-        rows = ArrowFile(
-            path, InTurn(file, groups, list(used)), lambda row: f"row {first + row + 1}"
-        )
+        table = InTurn(file, groups, list(used))
+        if isinstance(path, RowGroups) and path.most is not None:
+            table = _first_rows(file, path.most, list(used))
+        unnamed = "" in _names(file)
+        rows = ArrowFile(path, table, lambda row: f"row {first + row + 1}", unnamed=unnamed)
         return extract(rows, target, features, reading)
+
+
+def _first_rows(file: parquet.ParquetFile, count: int, names: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    batches = file.iter_batches(count, columns=names)
+    return pa.Table.from_batches(itertools.islice(batches, 1), file.schema_arrow)
 
 
 def parquet_metadata(path: Path) -> parquet.FileMetaData:

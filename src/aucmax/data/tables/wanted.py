@@ -45,7 +45,7 @@ def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | 
             have = suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
     left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
-    left = [name for name in names if name not in left_out]
+    left = [name for name in names if name not in left_out and (name or not reading.prepare)]
     features = left if reading.names is None else reading.names
     if not features:
         raise fault(path, "no feature column is left")
