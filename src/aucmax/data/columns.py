@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 
 __all__ = [
-    "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo", "column_of",
-    "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap", "is_no_word", "named",
-    "names_in", "other_than_numbers", "values_at", "values_in",
+    "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
+    "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
+    "is_no_word", "named", "names_in", "other_than_numbers", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "DIGITS", "EXAMPLES", "ISO", "day_fraction", "day_number", "day_numbers", "days_of_arrow", "forms_of"
+    "DIGITS", "EXAMPLES", "ISO", "day_fraction", "day_number", "day_numbers", "days_of_arrow",
+    "forms_of",
 ]  # fmt: skip
 
 ISO = "%Y-%m-%d"

@@ -186,7 +186,7 @@ def _clock(nanoseconds: int) -> str:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Some row groups of a Parquet file, after its first ``first`` rows, or ``most`` rows of them."""
+    """Some row groups of a Parquet file after ``first`` rows, or up to ``most`` rows of them."""
 
     path: Path
     groups: tuple[int, ...]

@@ -137,9 +137,9 @@ class Reading:
     prepare : bool
         Whether a table is read as it comes, in the place of a person, as the commands do. The
         separator, the decimal mark and the encoding of a CSV file are found. Missing values, text
-        and dates are accepted by default; so are numbers with thousands, currencies or percents, and
-        words such as yes and no. A cell that does not fit its column is a missing value, and a row
-        without a label is left out. Every such decision is in ``decisions`` of the result.
+        and dates are accepted by default; so are numbers with thousands, currencies or percents,
+        and words such as yes and no. A cell that does not fit its column is a missing value, and a
+        row without a label is left out. Every such decision is in ``decisions`` of the result.
     strict : bool
         With `prepare`, cells that do not fit and rows without a label are errors.
     day_first : bool, optional

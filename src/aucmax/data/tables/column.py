@@ -49,7 +49,7 @@ class Distinct(NamedTuple):
     Parameters
     ----------
     words : Array of strings, shape (k,)
-        Stripped, each once.
+        Each once, in the order of the rows.
     codes : ndarray of int32, shape (n,)
         The place among them of each row's word, −1 where it has none.
     counts : ndarray, shape (k,)
@@ -61,25 +61,38 @@ class Distinct(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: pa.ChunkedArray, stripped: bool = True) -> Distinct:
-        """Return the different words of a column."""
+    def of(cls, values: pa.ChunkedArray) -> Distinct:
+        """Return the different words of a column, perhaps dictionary-encoded."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        encoded = pc.dictionary_encode(values).unify_dictionaries()
+        encoded = values.dictionary_encode().unify_dictionaries()
         chunks = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
         codes = np.concatenate([np.empty(0, np.int32), *chunks])
         words = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
-        if stripped:
-            trimmed = pc.utf8_trim_whitespace(words).dictionary_encode()
-            if len(trimmed.dictionary) < len(words):
-                codes = np.append(trimmed.indices.to_numpy(), np.int32(-1))[codes]
-            words = trimmed.dictionary
         return cls(words, codes, np.bincount(codes + 1, minlength=len(words) + 1)[1:])
+
+    def stripped(self) -> Distinct:
+        """Return the same without the space around the words."""
+        import pyarrow.compute as pc
+
+        trimmed = pc.utf8_trim_whitespace(self.words).dictionary_encode()
+        words, places = trimmed.dictionary, trimmed.indices.to_numpy()
+        if len(words) == len(self.words):
+            return self._replace(words=words)
+        counts = np.bincount(places, self.counts, len(words)).astype(np.int64)
+        return Distinct(words, self.of_rows(places, -1), counts)
+
+    def beginning(self, most: int) -> Distinct:
+        """Return the first of the words, each as often as it is there."""
+        return Distinct(
+            self.words[:most],
+            np.arange(min(most, len(self.words)), dtype=np.int32),
+            self.counts[:most],
+        )
 
     def of_rows(self, values: NDArray[Any], gap: Any = np.nan) -> NDArray[Any]:
         """Return the value of each row, given that of each word (k,)."""
-        return np.append(values, np.asarray(gap, dtype=values.dtype))[self.codes]
+        return np.append(values, np.asarray(gap, dtype=values.dtype)).take(self.codes)
 
     def first(self, chosen: NDArray[np.bool_]) -> int:
         """Return the first row that has one of some words, given as a mask (k,)."""
@@ -115,29 +128,39 @@ class FileColumn:
     reading: Reading
 
     @cached_property
+    def stored(self) -> pa.ChunkedArray:
+        """The Arrow values, perhaps dictionary-encoded."""
+        return self.source.table.column(self.name)
+
+    @cached_property
     def values(self) -> pa.ChunkedArray:
-        """The Arrow values, decoded if they are dictionary-encoded."""
+        """The Arrow values, decoded."""
+        return self.stored.cast(self.kind)
+
+    @property
+    def kind(self) -> pa.DataType:
+        """Arrow's type of the values."""
         from pyarrow import types
 
-        column = self.source.table.column(self.name)
-        return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        kind = self.stored.type
+        return kind.value_type if types.is_dictionary(kind) else kind
+
+    @cached_property
+    def written(self) -> Distinct:
+        """The different words as they are; numbers without superfluous digits."""
+        import pyarrow as pa
+
+        return Distinct.of(self.stored if is_text(self.kind) else self.values.cast(pa.string()))
 
     @cached_property
     def distinct(self) -> Distinct:
-        """Its different words; of numbers, as they are written without superfluous digits."""
-        import pyarrow as pa
-
-        return Distinct.of(self.values if is_text(self.kind) else self.values.cast(pa.string()))
+        """The different words, stripped."""
+        return self.written.stripped()
 
     @property
     def declared(self) -> Column | None:
         """The column as declared by the caller."""
         return self.reading.declared.get(self.name)
-
-    @property
-    def kind(self) -> pa.DataType:
-        """Arrow's type."""
-        return self.values.type
 
     def numbers(self) -> NDArray[np.float64]:
         """Numbers as float64, perhaps in Arrow's memory; NaN for missing values."""
@@ -149,10 +172,10 @@ class FileColumn:
         """The rows without a value: null, NaN, or only white space."""
         import pyarrow.compute as pc
 
-        column = self.values
-        if is_text(column.type):
-            column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
-        return column.is_null(nan_is_null=True).to_numpy()
+        if not is_text(self.kind):
+            return self.values.is_null(nan_is_null=True).to_numpy()
+        blank = pc.equal(self.distinct.words, "").to_numpy(zero_copy_only=False)
+        return self.distinct.of_rows(blank, gap=True)
 
     @property
     def out(self) -> str:

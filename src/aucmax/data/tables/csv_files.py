@@ -58,7 +58,7 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
     source = ArrowFile(
         path,
         table,
-        text.line,
+        lambda row: text.line(row, table.num_rows),
         typed=False,
         first_words=functools.cache(lambda: text.first_words(names)),
         unnamed="" in names,
@@ -93,13 +93,11 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
     as_written = {
         name for name, one in reading.declared.items() if one.is_text or not one.is_number
     }
-    as_text = {name: pa.string() for name in raw if name.strip() in as_written}
-    convert = pa_csv.ConvertOptions(
-        column_types=as_text or None, decimal_point=reading.decimal or "."
-    )
+    as_text = [name for name in raw if name.strip() in as_written]
+    nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:
-        spelt = {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
-        convert.null_values = sorted({*convert.null_values, *spelt})
+        nulls += {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
+
     try:
         with opened(text.path) as stream:
             native = Native(stream, watch=True)
@@ -107,7 +105,11 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
                 native.file,
                 pa_csv.ReadOptions(block_size=BLOCK_BYTES, encoding=text.encoding or "utf8"),
                 pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=True),
-                convert,
+                pa_csv.ConvertOptions(
+                    column_types=dict.fromkeys(as_text, pa.string()) or None,
+                    decimal_point=reading.decimal or ".",
+                    null_values=nulls,
+                ),
             )
         table = table.rename_columns([name.strip() for name in table.column_names])
         return table, native.hexadecimal
@@ -204,15 +206,24 @@ class _Text:
                 what = "not UTF-8 text; name its encoding (encoding='cp1252'), or save it as UTF-8"
                 raise fault(self.path, what, number) from None
 
-    def line(self, row: int) -> int | str:
-        """Return the line of a data row, or its row number if Python and Arrow disagree on lines."""
+    def line(self, row: int, rows: int) -> int | str:
+        """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
         before = getattr(self.path, "lines_before", 0)  # of a block
-        if _rows_are_lines(self.path):
+        if self._lines() == rows + 1:  # a header, and a line for each row
             return row + 2 + before
         for i, (line, _) in enumerate(self.rows()):
             if i == row + 1:
                 return line + before
         return f"row {row + 1}"
+
+    def _lines(self) -> int:
+        """Return the number of lines."""
+        lines, end = 0, b""
+        with opened(self.path) as stream:
+            while chunk := stream.read(BLOCK_BYTES):
+                lines += chunk.count(b"\n")
+                end = chunk[-1:]
+        return lines + (end != b"\n")
 
     def fault(self, otherwise: str) -> DataFileError:
         """Return the error of the first line that does not fit the header."""
@@ -229,15 +240,3 @@ class _Text:
             blank = header is None and not stream.read(BLOCK_BYTES).strip()
         what = "the file is empty" if blank else f"not a CSV file ({otherwise})"
         return fault(self.path, what)
-
-
-def _rows_are_lines(path: Path) -> bool:
-    """Return whether a file has neither quotes nor blank lines nor lone carriage returns."""
-    with opened(path) as stream:
-        end = b""
-        while chunk := stream.read(BLOCK_BYTES):
-            seam, end = end + chunk, chunk[-1:]
-            odd = any(mark in seam for mark in (b'"', b"\n\n", b"\n\r"))
-            if odd or seam.count(b"\r") != seam.count(b"\r\n"):
-                return False
-    return True

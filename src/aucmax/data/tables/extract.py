@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from aucmax.data.files import fault
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile
-from aucmax.data.tables.column import FileColumn
+from aucmax.data.tables.column import FileColumn, Read
 from aucmax.data.tables.features import feature
 from aucmax.data.tables.labels import groups_of, labels_of, times_of, weights_of
 
@@ -40,11 +42,9 @@ def extract(
     if target is not None and reading.labels == "required" and reading.lenient:
         source, unlabelled = _labelled(source, target, reading)
         decisions += unlabelled
-    for name in features:
-        try:
-            read = feature(FileColumn(source, name, reading))
-        except Obstacle as obstacle:
-            obstacles.append(obstacle)
+    for read in _features(source, features, reading):
+        if isinstance(read, Obstacle):
+            obstacles.append(read)
         else:
             columns.append(read.column)
             values.append(read.values)
@@ -74,6 +74,22 @@ def extract(
         columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
     return rows, [one for one in doubts if one is not None]
+
+
+def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator[Read | Obstacle]:
+    """Yield columns that were read, or what prevents it, several at a time if all are in memory."""
+
+    def read(name: str) -> Read | Obstacle:
+        try:
+            return feature(FileColumn(source, name, reading))
+        except Obstacle as obstacle:
+            return obstacle
+
+    if source.typed:
+        yield from map(read, names)
+        return
+    with ThreadPoolExecutor(thread_name_prefix="aucmax-column") as columns:
+        yield from columns.map(read, names)
 
 
 def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFile, list[Decision]]:

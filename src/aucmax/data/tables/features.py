@@ -26,6 +26,7 @@ from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
 __all__ = ["feature"]
 
 _FEW_VALUES = 20
+_FIRST_WORDS = 1000  # of a column, of which some are numbers if most are
 # Numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5".
 _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-]?[0-9]+)?\s?[%$€£]?")
 # Numbers with a decimal comma; those of groups of three digits may have thousands instead.
@@ -36,9 +37,9 @@ _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 def feature(column: FileColumn) -> Read:
     """Return a column as numbers or text; missing values are NaN in both."""
-    reading, n, declared = column.reading, len(column.values), column.declared
+    reading, n, declared = column.reading, len(column.stored), column.declared
     is_text = declared is not None and declared.is_text
-    if column.values.null_count < n:
+    if column.stored.null_count < n:
         return _checked(column, _words(column) if is_text else _typed(column))
     # a model may have seen values in other rows
     if not (reading.prepare or (reading.for_model and reading.may_have_gaps(column.name))):
@@ -135,19 +136,17 @@ def _words(column: FileColumn) -> Read:
     """Return a column as text, whatever it holds."""
     import pyarrow as pa
 
-    values = column.values
-    if not is_text(column.kind):
-        try:
-            values = values.cast(pa.string())
-        except pa.ArrowException:
-            where = "where the model has text" if column.reading.for_model else "which is not text"
-            raise column.wrong(
-                f"has the type {column.kind}, {where}",
-                f"leave the column {column.out}",
-                remedy=column.drop,
-                of_model="",
-            ) from None
-    distinct = Distinct.of(values, stripped=column.reading.prepare)
+    try:
+        written = column.written
+    except pa.ArrowException:
+        where = "where the model has text" if column.reading.for_model else "which is not text"
+        raise column.wrong(
+            f"has the type {column.kind}, {where}",
+            f"leave the column {column.out}",
+            remedy=column.drop,
+            of_model="",
+        ) from None
+    distinct = column.distinct if column.reading.prepare else written
     return Read(column.declared or Words(column.name), _categories(distinct))
 
 
@@ -182,6 +181,11 @@ class _Cells(NamedTuple):
     column: Column
     numbers: NDArray[np.float64]
     known: NDArray[np.bool_]
+
+    @property
+    def share(self) -> float:
+        """The share of numbers among the words that are no gaps."""
+        return 1.0 - float(self.strange.sum() / max(self.known.sum(), 1))
 
     @property
     def strange(self) -> NDArray[np.bool_]:
@@ -227,8 +231,12 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     truth = YesNo.written(column.name, words)
     if truth is not None and len(words) > 1:
         return Read(truth, distinct.of_rows(_cells(distinct, truth, reading).numbers))
-    marks = sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or "."))
-    tried = [plain, *(_cells(distinct, Amount(column.name, decimal=d), reading) for d in marks)]
+    tried = [plain]
+    for mark in sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or ".")):
+        kind = Amount(column.name, decimal=mark)
+        first = _cells(distinct.beginning(_FIRST_WORDS), kind, reading)
+        if first.share > MOSTLY / 2:
+            tried.append(_cells(distinct, kind, reading))
     cells = min(tried, key=lambda cells: distinct.rows(cells.strange))  # the first of equals
     if not cells.strange.any():
         return _numbers(column, cells)
@@ -291,7 +299,7 @@ def _only_text(column: FileColumn, cells: _Cells) -> Read:
 
 
 def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
-    gaps = column.values.null_count or column.distinct.rows(column.distinct.are(NO_WORD))
+    gaps = column.stored.null_count or column.distinct.rows(column.distinct.are(NO_WORD))
     return column.wrong(
         what,
         f"turn the column into numbers (or take text with text=True), or leave it {column.out}",

@@ -36,9 +36,7 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
 
 
 def _text_labels(column: FileColumn) -> NDArray[Any]:
-    encoded = column.values.combine_chunks().dictionary_encode()
-    words = encoded.dictionary.to_pylist()
-    codes = encoded.indices.to_numpy()
+    words, codes = column.written.words.to_pylist(), column.written.codes
     for code, word in enumerate(words):
         what = hint = ""
         if "\0" in word:  # NumPy drops it at the end of a string
