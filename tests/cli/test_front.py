@@ -23,7 +23,7 @@ from aucmax import AUCClassifier, datasets, load, metrics, save
 from aucmax.basics.progress import working
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Date, Words
-from aucmax.data.dates import EXAMPLES, day_number
+from aucmax.data.dates import DIGITS, EXAMPLES, day_number
 
 FIT = ("--alpha", 0.01)  # one quick fit, nothing tuned
 
@@ -185,7 +185,7 @@ def messy(n=120):
 def test_one_pass_names_all_and_the_advice_works(tmp_path, pasted, good, run):
     path = tmp_path / "a b.csv"
     messy().to_csv(path, index=False)
-    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
     head, *body = err.splitlines()
     assert head.endswith("a b.csv: 9 problems")
     for words in (
@@ -208,18 +208,20 @@ def test_one_pass_names_all_and_the_advice_works(tmp_path, pasted, good, run):
     assert len(scores(good("score", tmp_path / "m", path))) == 120
     assert json.loads(good("evaluate", tmp_path / "m", path, "--json"))["positive"] == "fraud"
     quick = ("--losses", "square", "--alphas", "0.1", "--folds", 2)
-    pasted("cv", path, *quick)
-    pasted("compare", path, "--solvers", "exact", "--splits", 1, "--test-size", 0.5)
+    pasted("cv", path, *quick, "--no-prepare")
+    split = ("--solvers", "exact", "--splits", 1, "--test-size", 0.5)
+    pasted("compare", path, *split, "--no-prepare")
 
 
 def test_a_saved_row_index_is_one_of_many_things(tmp_path, pasted):
     path = tmp_path / "a.csv"
     frame().to_csv(path)  # pandas writes its index, without a name
-    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
     assert "3 problems\n  column 1 has no name (a saved row index?)\n" in err
     assert err.splitlines()[-1].endswith("--drop '' --one-hot --dates")
     assert "(from 3 columns)" in out
-    pasted("train", path, "--drop", "city", "--drop", "day", "-o", tmp_path / "m", *FIT)
+    dropped = ("--drop", "city", "--drop", "day")
+    pasted("train", path, *dropped, "-o", tmp_path / "m", *FIT, "--no-prepare")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -229,14 +231,14 @@ def test_a_saved_row_index_is_one_of_many_things(tmp_path, pasted):
 def test_the_advice_is_one_line_whatever_was_typed(tmp_path, run, label):
     path = tmp_path / "a.csv"
     frame().to_csv(path)
-    typed = ("compare", str(path), "--positive", label)
+    typed = ("compare", str(path), "--positive", label, "--no-prepare")
     code, _, err = run(*typed)
     *_, start, command = err.split("\n  ")
     assert (code, start.endswith("reads it:")) == (2, True)
     assert command.removesuffix("\n").isprintable()
     words = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE)
     name, *pasted = os.fsdecode(words.stdout).split("\0")[:-1]
-    assert (name, *pasted[:4]) == ("aucmax", *typed)
+    assert (name, *pasted[:5]) == ("aucmax", *typed)
 
 
 def test_python_gets_the_remedy_as_arguments(tmp_path):
@@ -304,7 +306,7 @@ def test_no_text_of_others_acts_on_the_terminal(hostile, tmp_path, run):
         (*train, data, "-o", model),
         ("train", numbers, *label, *FIT, "-o", plain),
         ("train", numbers, *label, "--one-pass", "-o", tmp_path / "one.aucmax"),
-        ("train", data, *label, "-o", tmp_path / "no"),  # which needs --one-hot
+        ("train", data, *label, "--no-prepare", "-o", tmp_path / "no"),  # which needs --one-hot
         ("show", model),
         ("evaluate", model, data, model),
         ("evaluate", model, data, "--positive", "neither\x1b[1m"),
@@ -391,12 +393,13 @@ def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
     rows = frame()[["amount", "city", "class"]]
     rows.loc[5:20, "class"] = "open"
     rows.to_csv(path, index=False)
-    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    strict = (*FIT, "--no-prepare")
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *strict)
     assert "2 problems" in err
     assert "3 different labels (fraud, legit, open)" in err
     rows.loc[3, "class"] = None
     rows.to_csv(path, index=False)
-    code, _, err = run("train", path, "-o", tmp_path / "m", *FIT)
+    code, _, err = run("train", path, "-o", tmp_path / "m", *strict)
     assert code == 2
     assert "line 5: the label is missing in column 'class'; leave such rows out of the file" in err
     assert "Once that is corrected, this reads the rest:" in err
@@ -408,7 +411,7 @@ def test_names_that_the_shell_would_read_otherwise(tmp_path, pasted):
     path = tmp_path / "a.csv"
     names = {"$HOME": "empty", "a 'b' \"c\"": "empty", "-o": "empty", "x;y": "empty"}
     rows.assign(**dict.fromkeys(names, np.nan)).to_csv(path, index=False)
-    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
     assert "--drop=-o" in err
     assert "1 feature," in out
 
@@ -417,14 +420,14 @@ def test_european_csv(tmp_path, pasted, good):
     path = tmp_path / "a.csv"
     rows = frame()[["amount", "class"]]
     rows.to_csv(path, index=False, sep=";", decimal=",")
-    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
     assert "values are separated by ';'" in err
     assert err.strip().endswith("--sep ';' --decimal ,")
     rows.to_csv(tmp_path / "b.csv", index=False)
     plain = scores(good("score", tmp_path / "m", tmp_path / "b.csv"))
     assert scores(good("score", tmp_path / "m", path, "--sep", ";", "--decimal", ",")) == plain
-    pasted("score", tmp_path / "m", path)
-    pasted("evaluate", tmp_path / "m", path)
+    assert scores(good("score", tmp_path / "m", path)) == plain
+    pasted("evaluate", tmp_path / "m", path, "--no-prepare")
     rows.to_csv(path, index=False, sep="\t")
     good("train", path, "--sep", "tab", "-o", tmp_path / "m", *FIT)
 
@@ -458,7 +461,7 @@ def test_standard_input(tmp_path, good, run, piped):
     piped(b"1 1:2\n0 1:1\n1 1:3\n0 1:0\n" * 10)
     good("train", "-", "--format", "svmlight", "-o", tmp_path / "m", *FIT)
     piped(b"a,y\n1,0\nx,1\n")
-    code, _, err = run("train", "-", "-o", tmp_path / "m", *FIT)
+    code, _, err = run("train", "-", "-o", tmp_path / "m", *FIT, "--no-prepare")
     assert code == 2
     assert err.startswith("error: standard input, line 3: column 'a' holds 'x'")
 
@@ -542,15 +545,18 @@ def test_gaps_become_features_of_their_own(tmp_path, good):
 @pytest.mark.parametrize("form", EXAMPLES)
 def test_dates_of_every_form_are_days(tmp_path, form):
     days = pd.date_range("1969-12-25", periods=80, freq="9D")
+    if "%d" not in form:
+        days = days.to_period("M").to_timestamp()
     words = [day.strftime(form.replace("%b %d", "%b %d,")) for day in days]
+    numbers = (days - pd.Timestamp(0)).days
     path = tmp_path / "a.csv"
     pd.DataFrame({"day": words, "y": [0, 1] * 40}).to_csv(path, index=False)
-    read = datasets.read(path, dates=True)
-    assert read.data[:, 0].tolist() == list(range(-7, 713, 9))
+    read = datasets.read(path, dates=True, prepare=form == DIGITS)
+    assert read.data[:, 0].tolist() == numbers.tolist()
     assert Date("day", form=form) in read.columns
     times = [f"{word} 18:30" for word in words]
     pd.DataFrame({"day": times, "y": [0, 1] * 40}).to_csv(path, index=False)
-    expected = np.arange(-7, 713, 9) + 18.5 / 24
+    expected = numbers + 18.5 / 24
     np.testing.assert_allclose(datasets.read(path, dates=True).data[:, 0], expected)
     # what a model knows needs no guess
     pd.DataFrame({"day": times[:1], "y": [0]}).to_csv(path, index=False)
@@ -682,7 +688,7 @@ def test_ids_and_zip_codes_are_named_in_a_warning(tmp_path, run):
     rows["plz"] = [f"{code:05d}" for code in rng.integers(1000, 1030, 120)]
     rows["where"] = [f"{code:03d}" for code in rng.integers(1, 40, 120)]
     rows.to_csv(path, index=False)
-    code, _, err = run("train", path, "-o", tmp_path / "m", *FIT)
+    code, _, err = run("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
     assert code == 0
     warned = err.splitlines()
     assert len(warned) == 3
@@ -694,7 +700,7 @@ def test_ids_and_zip_codes_are_named_in_a_warning(tmp_path, run):
     code, _, err = run("score", tmp_path / "m", path)
     assert (code, err) == (0, "")
     said = ("--drop", "number", "--category", "plz", "--category", "where")
-    assert run("train", path, "-o", tmp_path / "m", *FIT, *said)[2] == ""
+    assert run("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare", *said)[2] == ""
 
 
 # ---- pipelines that Python saved

@@ -265,6 +265,8 @@ def parts_of_rows(
         parts may lack the last ones.
     """
     inputs = None if model is None else inputs_of(model)
+    if inputs is None:  # numbers without gaps
+        reading = replace(reading, missing=False, text=False, dates=False)
     more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
     path = given_file(data)
     if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
@@ -279,10 +281,11 @@ def parts_of_rows(
 
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
     """The arguments of `datasets.read` for what a model takes in."""
+    wanted = {"missing": False, "text": False, "dates": False} | inputs.arguments
     if reading.target is not None:
-        return dict(inputs.arguments)
+        return wanted
     last = model[-1] if hasattr(model, "steps") else model
-    return inputs.arguments | {"target": getattr(last, "target_name_", None)}
+    return wanted | {"target": getattr(last, "target_name_", None)}
 
 
 def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
@@ -293,6 +296,9 @@ def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
             f"{data}: has {counted(rows.n_features, 'feature')} without names, but the model was "
             f"trained on other columns ({wanted:,})."
         )
+    for decision in rows.decisions:
+        if decision.column:  # else how the file is written
+            tell("warning", f"{data}: {decision}")
     rows.data = inputs.given(rows)
     return rows
 

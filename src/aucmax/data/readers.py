@@ -291,7 +291,7 @@ def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
         names = listing(reading.names)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
     for name in reading.given():
-        allowed = reading.for_model and getattr(reading, name) is True  # such as gaps, by a model
+        allowed = reading.for_model and isinstance(getattr(reading, name), bool)  # such as gaps
         if FIELDS[name]["columns"] and not allowed:
             raise fault(
                 path,

@@ -326,7 +326,7 @@ class Reading:
         """Whether a column may have missing values."""
         if name in self.declared and self.declared[name].gaps:
             return True
-        return self.missing if isinstance(self.missing, bool) else name in self.missing
+        return self.missing if isinstance(self.missing, bool) else name in (self.missing or ())
 
     def without(self, name: str) -> dict[str, Any] | None:
         """Return the remedy of dropping a column; None if a model needs it."""

@@ -67,7 +67,7 @@ def _why_not(
         return Decision(name, "empty")
     if not gaps.any() and (values == values[0]).all():
         return Decision(name, "the same in every row")
-    digest = blake2b(np.ascontiguousarray(values), digest_size=16).digest()
+    digest = blake2b(values.tobytes(), digest_size=16).digest()
     if digest in first:
         return Decision(name, f"the same as {first[digest]}")
     first[digest] = name

@@ -235,7 +235,8 @@ class FileColumn:
         """
         row, count = self.distinct.first(strange), self.distinct.rows(strange)
         word = self.distinct.word(row)
-        if self.reading.lenient and self.reading.may_have_gaps(self.name):
+        few = count <= MOSTLY * self.distinct.counts.sum()
+        if few and self.reading.lenient and self.reading.may_have_gaps(self.name):
             place = self.source.place(row)
             where = f"line {place}" if isinstance(place, int) else place
             some = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import functools
+import io
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,9 +37,7 @@ _FIRST_LINES = 1000  # lines that show how values are written
 
 def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return rows and labels of a CSV file whose first line names the columns."""
-    reading, decisions = reading.trimmed(), []
-    if reading.prepare:
-        reading, decisions = as_written(path, delimiter, reading)
+    reading, decisions = as_written(path, delimiter, reading.trimmed())
     text = _Text(path, reading.sep or delimiter, reading.encoding)
     raw = text.header()
     text.check_separator(raw, reading)
@@ -195,7 +194,7 @@ class _Text:
             except csv.Error:  # Python's reader has limits that Arrow's does not.
                 return
 
-    def _decoded(self, stream: Iterable[bytes]) -> Iterator[str]:
+    def _decoded(self, stream: io.BufferedReader) -> Iterator[str]:
         if self.encoding is not None:
             yield from codecs.getreader(self.encoding)(stream, "replace")
             return

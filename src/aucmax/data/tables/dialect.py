@@ -37,8 +37,10 @@ def as_written(path: Path, mark: str, reading: Reading) -> tuple[Reading, list[D
     mark : str
         The usual separator of such files.
     reading : Reading
-        With `prepare`; what it has is kept.
+        What it has is kept; without `prepare`, nothing is added.
     """
+    if not reading.prepare:
+        return reading, []
     with opened(path) as stream:
         start = stream.read(_SAMPLE_BYTES)
     decisions = []

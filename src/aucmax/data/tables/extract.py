@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,7 +23,11 @@ from aucmax.data.tables.labels import groups_of, labels_of, times_of, weights_of
 
 __all__ = ["extract"]
 
-_ASIDE = {"weight": weights_of, "groups": groups_of, "time": times_of}
+_ASIDE: dict[str, Callable[[FileColumn], Any]] = {
+    "weight": weights_of,
+    "groups": groups_of,
+    "time": times_of,
+}
 
 
 def extract(
@@ -53,9 +57,9 @@ def extract(
     if reading.labels != "none":
         wanted = {"target": target, **reading.aside} if target is not None else reading.aside
         for what, name in wanted.items():
-            read = _ASIDE.get(what, labels_of)
+            role = _ASIDE.get(what, labels_of)
             try:
-                others[what] = read(FileColumn(source, name, reading))
+                others[what] = role(FileColumn(source, name, reading))
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
     if obstacles:

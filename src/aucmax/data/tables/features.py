@@ -66,7 +66,7 @@ def _typed(column: FileColumn) -> Read:
         return Read(declared or Column(column.name), column.numbers())
     if is_text(column.kind):
         return _of_text(column)
-    if is_numeric(column.kind):
+    if is_numeric(column.kind) and declared is not None:
         return declared_dates(column, declared)
     raise column.wrong(
         f"has the type {column.kind}, not numbers",
