@@ -593,7 +593,7 @@ def test_random_numbers_do_not_go_on_outside_of_their_generator(archive, tmp_pat
         ("AUCClassifier", "coef_"),
         ("AUCClassifier", "solver_"),
         ("AUCClassifierCV", "best_estimator_"),
-        ("TableEncoder", "steps_"),
+        ("TableEncoder", "preparations_"),
         ("StandardScaler", "scale_"),
         ("SplineFeatures", "knots_"),
         ("MulticlassAUCClassifier", "coef_"),

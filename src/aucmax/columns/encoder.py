@@ -1,177 +1,311 @@
-"""TableEncoder: numbers from a table with text, gaps or dates."""
+"""TableEncoder: any table as numbers, learnt in one part or in many."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import refuse_collections
-from aucmax.columns.functions import Feature, Word
-from aucmax.columns.steps import Places, Step, step_of
-from aucmax.data.columns import Column, columns_in, in_days, is_no_word, named, values_in
+from aucmax.basics.checks import number, refuse_collections
+from aucmax.columns.functions import Feature, Function, Word
+from aucmax.columns.preparations import Entries, Filled, Levels, Rules
+from aucmax.columns.steps import Places, Step
+from aucmax.columns.summaries import TableSummary, cells
+from aucmax.data.columns import Column, named, other_than_numbers
+from aucmax.data.decisions import Decision
 
 __all__ = ["TableEncoder"]
 
+_MAX_SPARSE_SHARE = 0.3  # of numbers that are not 0: a table with levels and fewer is sparse
+
+_BLOCK_ROWS = 4096
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Medians for missing numbers, a 0/1 feature for each value of a text column.
+    """Prepare any table for a linear model: numbers for its words, gaps, dates and times.
 
-    Takes a data frame, whose columns it finds by name, or an array. A date becomes the days since
-    1970-01-01. A text value that did not occur in training has 0 in all features; a gap in
-    text is a value of its own, which includes the words that are gaps in files, such as ``n/a``.
+    Each column is prepared by its kind, and `decisions` says how:
+
+    - In numbers, yes or no, dates and times, the median of the column stands for a gap; of yes and
+      no, the more frequent one. With ``missing``, a 0/1 feature marks the gaps of columns that
+      had some in the fit. A column that has only gaps is left out.
+    - Words become levels, 0/1 features: each word of a column of up to 20. Of more, the frequent
+      ones are levels, and all others one level, "other", with words that did not occur in the fit
+      (if there is no such level, these are 0 everywhere). A gap is a level of its own, if
+      there are some in the fit, and otherwise like such a word. The words that are gaps in files,
+      such as ``n/a``, are gaps.
+    - A date becomes the days since 1970-01-01; also a level for each weekday, if there are
+      more than 14 different days on several weekdays; and the time of day, if there are several:
+      piecewise linear features, each of which is 1 at 0:00, 3:00, …, or 21:00 and 0 at the others.
+      So midnight is near both ends of a day. A column of times within a day has them, too.
+
+    Features are the numbers of all columns, then the markers of gaps, then the levels.
 
     Parameters
     ----------
     missing : bool
-        Whether numbers may be missing; each column with gaps then gets a 0/1 feature that marks
-        them.
+        Whether numbers may be missing, so that features mark gaps.
+    min_level_rows : int
+        Of a column of more than 20 words, those with fewer rows are no levels.
+    max_levels : int
+        The most words of a column of more than 20 that are levels, the most frequent ones.
+    date_parts : bool
+        Whether dates and times have features for the weekday and the time of day.
 
     Attributes
     ----------
     columns_ : tuple of Column
-        The columns of text, of dates and of two words.
-    steps_ : ColumnTransformer
-        Scikit-learn's imputer and encoder, fitted.
+        The columns that are not numbers.
+    preparations_ : list of Filled and Levels
+        How each column becomes features.
+    summary_ : TableSummary
+        What the rows so far have told, from which `partial_fit` goes on. Model files lack it.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from aucmax.columns import TableEncoder
+    >>> table = pd.DataFrame({"amount": [3.0, None, 5.0], "city": ["Bonn", "Ulm", "Bonn"]})
+    >>> encoder = TableEncoder(missing=True)
+    >>> print(encoder.fit_transform(table))
+    [[3. 0. 1. 0.]
+     [4. 1. 0. 1.]
+     [5. 0. 1. 0.]]
+    >>> print(*encoder.decisions(), sep="\\n")
+    amount: 1 of 3 rows has no value: the median 4 stands there, and a feature marks that
+    city: 2 words, a level each
     """
 
-    def __init__(self, missing: bool = False) -> None:
+    def __init__(
+        self,
+        missing: bool = False,
+        min_level_rows: int = 10,
+        max_levels: int = 1000,
+        date_parts: bool = True,
+    ) -> None:
         self.missing = missing
+        self.min_level_rows = min_level_rows
+        self.max_levels = max_levels
+        self.date_parts = date_parts
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn medians and values.
+        """Learn how to prepare a table.
 
         Parameters
         ----------
         X : data frame, shape (n, d)
-            Numbers and text; None and NaN are gaps.
+            Of pandas, Arrow or Polars. None and NaN are gaps.
         y : ignored
 
         Returns
         -------
         TableEncoder
             The encoder itself.
+
+        Raises
+        ------
+        ValueError
+            If a column mixes words with other values, or contains infinity.
         """
-        self._fitted(X)
+        self._check_names(X, reset=True)
+        return self.fit_summary(TableSummary.of(X))
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows, as if all rows so far were one table; the arguments are of `fit`.
+
+        That is so to the bit, with up to 16,384 different numbers and 100,000 different words in a
+        column. Beyond, `TableSummary` says how near medians and counts of words are.
+        """
+        goes_on = hasattr(self, "preparations_")
+        if goes_on and not hasattr(self, "summary_"):
+            raise ValueError(
+                "an encoder from a file cannot learn more rows; fit it to all of them."
+            )
+        self._check_names(X, reset=not goes_on)
+        part = TableSummary.of(X)
+        return self.fit_summary(self.summary_.merge(part) if goes_on else part)
+
+    def fit_summary(self, summary: TableSummary) -> Self:
+        """Learn from the summary of a table, which may be merged from parts on other machines."""
+        rules = self._rules()
+        self.summary_ = summary.bounded()
+        self.columns_ = other_than_numbers(summary.columns)
+        self.feature_names_in_ = np.array([c.name for c in summary.columns], dtype=object)
+        self.n_features_in_ = len(summary.columns)
+        self.preparations_ = [
+            (Levels if column.is_text else Filled).of(column, one, rules)  # type: ignore[arg-type]
+            for column, one in zip(summary.columns, summary.summaries, strict=True)
+        ]
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn, and return the same rows as numbers, dense or sparse."""
-        return self._fitted(X)
+        self._check_names(X, reset=True)
+        columns = TableSummary.columns_of(X)
+        values = [*cells(X, columns)]
+        return self.fit_summary(TableSummary.of_cells(columns, values))._prepared(values)
 
     def transform(self, X: Any) -> Any:
-        """Return rows as numbers, shape (n, number of features), dense or sparse."""
+        """Return rows as numbers, shape (n, number of features), dense or sparse.
+
+        Parameters
+        ----------
+        X : data frame, or array of shape (n, d)
+            With the columns of the fit: by their names, or in their order.
+        """
         check_is_fitted(self)
-        return self.steps_.transform(self._table(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the features' names."""
-        return self.steps_.get_feature_names_out(self.feature_names_in_)
-
-    # ---- inside --------------------------------------------------------------------------
-
-    def _fitted(self, X: Any) -> Any:
-        refuse_collections(X)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        self.columns_ = columns_in(X)
-        self.steps_ = self._steps()
-        return self.steps_.fit_transform(self._table(X))
-
-    def _steps(self) -> Any:
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.preprocessing import OneHotEncoder
-
-        text, numbers = self._places()
-        parts: list[tuple[str, Any, list[int]]] = []
-        if numbers:
-            # even without gaps: an array of objects becomes one of numbers
-            imputer = SimpleImputer(strategy="median", add_indicator=self.missing)
-            parts.append(("numbers", imputer, numbers))
-        if text:
-            parts.append(("text", OneHotEncoder(handle_unknown="ignore"), text))
-        return ColumnTransformer(parts, verbose_feature_names_out=False)
-
-    def _places(self) -> tuple[list[int], list[int]]:
-        """Return the positions of the columns of text, and of those of numbers."""
-        columns = [*named(self.feature_names_in_.tolist(), self.columns_)]
-        places: tuple[list[int], list[int]] = [], []
-        for j, column in enumerate(columns):
-            places[not column.is_text].append(j)
-        return places
-
-    def _table(self, X: Any) -> np.ndarray:
-        """Return the columns in the order of the fit: floats, or objects if some are text."""
-        names = self.feature_names_in_.tolist()
         if not hasattr(X, "columns"):
             X = np.asarray(X, dtype=object)
             validate_data(self, X, reset=False, skip_check_array=True)
-        columns = [*named(names, self.columns_)]
-        some_text = any(column.is_text for column in columns)
-        table = np.empty((len(X), len(names)), dtype=object if some_text else np.float64)
-        for j, (column, values) in enumerate(zip(columns, values_in(X, names), strict=True)):
-            if column.is_text:
-                table[:, j] = [np.nan if is_no_word(v) else v for v in values.astype(object)]
-            else:
-                table[:, j] = in_days(values)
-        return table
+        return self._prepared([*cells(X, self._all_columns)])
 
-    # ---- files: another version of scikit-learn may not be able to use its steps ---------
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the features' names."""
+        check_is_fitted(self)
+        pairs = zip(self.preparations_, self.feature_names_in_.tolist(), strict=True)
+        return np.array(in_blocks(p.names(name) for p, name in pairs), dtype=object)
+
+    def decisions(self) -> list[Decision]:
+        """Return what was decided, one line for each column of which there is something to say."""
+        check_is_fitted(self)
+        pairs = zip(self._all_columns, self.preparations_, strict=True)
+        told = [(column.name, "; ".join(p.told(column))) for column, p in pairs]
+        return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+
+    # ---- inside --------------------------------------------------------------------------
+
+    @property
+    def _all_columns(self) -> list[Column]:
+        return [*named(self.feature_names_in_.tolist(), self.columns_)]
+
+    def _rules(self) -> Rules:
+        number(self.min_level_rows, "min_level_rows", low=1, whole=True)
+        number(self.max_levels, "max_levels", low=1, whole=True)
+        return Rules(
+            bool(self.missing), self.min_level_rows, self.max_levels, bool(self.date_parts)
+        )
+
+    def _check_names(self, X: Any, reset: bool) -> None:
+        refuse_collections(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if not hasattr(self, "feature_names_in_"):
+            raise ValueError("X must be a data frame whose columns have names.")
+
+    def _prepared(self, values: list[Any]) -> Any:
+        """Return the features of columns, given by their cells."""
+        pairs = zip(self.preparations_, values, strict=True)
+        blocks = [preparation.entries(own) for preparation, own in pairs]
+        widths = np.array([[*map(len, p.names(""))] for p in self.preparations_]).T
+        starts = (np.cumsum(widths) - widths.ravel()).reshape(widths.shape)
+        entries = [
+            Entries(start + entry.place, entry.value)
+            for some_starts, block in zip(starts, zip(*blocks, strict=True), strict=True)
+            for start, some in zip(some_starts, block, strict=True)
+            for entry in some
+        ]
+        n, d = len(values[0]), int(widths.sum())
+        has_levels = any(levels for *_, levels in blocks)
+        make = _sparse if has_levels and len(entries) < _MAX_SPARSE_SHARE * d else _dense
+        return make(entries, n, d)
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left this."""
+        if not hasattr(self, "preparations_"):
+            return
+        self._rules()
+        prepared, columns = self.preparations_, self.columns_
+        if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
+            raise ValueError("its columns are none")
+        if not isinstance(prepared, list) or len(prepared) != self.n_features_in_:
+            raise ValueError("its TableEncoder has not a preparation for each column")
+        for column, one in zip(self._all_columns, prepared, strict=True):
+            if not isinstance(one, Levels if column.is_text else Filled):
+                raise ValueError(f"its column {column.name!r} is prepared as one of another kind")
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return what a file holds: not the summary, which has the words and numbers of rows."""
         state = dict(super().__getstate__())
-        if "steps_" in state:
-            steps = state.pop("steps_")
-            state["learnt"], state["sparse"] = self._smallest_table(steps), steps.sparse_output_
+        state.pop("summary_", None)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        learnt, sparse = state.pop("learnt", None), state.pop("sparse", False)
-        super().__setstate__(state)
-        if learnt is not None and hasattr(self, "columns_"):
-            self.steps_ = self._steps().fit(learnt)
-            self.steps_.sparse_output_ = sparse
 
-    def _smallest_table(self, steps: Any) -> np.ndarray:
-        """Return a table with these medians, gaps and words, from which a fit learns the same."""
-        text, numbers = self._places()
-        words = steps.named_transformers_["text"].categories_ if text else []
-        table = np.empty((max([2, *map(len, words)]), len(text) + len(numbers)), dtype=object)
-        if numbers:
-            imputer = steps.named_transformers_["numbers"]
-            table[:, numbers] = imputer.statistics_
-            if imputer.indicator_ is not None:
-                table[0, np.array(numbers)[imputer.indicator_.features_]] = np.nan
-        for j, some in zip(text, words, strict=True):
-            table[:, j] = np.resize(some, len(table))
-        return table if text else table.astype(np.float64)
+def in_blocks(of_columns: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:
+    """Return the features of columns, which come in blocks, in their order in a table."""
+    blocks = zip(*of_columns, strict=True)
+    return [feature for block in blocks for features in block for feature in features]
+
+
+def _dense(entries: list[Entries], n: int, d: int) -> np.ndarray:
+    """Return entries as an array (n, d)."""
+    out = np.zeros((n, d))
+    for rows in _blocks(n):
+        block = out[rows]
+        each = np.arange(len(block))
+        for place, value in entries:
+            if np.ndim(place):
+                block[each, place[rows]] = value[rows]
+            else:
+                block[:, place] = value[rows]
+    return out
+
+
+def _sparse(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
+    """Return entries as a CSR matrix (n, d)."""
+    ends = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(sum((value != 0).astype(np.int32) for _, value in entries), out=ends[1:])
+    data, indices = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
+    for rows in _blocks(n):
+        size = rows.stop - rows.start
+        places = np.empty((size, len(entries)), dtype=np.int32)
+        values = np.empty((size, len(entries)))
+        for k, (place, value) in enumerate(entries):
+            places[:, k] = place[rows] if np.ndim(place) else place
+            values[:, k] = value[rows]
+        some = values != 0.0
+        stored = slice(ends[rows.start], ends[rows.stop])
+        data[stored], indices[stored] = values[some], places[some]
+    out = sp.csr_matrix((data, indices, ends), shape=(n, d))
+    out.sort_indices()  # of the time of day
+    return out
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Yield rows in blocks whose entries fit into a processor's cache."""
+    for first in range(0, n, _BLOCK_ROWS):
+        yield slice(first, min(first + _BLOCK_ROWS, n))
 
 
 class _TableEncoder(Step, of=[TableEncoder]):
-    file_types = (TableEncoder,)
-    results = ("columns_", "steps_")
+    file_types = (TableEncoder, Filled, Levels)
+    results = ("columns_", "preparations_")
     encodes = True
     takes_tables = True
 
     def columns(self, columns: Places) -> Places:
-        return step_of(self.fitted.steps_).columns(columns)
+        pairs = zip(self.fitted.preparations_, columns.tolist(), strict=True)
+        numbers = in_blocks([[j] * len(b) for b in p.names("")] for p, j in pairs)
+        return np.array(numbers, dtype=np.intp)
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        read = [
-            replace(feature, function=replace(feature.function, gap_words=True))
-            if isinstance(feature.function, Word)
-            else feature
-            for feature in features
-        ]
-        return step_of(self.fitted.steps_).features(read)
+        return in_blocks(
+            [
+                [replace(feature, function=one) for one in block]
+                for block in p.functions(_read(feature.function))
+            ]
+            for p, feature in zip(self.fitted.preparations_, features, strict=True)
+        )
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         encoder = self.fitted
-        fitted_to = named(encoder.feature_names_in_.tolist(), encoder.columns_)
-        for column, own in zip(columns, fitted_to, strict=True):
+        for column, own in zip(columns, encoder._all_columns, strict=True):
             yield replace(own, name=column.name, gaps=encoder.missing or own.is_text)
+
+
+def _read(function: Function) -> Function:
+    """Return a column as files are read, where some words are gaps."""
+    return replace(function, gap_words=True) if isinstance(function, Word) else function

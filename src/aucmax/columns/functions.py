@@ -1,14 +1,15 @@
 """Functions of one column, which represent every feature of a table.
 
-A column of numbers has `Pieces`: a polynomial in each interval, and a value for a gap. A column of
-words has `Words`: a value for each. They add up, so a linear model of such features is again one
-function of each column. `Word` is an unchanged column of words, for a step to look up.
+A column of numbers has `Pieces`: a polynomial in each interval, which may repeat, and a value for a
+gap. A column of words has `Words`: a value for each. They add up, so a linear model of such
+features is again a few functions of each column. `Word` is an unchanged column of words, for a step
+to look up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import comb
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.columns import NO_WORD, is_gap, is_no_word
 
-__all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "total"]
+__all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "phase", "total"]
 
 
 class Function:
@@ -29,6 +30,11 @@ class Function:
     indicator of gaps (`is_gap`), an encoder (`looked_up`); and those of the model, a coefficient
     (`times`) and rows of unit norm (`squared`).
     """
+
+    @property
+    def family(self) -> Hashable:
+        """What the functions of a column have in common that add up to one function."""
+        return type(self).__name__
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the values at x (n,), computed in a precision."""
@@ -97,12 +103,15 @@ class Pieces(Function):
         Coefficients of the powers.
     gap : float
         The value for a missing number; NaN if that gives no score.
+    period : float, optional
+        The function repeats: x is taken modulo this, see `phase`.
     """
 
     knots: NDArray[np.float64]
     origins: NDArray[np.float64]
     coefs: NDArray[np.float64]
     gap: float = np.nan
+    period: float | None = None
 
     @classmethod
     def line(cls, slope: float = 1.0, at: float = 0.0, gap: float = np.nan) -> Pieces:
@@ -110,15 +119,27 @@ class Pieces(Function):
         return cls(np.empty(0), np.array([at]), np.array([[0.0, slope]]), gap)
 
     @classmethod
-    def steps(cls, knots: Any, values: Any, gap: float = np.nan) -> Pieces:
+    def steps(
+        cls, knots: Any, values: Any, gap: float = np.nan, period: float | None = None
+    ) -> Pieces:
         """Return a value between any two knots."""
-        values = np.asarray(values, dtype=np.float64)
-        return cls(np.asarray(knots, dtype=np.float64), np.zeros(len(values)), values[:, None], gap)
+        knots, values = (np.asarray(part, dtype=np.float64) for part in (knots, values))
+        return cls(knots, np.zeros(len(values)), values[:, None], gap, period)
 
     @property
     def is_line(self) -> bool:
         """Whether it is linear, except for gaps."""
-        return not len(self.knots) and self.coefs.shape[1] == 2
+        return self.period is None and not len(self.knots) and self.coefs.shape[1] == 2
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it is the column itself, except for gaps."""
+        return self.is_line and [*self.coefs[0], self.origins[0]] == [0.0, 1.0, 0.0]
+
+    @property
+    def family(self) -> Hashable:
+        """Those of one period add up."""
+        return "Pieces", self.period
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the values at x (n,), computed in a precision."""
@@ -126,6 +147,8 @@ class Pieces(Function):
             part.astype(dtype) for part in (self.knots, self.origins, self.coefs)
         )
         x = np.asarray(x, dtype=dtype)
+        if self.period is not None:
+            x = phase(x, dtype(self.period))
         piece = np.searchsorted(knots, x, side="right")
         piece[np.isnan(x)] = 0
         away = x - origins[piece]
@@ -138,12 +161,11 @@ class Pieces(Function):
         """Return factor · f + plus, gaps included."""
         coefs = factor * self.coefs
         coefs[:, 0] += plus
-        return Pieces(self.knots, self.origins, coefs, factor * self.gap + plus)
+        return replace(self, coefs=coefs, gap=factor * self.gap + plus)
 
     def filled(self, value: Any) -> Pieces:
         """Return the same with a value for a gap that had none."""
-        gap = float(value) if np.isnan(self.gap) else self.gap
-        return Pieces(self.knots, self.origins, self.coefs, gap)
+        return replace(self, gap=float(value) if np.isnan(self.gap) else self.gap)
 
     def is_gap(self) -> Pieces:
         """Return 1 at a gap and 0 elsewhere."""
@@ -152,16 +174,18 @@ class Pieces(Function):
     def squared(self) -> Pieces:
         """Return f²."""
         coefs = np.array([np.convolve(c, c) for c in self.coefs])
-        return Pieces(self.knots, self.origins, coefs, self.gap**2)
+        return replace(self, coefs=coefs, gap=self.gap**2)
 
     def then(self, outer: Pieces) -> Pieces:
         """Return outer(f), if f is an increasing line or outer is a line."""
+        if outer.period is not None and not self.is_unchanged:
+            raise ValueError("the weekday or time of day of a changed column cannot be exported.")
         if self.is_line and self.coefs[0, 1] > 0.0:
             (start, slope), at = self.coefs[0], self.origins[0]
             gap = outer.gap if np.isnan(self.gap) else float(outer(np.array([self.gap]))[0])
             powers = slope ** np.arange(outer.coefs.shape[1])
             back = [(points - start) / slope + at for points in (outer.knots, outer.origins)]
-            return Pieces(back[0], back[1], outer.coefs * powers, gap)
+            return Pieces(back[0], back[1], outer.coefs * powers, gap, outer.period)
         if not outer.is_line:
             raise ValueError(
                 "bins or splines of a feature that is not linear in its column cannot be exported."
@@ -171,12 +195,12 @@ class Pieces(Function):
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
         """Return a value for each of some numbers of an unchanged column, and one for others."""
-        if not self.is_line or (self.coefs[0] != [0.0, 1.0]).any():
+        if not self.is_unchanged:
             return super().looked_up(values, other)
         return Words.filled_with(None if np.isnan(self.gap) else self.gap, values, other)
 
     def plus(self, other: Pieces) -> Pieces:
-        """Return f + g, with the knots of both."""
+        """Return f + g, with the knots of both, which have the same period."""
         if self.coefs.shape[1] < other.coefs.shape[1]:
             return other.plus(self)
         knots = np.union1d(self.knots, other.knots)
@@ -188,7 +212,12 @@ class Pieces(Function):
         for i, (a, b) in enumerate(zip(mine, others, strict=True)):
             coefs[i] += self.coefs[a]
             coefs[i, : other.coefs.shape[1]] += moved(other.coefs[b], origins[i] - other.origins[b])
-        return Pieces(knots, origins, coefs, self.gap + other.gap)
+        return Pieces(knots, origins, coefs, self.gap + other.gap, self.period)
+
+
+def phase(x: NDArray[Any], period: float) -> NDArray[Any]:
+    """Return x modulo a period, by the operations that SQL and ONNX have, so with the same bits."""
+    return x - period * np.floor(x / period)
 
 
 def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
@@ -219,6 +248,11 @@ class Words(Function):
     values: Mapping[Any, float]
     other: float = 0.0
     gap_words: bool = False
+
+    @property
+    def family(self) -> Hashable:
+        """Those for which the same words are gaps add up."""
+        return "Words", self.gap_words
 
     @classmethod
     def filled_with(
@@ -308,7 +342,7 @@ def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
 
 
 def total(functions: Sequence[Function]) -> Function:
-    """Return the sum of functions of one kind.
+    """Return the sum of functions of one family.
 
     A word unknown to all `Words` has no value if one of them has none for unknown words.
     """
@@ -316,10 +350,12 @@ def total(functions: Sequence[Function]) -> Function:
     if pieces:
         return reduce(Pieces.plus, pieces)
     tables = [function for function in functions if isinstance(function, Words)]
-    base = float(np.nansum([table.other for table in tables]))
-    values: dict[Any, float] = {}
+    values = dict.fromkeys((word for table in tables for word in table.values), 0.0)
     for table in tables:
-        for word, value in table.values.items():
-            values[word] = values.get(word, base) + value - np.nan_to_num(table.other)
+        other = np.nan_to_num(table.other)
+        # what a table gives to other words it also gives to those of the other tables
+        for word in values if other else table.values:
+            values[word] += table.values.get(word, other)
+    base = float(np.nansum([table.other for table in tables]))
     unknown = any(np.isnan(table.other) for table in tables)
     return replace(tables[0], values=values, other=np.nan if unknown else base)

@@ -21,7 +21,7 @@ from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
     "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
-    "is_no_word", "named", "names_in", "other_than_numbers", "values_at", "values_in",
+    "is_no_word", "named", "names_in", "other_than_numbers", "series_in", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -333,7 +333,12 @@ def names_in(X: Any) -> list[str]:
 
 
 def values_in(X: Any, names: Sequence[str]) -> Iterator[NDArray[Any]]:
-    """Yield the values of columns: of a data frame by their names, of an array by their places.
+    """Yield the values of columns, as arrays; see `series_in`."""
+    yield from map(np.asarray, series_in(X, names))
+
+
+def series_in(X: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Yield columns as X has them: of a data frame by their names, of an array by their places.
 
     Raises
     ------
@@ -346,7 +351,7 @@ def values_in(X: Any, names: Sequence[str]) -> Iterator[NDArray[Any]]:
         listed = ", ".join(name for name in names if name in missing)
         raise ValueError(f"columns are missing: {listed}")
     for j, name in enumerate(names):
-        yield np.asarray(X[name]) if framed else values_at(X, j)
+        yield X[name] if framed else values_at(X, j)
 
 
 def values_at(X: Any, j: int) -> NDArray[Any]:

@@ -142,7 +142,7 @@ def behind_steps(
         X = named = _fitted_to(encoder, named, rows.weight)
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
-        decisions = getattr(encoder, "decisions", list)()
+        decisions = encoder.decisions()
     check_sizes(X, names, rows.name)
     if splines:
         features = SplineFeatures()

@@ -8,7 +8,7 @@ divides it by the root of another sum. An exported model needs nothing else.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,7 @@ class Additive:
     columns : tuple of Column
         In the order of the columns of an array.
     parts, squares : tuple of Feature
-        At most one of each kind for a column, and `Words` with the same ``gap_words``. If the
-        squares add up to 0, there is no division.
+        At most one of each family for a column. If the squares add up to 0, there is no division.
     intercept : float
     classes : ndarray, shape (2,)
         The negative and the positive label.
@@ -156,8 +155,7 @@ def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
     """Add up the features of the same column."""
-    groups: dict[tuple[int, type, bool], list[Function]] = defaultdict(list)
+    groups: dict[tuple[int, Hashable], list[Function]] = defaultdict(list)
     for part in parts:
-        gap_words = isinstance(part.function, Words) and part.function.gap_words
-        groups[part.column, type(part.function), gap_words].append(part.function)
-    return tuple(Feature(column, total(functions)) for (column, *_), functions in groups.items())
+        groups[part.column, part.function.family].append(part.function)
+    return tuple(Feature(column, total(functions)) for (column, _), functions in groups.items())

@@ -309,6 +309,8 @@ def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
 
 def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     """Add polynomials between knots: the piece, its coefficients, then Horner's scheme."""
+    if pieces.period is not None:
+        x = _phase(pieces.period, graph, x)
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
     at_or_above = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
     piece = graph.over_columns(graph.node("Cast", at_or_above, to=_INT64))
@@ -318,6 +320,13 @@ def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     while columns:
         out = graph.node("Add", graph.node("Mul", out, away), columns.pop())
     return graph.node("Where", graph.node("IsNaN", flat), graph.constant(pieces.gap), out)
+
+
+def _phase(period: float, graph: _Graph, x: str) -> str:
+    """Add a number modulo a period."""
+    length = graph.constant(period)
+    periods = graph.node("Floor", graph.node("Div", x, length))
+    return graph.node("Sub", x, graph.node("Mul", length, periods))
 
 
 def _table(words: Words, graph: _Graph, word: str) -> str:

@@ -86,12 +86,22 @@ def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> 
     """Return a polynomial between any two knots."""
     if pieces.is_line and np.isnan(pieces.gap):
         return _polynomial(pieces, 0, _without_nan(x, column, dialect))
-    values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
     # a comparison with NULL is not true, so it would be taken for the last piece
     cases = [_when(_is_gap(x, column, pieces, dialect), _number(pieces.gap))]
+    x = x if pieces.period is None else _phase(x, pieces.period)
+    values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
     for knot, value in zip(pieces.knots.tolist(), values, strict=False):
         cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
     return exp.Case(ifs=cases, default=values[-1])
+
+
+def _phase(x: exp.Expression, period: float) -> exp.Expression:
+    """Return a number modulo a period."""
+    length = _number(period)
+    periods = exp.Floor(this=_ratio(x.copy(), length))
+    return exp.Paren(
+        this=exp.Sub(this=x.copy(), expression=exp.Mul(this=length, expression=periods))
+    )
 
 
 def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str) -> exp.Expression:

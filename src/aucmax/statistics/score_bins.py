@@ -22,7 +22,7 @@ from aucmax.basics.checks import is_whole, number
 from aucmax.data.rows import compiled
 from aucmax.metrics.binned import BinnedAUC, binned_auc
 
-__all__ = ["ScoreBins", "bins_specs"]
+__all__ = ["ScoreBins", "bins_specs", "positions"]
 
 _WAITING_ROWS = 2**16  # that are counted together, to save time
 _MAX_UNIT = 2.0**64  # stored weight of a new row, above which the stored weights are reduced
@@ -96,7 +96,7 @@ class ScoreBins:
         """Add rows: codes 0 or 1 of their classes (n,), scores without NaN (n,), weights (n,)."""
         for first in range(0, len(scores), _WAITING_ROWS):
             part = slice(first, first + _WAITING_ROWS)
-            self._waiting.append(_Rows(_places(scores[part]), codes[part], weight[part].copy()))
+            self._waiting.append(_Rows(positions(scores[part]), codes[part], weight[part].copy()))
             self._n_waiting += len(self._waiting[-1].place)
             if self._n_waiting >= _WAITING_ROWS:
                 self._settled()
@@ -109,7 +109,7 @@ class ScoreBins:
         """
         self._settled()
         placements = np.empty(len(scores))
-        self._count(_Rows(_places(scores), codes, weight), placements)
+        self._count(_Rows(positions(scores), codes, weight), placements)
         return placements
 
     def _settled(self) -> _Bins:
@@ -153,7 +153,7 @@ class ScoreBins:
         order = np.argsort(both.low, kind="stable")
         both = _Bins(*(part.take(order, axis=-1) for part in both))
         nothing = np.empty(0)
-        no_rows = _Rows(_places(nothing), _places(nothing), nothing)
+        no_rows = _Rows(positions(nothing), positions(nothing), nothing)
         out._check_total(float(both.sums[0].sum()))
         out._take(both.low >> out._shift, both, no_rows, no_rows.code, nothing)
         return out
@@ -264,7 +264,7 @@ def bins_specs(bins: str = "bins") -> Specs:
     return {"low": place, "high": place, "sums": ArraySpec((2, 2, bins), low=0.0)}
 
 
-def _places(scores: np.ndarray) -> np.ndarray:
+def positions(scores: np.ndarray) -> np.ndarray:
     """Return integers (n,) in the order of the scores, equal for −0 and 0."""
     bits = (scores + 0.0).view(np.int64)
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
+import itertools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -45,7 +47,8 @@ def as_written(path: Path, mark: str, reading: Reading) -> tuple[Reading, list[D
         start = stream.read(_SAMPLE_BYTES)
     decisions = []
     encoding = reading.encoding or _encoding(start)
-    lines = start.decode(encoding or "utf-8-sig", errors="ignore").splitlines()[:_SAMPLE_LINES]
+    text = start.decode(encoding or "utf-8-sig", errors="ignore")
+    lines = [*itertools.islice(io.StringIO(text, newline=""), _SAMPLE_LINES)]
     sep = reading.sep or _separator(lines, mark)
     decimal = reading.decimal or _decimal(lines, sep)
     if encoding != reading.encoding:

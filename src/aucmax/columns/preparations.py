@@ -1,0 +1,286 @@
+"""How a column of a table becomes features: decided from its summary, and applied to rows.
+
+A preparation has the features of its column in three blocks: the numbers, the marker of gaps, and
+the levels. In a table all numbers come first, then all markers, then all levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.basics.checks import is_whole
+from aucmax.columns.functions import Function, Pieces, phase
+from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
+from aucmax.data.columns import Column, YesNo
+
+__all__ = ["Entries", "Filled", "Levels", "Rules"]
+
+MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
+_WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
+_DAY_PARTS = 8  # of three hours
+
+Floats = NDArray[np.float64]
+
+
+class Rules(NamedTuple):
+    """What is decided beforehand; the parameters of `TableEncoder`."""
+
+    missing: bool
+    min_level_rows: int
+    max_levels: int
+    date_parts: bool
+
+
+class Entries(NamedTuple):
+    """One number in each row: in which feature of a block, and its value.
+
+    Parameters
+    ----------
+    place : int, or ndarray of int, shape (n,)
+        The same feature in all rows, or one for each.
+    value : ndarray, shape (n,)
+        0 for none.
+    """
+
+    place: Any
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Numbers, yes and no, dates or times, with a value for a gap.
+
+    Parameters
+    ----------
+    rows, gaps : int
+        Of the fit.
+    value : float
+        What stands for a gap; NaN if there are only gaps, so that the column is left out.
+    marked : bool
+        Whether a feature marks the gaps.
+    weekdays : tuple of int
+        The weekdays that have a level, from 0 for Thursday.
+    has_clock : bool
+        Whether the time of day has features: hats at 0:00, 3:00, …, 21:00, which add up to 1.
+    """
+
+    rows: int
+    gaps: int
+    value: float
+    marked: bool
+    weekdays: tuple[int, ...] = ()
+    has_clock: bool = False
+
+    @classmethod
+    def of(cls, column: Column, summary: NumberSummary, rules: Rules) -> Self:
+        """Decide from the summary of a column."""
+        value = summary.median
+        if isinstance(column, YesNo) and not np.isnan(value):
+            value = float(value > 0.5)
+        marked = rules.missing and 0 < summary.gaps < summary.rows
+        calendar = summary.calendar if rules.date_parts else None
+        if calendar is None:
+            return cls(summary.rows, summary.gaps, value, marked)
+        weekdays: tuple[int, ...] = ()
+        if column.is_date and len(calendar.days) == MAX_DAYS and len(calendar.weekdays) > 1:
+            weekdays = tuple(sorted(calendar.weekdays, key=lambda day: (day + 3) % 7))
+        lowest, highest = summary.range
+        has_clock = calendar.seconds[0] < calendar.seconds[1] and (
+            column.is_date or (lowest >= 0.0 and highest < 1.0)
+        )
+        return cls(summary.rows, summary.gaps, value, marked, weekdays, has_clock)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the column has no features."""
+        return np.isnan(self.value)
+
+    def names(self, name: str) -> tuple[list[str], ...]:
+        """Return the names of the features in each block."""
+        if self.is_left_out:
+            return [], [], []
+        hours = [f"{24 // _DAY_PARTS * part:02d}:00" for part in range(_DAY_PARTS)]
+        levels = [*(_WEEKDAYS[day] for day in self.weekdays), *(hours if self.has_clock else [])]
+        markers = [f"missingindicator_{name}"] if self.marked else []
+        return [name], markers, [f"{name}_{level}" for level in levels]
+
+    def functions(self, function: Function) -> tuple[list[Function], ...]:
+        """Return the features in each block as functions of a column, given as a function."""
+        if self.is_left_out:
+            return [], [], []
+        filled = function.filled(self.value)
+        levels = [*map(_is_weekday, self.weekdays), *(_hats() if self.has_clock else [])]
+        markers = [function.is_gap()] if self.marked else []
+        return [filled], markers, [filled.then(level) for level in levels]
+
+    def entries(self, cells: Floats) -> tuple[list[Entries], ...]:
+        """Return the features of rows (n,) in each block."""
+        if self.is_left_out:
+            return [], [], []
+        gaps = np.isnan(cells)
+        filled = np.where(gaps, self.value, cells)
+        levels = []
+        if self.weekdays:
+            place = np.full(7, -1)
+            place[[*self.weekdays]] = np.arange(len(self.weekdays))
+            levels.append(_at(place[weekday(filled)]))
+        if self.has_clock:
+            levels += _clock(filled, len(self.weekdays))
+        markers = [Entries(0, gaps)] if self.marked else []
+        return [Entries(0, filled)], markers, levels
+
+    def told(self, column: Column) -> Iterator[str]:
+        """Yield what was decided."""
+        if self.is_left_out:
+            yield "no row has a value: it is left out"
+            return
+        if column.is_date:
+            levels = [("weekday", bool(self.weekdays)), ("time of day", self.has_clock)]
+            *first, last = ["days since 1970-01-01", *(what for what, has in levels if has)]
+            yield "a date: " + " and ".join([", ".join(first), last] if first else [last])
+        elif self.has_clock:
+            yield "a time of day: as a number, and as levels near 0:00, 3:00, …, 21:00"
+        elif column.is_days:
+            yield "a time: as days"
+        if self.gaps:
+            have = "has" if self.gaps == 1 else "have"
+            shown = column.shown(self.value)
+            value = f"the median {shown:.6g}" if isinstance(shown, float) else f"the median {shown}"
+            if isinstance(column, YesNo):
+                value = f"{shown!r}, which is more frequent,"
+            marked = ", and a feature marks that" if self.marked else ""
+            rows = f"{self.gaps:,} of {self.rows:,} rows {have} no value"
+            yield f"{rows}: {value} stands there{marked}"
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left this."""
+        ok = is_whole(self.rows) and is_whole(self.gaps) and self.gaps <= self.rows
+        ok = ok and isinstance(self.value, float) and not np.isinf(self.value)
+        ok = ok and isinstance(self.marked, bool) and isinstance(self.has_clock, bool)
+        ok = ok and isinstance(self.weekdays, tuple) and all(map(is_whole, self.weekdays))
+        if not ok or len({*self.weekdays} & {*range(7)}) != len(self.weekdays):
+            raise ValueError("a column of numbers is prepared as no fit would do it")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Words, each a 0/1 feature: all of them, or the frequent ones and one level for the others.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Those with a level of their own, sorted.
+    has_gap, has_other : bool
+        Whether there is a level for gaps, and one for all other words.
+    n_words : int
+        The different words of the fit; at least so many if some were not counted.
+    min_rows : int
+        The rows of the words with a level; 0 if some without one have as many.
+    """
+
+    words: tuple[str, ...]
+    has_gap: bool
+    has_other: bool
+    n_words: int
+    min_rows: int = 0
+
+    @classmethod
+    def of(cls, column: Column, summary: WordSummary, rules: Rules) -> Self:
+        """Decide from the summary of a column."""
+        counts, has_gap, min_rows = summary.counts, summary.gaps > 0, 0
+        words = [*counts]
+        if len(counts) > MAX_PLAIN_WORDS or summary.uncounted:
+            words = [word for word in counts if counts[word] >= rules.min_level_rows]
+            if len(words) > rules.max_levels:
+                words = sorted(words, key=lambda word: (-counts[word], word))[: rules.max_levels]
+            else:
+                min_rows = rules.min_level_rows
+        if len(counts) == len(words) + 1 and not summary.uncounted:
+            words = [*counts]  # a level for the others would be that of the one word
+        has_other = len(words) < len(counts) or summary.uncounted > 0
+        return cls(tuple(sorted(words)), has_gap, has_other, len(counts), min_rows)
+
+    @property
+    def _known(self) -> list[str | None]:
+        """What has a level of its own, in their order."""
+        return [*self.words, *([None] if self.has_gap else [])]
+
+    def names(self, name: str) -> tuple[list[str], ...]:
+        """Return the names of the features in each block."""
+        levels = [f"{name}_{'nan' if word is None else word}" for word in self._known]
+        return [], [], [*levels, *([f"{name}_other"] if self.has_other else [])]
+
+    def functions(self, function: Function) -> tuple[list[Function], ...]:
+        """Return the features in each block as functions of a column, given as a function."""
+        levels: list[Function] = [function.looked_up({word: 1.0}, 0.0) for word in self._known]
+        if self.has_other:
+            levels.append(function.looked_up(dict.fromkeys(self._known, 0.0), 1.0))
+        return [], [], levels
+
+    def entries(self, cells: Coded) -> tuple[list[Entries], ...]:
+        """Return the features of rows (n,) in each block."""
+        place = {word: j for j, word in enumerate(self._known)}
+        other = len(place) if self.has_other else -1
+        places = [place.get(word, other) for word in [*cells.words, None]]
+        return [], [], [_at(np.array(places)[cells.codes])]
+
+    def told(self, column: Column) -> Iterator[str]:
+        """Yield what was decided."""
+        n, size = f"{self.n_words:,}", len(self.words)
+        if not self.has_other:
+            words = f"{n} word{'' if size == 1 else 's'}{' and gaps' if self.has_gap else ''}"
+            yield f"{words}, a level{'' if len(self._known) == 1 else ' each'}"
+            return
+        are = "is a level" if size == 1 else "are levels"
+        which = f"the {size:,} most frequent {are}"
+        if self.min_rows:
+            which = f"the {size:,} with at least {self.min_rows:,} rows {are}"
+        gaps = ", gaps are one" if self.has_gap else ""
+        yield f"{n} words: {which}{gaps}, the others are one, 'other'"
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left this."""
+        ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
+        ok = ok and len({*self.words}) == len(self.words) and is_whole(self.n_words)
+        ok = ok and isinstance(self.has_gap, bool) and isinstance(self.has_other, bool)
+        if not ok or not is_whole(self.min_rows):
+            raise ValueError("a column of words is prepared as no fit would do it")
+
+
+def _at(place: NDArray[np.intp]) -> Entries:
+    """Return a 1 at places (n,), nothing at −1."""
+    return Entries(np.maximum(place, 0), place >= 0)
+
+
+def _is_weekday(day: int) -> Pieces:
+    """Return 1 on a weekday and 0 on others, as a function of days since 1970-01-01."""
+    return Pieces.steps(np.arange(1.0, 7.0), np.eye(7)[day], period=7.0)
+
+
+def _hats() -> list[Pieces]:
+    """Return the functions of a day's fraction that are 1 at a multiple of 3 h, 0 at the others."""
+    starts = np.arange(_DAY_PARTS) / _DAY_PARTS
+    hats = np.eye(_DAY_PARTS)
+    # from each multiple to the next a hat falls from 1 to 0, the next one rises
+    slopes = _DAY_PARTS * (np.roll(hats, -1, axis=1) - hats)
+    return [
+        Pieces(starts[1:], starts, np.column_stack([hat, slope]), period=1.0)
+        for hat, slope in zip(hats, slopes, strict=True)
+    ]
+
+
+def _clock(days: Floats, first: int) -> list[Entries]:
+    """Return the two hats that are not 0 at days (n,); a block has other levels before them."""
+    hours = _DAY_PARTS * phase(days, 1.0)
+    part = np.minimum(np.floor(hours), _DAY_PARTS - 1)
+    risen = hours - part
+    before = part.astype(np.intp)
+    return [
+        Entries(first + before, 1.0 - risen),
+        Entries(first + (before + 1) % _DAY_PARTS, risen),
+    ]

@@ -1,0 +1,407 @@
+"""What the columns of a table hold, in bounded memory: summaries of parts, which merge.
+
+A summary counts the rows of a column and its gaps. One of numbers also has their median, and the
+days, weekdays and times of day of dates; one of words counts each word. Those of the parts of a
+table merge to that of the whole table: within bounds exactly, whatever the parts and their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.basics.needs import needs
+from aucmax.columns.functions import phase
+from aucmax.data.columns import (
+    Column,
+    columns_in,
+    in_days,
+    is_no_word,
+    named,
+    names_in,
+    series_in,
+)
+from aucmax.statistics.score_bins import positions
+
+__all__ = [
+    "Bins", "Calendar", "Coded", "NumberSummary", "TableSummary", "WordSummary", "cells", "weekday",
+]  # fmt: skip
+
+MAX_BINS = 2**14  # different numbers of a column that are counted one by one
+MAX_WORDS = 100_000  # different words of a column that are counted
+MAX_DAYS = 15  # different days that are told apart
+_DAY_SECONDS = 86_400
+
+Floats = NDArray[np.float64]
+
+
+# ---- the cells of a column
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of words: the different words, and the place among them of each row's.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        −1 for a gap.
+    words : list, length k
+        Different; some may not occur.
+    """
+
+    codes: NDArray[np.integer[Any]]
+    words: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, series: Any) -> Self:
+        """Return a column, given as a pandas series or as an array; gaps are those of files."""
+        pd = needs("pandas", "a column of words")
+        if isinstance(getattr(series, "dtype", None), pd.CategoricalDtype):
+            codes, words = series.cat.codes.to_numpy(), series.cat.categories.tolist()
+        else:
+            own = isinstance(series, pd.Series)
+            codes, words = pd.factorize(series if own else np.asarray(series).astype(object))
+            words = words.tolist()
+        gaps = np.array([is_no_word(word) for word in words], dtype=bool)
+        if gaps.any():
+            codes = np.append(np.where(gaps, -1, np.arange(len(words))), -1)[codes]
+        return cls(codes, words)
+
+
+def cells(X: Any, columns: Sequence[Column]) -> Iterator[Coded | Floats]:
+    """Yield the columns of a table, as words or as float64 numbers with NaN for a gap.
+
+    Parameters
+    ----------
+    X : data frame, or array of shape (n, d)
+        Columns by their names, or by their places.
+    columns : sequence of Column, length d
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or holds something else than its kind.
+    """
+    names = [column.name for column in columns]
+    for column, series in zip(columns, series_in(X, names), strict=True):
+        yield Coded.of(series) if column.is_text else _numbers(column, in_days(np.asarray(series)))
+
+
+def _numbers(column: Column, values: NDArray[Any]) -> Floats:
+    if values.dtype == object:  # pandas' NA is no number
+        values = np.where(needs("pandas", "a column of objects").isna(values), np.nan, values)
+    try:
+        numbers = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {column.name!r}: {error}") from None
+    if np.isinf(numbers).any():
+        raise ValueError(f"column {column.name!r} contains infinity.")
+    return numbers
+
+
+# ---- summaries
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The days, weekdays and times of day of numbers that are days.
+
+    Parameters
+    ----------
+    days : tuple of int
+        The first `MAX_DAYS` different ones.
+    weekdays : frozenset of int
+        From 0 for Thursday, like 1970-01-01, to 6.
+    seconds : (int, int)
+        The earliest and the latest time of day, in seconds.
+    """
+
+    days: tuple[int, ...]
+    weekdays: frozenset[int]
+    seconds: tuple[int, int]
+
+    @classmethod
+    def of(cls, days: Floats) -> Self:
+        """Return that of days (m,), at least one, in ascending order."""
+        whole = np.floor(days)
+        different = whole[np.append(True, np.diff(whole) > 0)]
+        seconds = np.round(_DAY_SECONDS * phase(days, 1.0)) % _DAY_SECONDS
+        return cls(
+            tuple(map(int, different[:MAX_DAYS].tolist())),
+            frozenset(np.unique(weekday(different)).tolist()),
+            (int(seconds.min()), int(seconds.max())),
+        )
+
+    def merge(self, other: Calendar) -> Calendar:
+        """Return that of both."""
+        ends = zip(self.seconds, other.seconds, strict=True)
+        earliest, latest = (choose(pair) for choose, pair in zip((min, max), ends, strict=True))
+        days = sorted({*self.days, *other.days})[:MAX_DAYS]
+        return Calendar(tuple(days), self.weekdays | other.weekdays, (earliest, latest))
+
+
+def weekday(days: Floats) -> NDArray[np.intp]:
+    """Return the weekdays of days since 1970-01-01, from 0 for Thursday to 6."""
+    return np.clip(np.floor(phase(days, 7.0)), 0, 6).astype(np.intp)
+
+
+class Bins(NamedTuple):
+    """Numbers counted in bins of neighbours: at first each different one, then joined ones.
+
+    A bin is 2^shift consecutive numbers of float64, as in `aucmax.statistics.score_bins`. So the
+    bins depend on the numbers alone, not on their order.
+
+    Parameters
+    ----------
+    low, high : ndarray, shape (b,)
+        The lowest and the highest number in each, ascending.
+    counts : ndarray of int, shape (b,)
+        How many numbers are in each.
+    shift : int
+        How wide they are.
+    """
+
+    low: Floats
+    high: Floats
+    counts: NDArray[np.int64]
+    shift: int
+
+    def joined(self) -> Bins:
+        """Return neighbours joined until there are at most `MAX_BINS` bins."""
+        if not len(self.low):
+            return self
+        key, shift = positions(self.low), self.shift
+        steps = (key[1:] ^ key[:-1]).view(np.uint64)
+        if len(steps) >= MAX_BINS:  # neighbours are joined where their step has no more bits
+            largest_steps = np.partition(steps, -MAX_BINS)[-MAX_BINS:]
+            shift = max(shift, int(largest_steps[0]).bit_length())
+        key >>= shift
+        first = np.flatnonzero(np.append(True, key[1:] > key[:-1]))
+        high, counts = np.maximum.reduceat(self.high, first), np.add.reduceat(self.counts, first)
+        return Bins(self.low[first], high, counts, shift)
+
+    def merge(self, other: Bins) -> Bins:
+        """Return the bins of both."""
+        order = np.argsort(np.concatenate([self.low, other.low]), kind="stable")
+        low, high, counts = (
+            np.concatenate(pair)[order] for pair in zip(self[:3], other[:3], strict=True)
+        )
+        return Bins(low, high, counts, max(self.shift, other.shift)).joined()
+
+    @property
+    def median(self) -> float:
+        """The median, as if each number were in the middle of its bin; NaN of none."""
+        if not len(self.counts):
+            return np.nan
+        passed = np.cumsum(self.counts)
+        ranks = [(passed[-1] - 1) // 2, passed[-1] // 2]
+        both = np.searchsorted(passed, ranks, side="right")
+        lower, upper = (0.5 * self.low[both] + 0.5 * self.high[both]).tolist()
+        return 0.5 * lower + 0.5 * upper
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSummary:
+    """Numbers of a column.
+
+    Parameters
+    ----------
+    rows, gaps : int
+        Their number.
+    bins : Bins
+        The numbers.
+    median : float
+        Of one part it is exact, and of several with at most `MAX_BINS` different numbers.
+        Otherwise it is in the same bin as the exact one. NaN if there are only gaps.
+    calendar : Calendar, optional
+        Of days.
+    """
+
+    rows: int
+    gaps: int
+    bins: Bins
+    median: float
+    calendar: Calendar | None = None
+
+    @classmethod
+    def of(cls, numbers: Floats, is_days: bool = False) -> Self:
+        """Return the summary of numbers (n,); NaN is a gap."""
+        ordered = np.sort(numbers[~np.isnan(numbers)]) + 0.0  # −0 is 0
+        first = np.flatnonzero(np.append(True, np.diff(ordered) > 0)[: len(ordered)])
+        different, counts = ordered[first], np.diff(np.append(first, len(ordered)))
+        every = Bins(different, different, counts, 0)
+        calendar = Calendar.of(different) if is_days and len(different) else None
+        gaps = len(numbers) - len(ordered)
+        return cls(len(numbers), gaps, every.joined(), every.median, calendar)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest number."""
+        return float(self.bins.low[0]), float(self.bins.high[-1])
+
+    def merge(self, other: NumberSummary) -> NumberSummary:
+        """Return the summary of the rows of both."""
+        bins = self.bins.merge(other.bins)
+        calendars = [one.calendar for one in (self, other) if one.calendar is not None]
+        calendar = calendars[0].merge(calendars[-1]) if calendars else None
+        rows, gaps = self.rows + other.rows, self.gaps + other.gaps
+        return NumberSummary(rows, gaps, bins, bins.median, calendar)
+
+    def bounded(self) -> NumberSummary:
+        """Return the same, which is in bounds."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class WordSummary:
+    """Words of a column with their numbers of rows; those of the most frequent words are kept.
+
+    Beyond `MAX_WORDS` different words, the count of the next word is subtracted from all, and
+    words without any are forgotten (Misra & Gries 1982; that such counts merge: Agarwal et al.
+    2013). So no count is too high, and none is too low by more than ``uncounted``, which is at
+    most the number of rows divided by `MAX_WORDS`.
+
+    Parameters
+    ----------
+    rows, gaps : int
+        Their number.
+    counts : mapping of str to int
+        The rows of each word.
+    uncounted : int
+        What may be missing in each count.
+    """
+
+    rows: int
+    gaps: int
+    counts: Mapping[str, int]
+    uncounted: int = 0
+
+    @classmethod
+    def of(cls, coded: Coded) -> Self:
+        """Return the summary of words, of all however many they are."""
+        rows = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.words)).tolist()
+        counts = {word: count for word, count in zip(coded.words, rows, strict=True) if count}
+        other = next((word for word in counts if not isinstance(word, str)), None)
+        if other is not None:
+            raise ValueError(
+                f"words and {other!r}, a {type(other).__name__}; make all of them text"
+            )
+        gaps = len(coded.codes) - sum(counts.values())
+        return cls(len(coded.codes), gaps, counts)
+
+    def merge(self, other: WordSummary) -> WordSummary:
+        """Return the summary of the rows of both."""
+        counts = dict(self.counts)
+        for word, count in other.counts.items():
+            counts[word] = counts.get(word, 0) + count
+        both = WordSummary(
+            self.rows + other.rows,
+            self.gaps + other.gaps,
+            counts,
+            self.uncounted + other.uncounted,
+        )
+        return both.bounded()
+
+    def bounded(self) -> WordSummary:
+        """Return the same with at most `MAX_WORDS` words."""
+        excess = len(self.counts) - MAX_WORDS
+        if excess <= 0:
+            return self
+        counts = np.fromiter(self.counts.values(), dtype=np.int64, count=len(self.counts))
+        cut = int(np.partition(counts, excess - 1)[excess - 1])
+        rest = {word: count - cut for word, count in self.counts.items() if count > cut}
+        return replace(self, counts=rest, uncounted=self.uncounted + cut)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """The summaries of the columns of a table, or of parts of it.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Names and kinds.
+    summaries : tuple of NumberSummary and WordSummary
+    """
+
+    columns: tuple[Column, ...]
+    summaries: tuple[NumberSummary | WordSummary, ...]
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Return the summary of a data frame.
+
+        Raises
+        ------
+        ValueError
+            If a column has neither words nor finite numbers, or both.
+        """
+        columns = cls.columns_of(X)
+        return cls.of_cells(columns, cells(X, columns))
+
+    @staticmethod
+    def columns_of(X: Any) -> tuple[Column, ...]:
+        """Return the columns of a data frame."""
+        return tuple(named(names_in(X), columns_in(X)))
+
+    @classmethod
+    def of_cells(cls, columns: tuple[Column, ...], values: Iterable[Coded | Floats]) -> Self:
+        """Return the summary of columns, given by their cells."""
+        return cls(columns, tuple(map(_summary, columns, values)))
+
+    def merge(self, other: TableSummary) -> TableSummary:
+        """Return the summary of the rows of both, whose columns have the same names and kinds.
+
+        A column that has only gaps in one of them is of the kind that it has in the other.
+
+        Raises
+        ------
+        ValueError
+            If the columns differ.
+        """
+        theirs = dict(zip((c.name for c in other.columns), other._items, strict=True))
+        missing = [column.name for column in self.columns if column.name not in theirs]
+        if missing or len(theirs) != len(self.columns):
+            names = missing or sorted(theirs.keys() - {column.name for column in self.columns})
+            raise ValueError(f"columns are not in all parts: {', '.join(names)}")
+        pairs = zip(self._items, (theirs[c.name] for c in self.columns), strict=True)
+        columns, summaries = zip(*(_merged(*pair) for pair in pairs), strict=True)
+        return TableSummary(columns, summaries)
+
+    def bounded(self) -> TableSummary:
+        """Return the same in bounded memory."""
+        return replace(self, summaries=tuple(one.bounded() for one in self.summaries))
+
+    @property
+    def _items(self) -> list[tuple[Column, NumberSummary | WordSummary]]:
+        return [*zip(self.columns, self.summaries, strict=True)]
+
+
+def _summary(column: Column, values: Coded | Floats) -> NumberSummary | WordSummary:
+    if not isinstance(values, Coded):
+        return NumberSummary.of(values, column.is_days)
+    try:
+        return WordSummary.of(values)
+    except ValueError as error:
+        raise ValueError(f"column {column.name!r} has {error}.") from None
+
+
+def _merged(mine: Any, theirs: Any) -> tuple[Column, NumberSummary | WordSummary]:
+    """Merge two summaries of a column, each with its kind."""
+    (column, one), (other_column, other) = mine, theirs
+    if one.gaps == one.rows and column != other_column:
+        return other_column, replace(other, rows=one.rows + other.rows, gaps=one.gaps + other.gaps)
+    if other.gaps == other.rows and column != other_column:
+        return column, replace(one, rows=one.rows + other.rows, gaps=one.gaps + other.gaps)
+    if type(column) is not type(other_column):
+        kinds = " and ".join(type(kind).__name__ for kind in (column, other_column))
+        raise ValueError(f"column {column.name!r} is of two kinds in different parts: {kinds}.")
+    return column, one.merge(other)
