@@ -567,7 +567,7 @@ def test_frames_have_the_columns_that_are_wanted(kind, folder):
         (dict(labels="some", target="y"), "labels='some' is not one of required, optional, none"),
         (dict(labels="optional", target="y"), "labels='optional' is for files"),
         (dict(columns=["f1"], n_features=2, target="y"), "1 columns of features where 2"),
-        (dict(sep=";", target="y"), "sep, decimal and encoding are for files"),
+        (dict(sep=";", target="y"), "sep= is for files"),
     ):
         with pytest.raises(ValueError, match=message):
             datasets.scan(lazy, **wrong)

@@ -133,7 +133,8 @@ def labelled_rows(
         if reading.prepare and rows.columns is not None and not rows.in_parts:
             rows, why = left_out(rows, reading)
             decisions += why
-        prepared = Prepared(rows, classes, reading.weight, source.get("room"), [], decisions)
+        steps = source.get("steps") or []
+        prepared = Prepared(rows, classes, reading.weight, source.get("room"), steps, decisions)
         if transforms is None or rows.in_parts:
             return prepared
         return _transformed(prepared, reading, transforms)

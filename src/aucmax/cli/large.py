@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from aucmax.cli.screen import tell
 from aucmax.data.large_files import Footprint, Plan
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
+from aucmax.estimators.preparation import in_parts
 from aucmax.report.facts import Pass
 
 __all__ = ["Large", "passes_over"]
@@ -48,23 +49,23 @@ class Large(contextlib.AbstractContextManager[Any]):
         self.plan.__exit__(*error)
 
     def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
-        """Return the rows of a file in parts; ValueError for transforms, which need all rows."""
-        self._refuse(path, transforms)
-        rows = self.plan.read(path, reading)
+        """Return the rows of a file in parts, behind the steps that a model needs."""
+        if transforms is None:
+            rows = self.plan.read(path, reading)
+        else:
+            rows = in_parts(self.plan, path, reading, transforms.splines, transforms.scale.value)
         why = self.plan.why if self.dask is None else f" by --dask {self.dask}"
         tell("note", f"{path} is read in parts{why}")
         return rows
 
     def one_pass(self, path: Path, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""
-        self._refuse(path, transforms, one_pass=True)
-        return self.plan.source(path, reading, one_pass=True)
-
-    def _refuse(self, path: Path, transforms: Transforms | None, one_pass: bool = False) -> None:
-        if transforms is not None and transforms.splines:
-            self.plan.refuse(path, "splines", one_pass)
-        if transforms is not None and transforms.scale is not Scale.none:
-            self.plan.refuse(path, "scale", one_pass)
+        if transforms.splines:
+            self.plan.refuse(path, "splines", one_pass=True)
+        if transforms.scale is not Scale.none:
+            self.plan.refuse(path, "scale", one_pass=True)
+        numbers = replace(reading, missing=False, text=False, dates=False)
+        return self.plan.source(path, numbers, one_pass=True)
 
 
 def passes_over(*data: Any) -> list[Pass] | None:

@@ -16,14 +16,17 @@ from aucmax.data.tables.wanted import choose
 
 __all__ = ["scan_fragments", "scan_frame"]
 
+_OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight")
+
 
 def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
     """Return a source of a frame that need not fit into memory; the arguments are those of `scan`.
 
     Only the columns that are needed are read.
     """
-    if any((reading.format, reading.sep, reading.decimal, reading.encoding)):
-        raise ValueError("format, sep, decimal and encoding are for files, but data are not files.")
+    for name in (*reading.given(), *(["prepare"] if reading.prepare else [])):
+        if name not in _OF_FRAMES:
+            raise ValueError(f"{name}= is for files, but data are not files.")
     roles_of = partial(_roles, reading=reading)
     home = type(data).__module__.partition(".")[0]
     if home.startswith("dask") and hasattr(data, "columns"):

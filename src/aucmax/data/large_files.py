@@ -23,6 +23,7 @@ from aucmax.data.reading import FIELDS, Reading
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source, Stored
+from aucmax.data.rows.spool import Spool
 from aucmax.data.scanning import scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
@@ -106,13 +107,19 @@ class Plan(contextlib.AbstractContextManager[Any]):
         source = self.source(path, reading)
         rows = {} if reading.labels == "none" else self._labels_of(source, path, reading)
         if rows:
-            rows["room"] = self._room(sum(source.sizes or ()), path, reading)
+            rows["room"] = self.room(sum(source.sizes or ()), path, reading)
         return Bunch(
             data=source, name=path.name, files=[str(path)], columns=None, groups=None,
             time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
         )  # fmt: skip
 
-    def source(self, path: Path, reading: Reading, one_pass: bool = False) -> Source:
+    def source(
+        self,
+        path: Path,
+        reading: Reading,
+        one_pass: bool = False,
+        spool: bool | None = None,
+    ) -> Source:
         """Return a file as a source, without reading it yet.
 
         Parameters
@@ -121,6 +128,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         reading : Reading
         one_pass : bool
             Whether it will be read only once, however much memory there is.
+        spool : bool, optional
+            As for `scan`.
 
         Raises
         ------
@@ -134,7 +143,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
                 self.refuse(path, name, one_pass)
         if self.dask is None:
             self._check_parts(path, reading, one_pass)
-        return self._source(path, reading.in_parts() | {"spool": False if one_pass else None})
+        return self._source(path, reading.in_parts() | {"spool": False if one_pass else spool})
 
     def refuse(self, path: Path, name: str, one_pass: bool = False) -> None:
         """Raise ValueError: this argument needs all rows of the file."""
@@ -157,6 +166,15 @@ class Plan(contextlib.AbstractContextManager[Any]):
         source.sizes = rows.pop("sizes")
         source.n_features = rows["n_features"] if names is None else len(names)
         return rows | {"n_features": source.n_features}
+
+    def rows_in(self, path: Path, reading: Reading) -> int:
+        """Return approximately how many rows a file has."""
+        return _shape(path, reading).rows
+
+    def spool(self, path: Path, reading: Reading) -> Spool | None:
+        """Return where what is made of the rows of a file is kept, if it is slow to read."""
+        text = reader_of(path, reading.format).name != "parquet"
+        return Spool() if text and self.dask is None else None
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()
@@ -200,7 +218,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
         require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
-    def _room(self, n: int, path: Path, reading: Reading) -> Room:
+    def room(self, n: int, path: Path, reading: Reading) -> Room:
         """Return the available memory for the n rows of a file."""
         if self._allowed is None:
             return Room(n, np.inf)

@@ -69,12 +69,11 @@ def _field(
 
 
 _column = functools.partial(_field, columns=True)
-_column_of_all = functools.partial(_column, in_parts=False)  # for which all rows are needed at once
 
 
 def _switch_of_columns(help: str, flag: str) -> Any:
     """Return a field that is True, False or a choice of columns; by default that of `prepare`."""
-    return _column_of_all(None, help, flag=flag, kind=bool | None, off=f"no-{flag}")
+    return _column(None, help, flag=flag, kind=bool | None, off=f"no-{flag}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,19 +205,19 @@ class Reading:
         "the model).",
         flag="one-hot",
     )
-    categories: Sequence[str] = _column_of_all(
+    categories: Sequence[str] = _column(
         (),
         "Treat this column as text, whatever it holds and however many values it has; may be "
         "repeated.",
         flag="category",
         kind=list[str] | None,
     )
-    groups: str | None = _column_of_all(
+    groups: str | None = _column(
         None,
         "Column of groups, such as patients: folds and splits keep the rows of a group together. "
         "Not used as a feature.",
     )
-    time: str | None = _column_of_all(
+    time: str | None = _column(
         None,
         "Column of times, numbers or dates: folds and splits train on the past and test on what "
         "comes next. Not used as a feature.",
@@ -240,7 +239,7 @@ class Reading:
         kind=bool | None,
         off="month-first",
     )
-    numbers: Sequence[str] = _column_of_all(
+    numbers: Sequence[str] = _column(
         (),
         "Treat this column as an amount, even if it looks like ids or codes; may be repeated.",
         flag="number",

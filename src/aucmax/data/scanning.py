@@ -47,8 +47,10 @@ def scan(
     Parameters
     ----------
     data : str, path-like, a list of them, or a frame
-        Files as for `read`, with numeric features: Parquet is read by row groups, text in
-        pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
+        Files as for `read`: Parquet is read by row groups, text in pieces of whole lines,
+        compressed or not. The columns of the first part decide for the others. Fits take numbers;
+        parts with words or missing values are for `Source.mapped`, behind a fitted step.
+        ``"2026-*.csv"`` names all files that match,
         sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
         or a Dask data frame.
     {fields}
@@ -284,7 +286,8 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     if X.shape[1] == _MAX_FEATURES:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
-    return Part(X, rows.target, rows.weight)
+    told = {name: rows[name] for name in ("groups", "time", "decisions")}
+    return Part(X, rows.target, rows.weight, told)
 
 
 def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:

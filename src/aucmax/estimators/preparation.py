@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from hashlib import blake2b
-from typing import Any
+from itertools import repeat
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import Normalizer
-from sklearn.utils import _safe_indexing
+from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax.basics.checks import LARGEST
+from aucmax.basics.needs import needs
 from aucmax.columns import SplineFeatures, TableEncoder
+from aucmax.columns.summaries import TableSummary
+from aucmax.data.bunch import frame
 from aucmax.data.codes import doubt
-from aucmax.data.columns import Column, columns_in
+from aucmax.data.columns import Column, columns_in, named
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
+from aucmax.data.large_files import Plan, take
+from aucmax.data.obstacles import TableError
+from aucmax.data.readers import reader_of
 from aucmax.data.reading import Reading
+from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.spool import Spool
 from aucmax.data.transforms import scale
 from aucmax.metrics import auc_interval
 
-__all__ = ["Steps", "behind_steps", "check_sizes", "left_out"]
+__all__ = ["Steps", "behind_steps", "check_sizes", "in_parts", "left_out"]
 
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
+_SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
 _SURE = 0.999  # confidence with which the order of ids must rank to be worth a word
 
 
@@ -36,7 +51,7 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     columns = rows.columns or ()
     for j, column in enumerate(columns):
         values = _values(rows.X, j)
-        why = _why_not(column, values, first, reading)
+        why = _tells_nothing(column, values, first) or _ids(column, values, reading)
         if why is not None:
             decisions[j] = replace(why, what=f"{why.what}{_worth(rows, values)}: left out")
     if not decisions or len(decisions) == len(columns):
@@ -58,11 +73,13 @@ def _values(X: Any, j: int) -> np.ndarray:
     return np.append(place, -1)[np.asarray(column.cat.codes)]
 
 
-def _why_not(
-    column: Column, values: np.ndarray, first: dict[bytes, str], reading: Reading
-) -> Decision | None:
-    """Return why a column is left out, None if it is not; ``first`` has the columns before it."""
-    name, gaps = column.name, values < 0 if column.is_text else np.isnan(values)
+def _gaps(column: Column, values: np.ndarray) -> np.ndarray:
+    return values < 0 if column.is_text else np.isnan(values)
+
+
+def _tells_nothing(column: Column, values: np.ndarray, first: dict[bytes, str]) -> Decision | None:
+    """Return why no model learns from a column, if so; ``first`` has the columns before it."""
+    name, gaps = column.name, _gaps(column, values)
     if gaps.all():
         return Decision(name, "empty")
     if not gaps.any() and (values == values[0]).all():
@@ -71,6 +88,12 @@ def _why_not(
     if digest in first:
         return Decision(name, f"the same as {first[digest]}")
     first[digest] = name
+    return None
+
+
+def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | None:
+    """Return the decision that a column has ids, which cannot generalise, if so."""
+    name, gaps = column.name, _gaps(column, values)
     if column.is_text and name not in reading.categories:
         different, total = len(np.unique(values[~gaps])), int((~gaps).sum())
         if different > _MANY_WORDS and different > total / 2:
@@ -184,3 +207,177 @@ def check_sizes(X: Any, names: Any, file: str) -> None:
             f"{file}: {name} has values as large as {size[j]:.1e}, whose powers overflow; divide "
             "them by a constant."
         )
+
+
+# ---- files that are read in parts
+
+
+def in_parts(
+    plan: Plan, path: Path, reading: Reading, splines: bool = False, norm: str = "none"
+) -> Bunch:
+    """Return the result of `Plan.read`, its rows behind the steps that turn them into numbers.
+
+    The steps are learnt in a pass of their own, unless the rows are numbers without gaps as they
+    are: levels, medians and weekdays from all rows, knots of splines from some of them.
+
+    Parameters
+    ----------
+    plan : Plan
+    path, reading, splines, norm
+        As for `behind_steps`.
+
+    Returns
+    -------
+    Bunch
+        Also has ``steps`` and ``decisions``.
+    """
+    spool = plan.spool(path, reading)
+    if reader_of(path, reading.format).columns is None or not reading.prepare:
+        return _behind(plan.read(path, reading), spool, [], splines, norm)
+    raw = plan.source(path, reading, spool=False)
+    first = next(iter(raw))
+    decisions = list((first.told or {})["decisions"])
+    columns = [*named(raw.feature_names or [], raw.columns)]
+    ids = [
+        replace(why, what=f"{why.what}: left out")
+        for j, column in enumerate(columns)
+        if (why := _ids(column, _values(first.X, j), reading)) is not None
+    ]
+    if ids:
+        reading = replace(reading, drop=(*reading.drop, *(one.column for one in ids)))
+        raw = plan.source(path, reading, spool=False)
+        columns = [*named(raw.feature_names or [], raw.columns)]
+    if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
+        with contextlib.suppress(TableError):  # a gap comes later
+            numbers = replace(reading, missing=False, text=False, dates=False)
+            rows = plan.read(path, numbers)
+            rows.decisions = [*decisions, *ids]
+            return _behind(rows, spool, [], splines, norm, tuple(columns))
+    rows = _read_once(raw, tuple(columns), plan, path, reading)
+    rows.decisions = [*ids, *rows.decisions]
+    encoder = TableEncoder(missing=True).fit_summary(rows.summary)
+    rows.decisions += encoder.decisions()
+    return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
+
+
+def _plain(columns: Sequence[Column], X: Any) -> bool:
+    """Return whether columns are numbers as they are, without gaps in these rows."""
+    numbers = all(not (column.is_text or column.is_days) for column in columns)
+    return numbers and not np.isnan(X).any()
+
+
+def _read_once(
+    raw: Source, columns: tuple[Column, ...], plan: Plan, path: Path, reading: Reading
+) -> Bunch:
+    """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
+    step = max(plan.rows_in(path, reading) // _SAMPLED_ROWS, 1)
+    told = list(raw.each(_told, repeat((columns, step))))
+    of_rows = {
+        name: _joined([getattr(one, name) for one in told])
+        for name in ("target", "weight", "groups", "time")
+    }
+    raw.sizes = [one.rows for one in told]
+    return Bunch(
+        data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
+        summary=reduce(TableSummary.merge, (one.summary for one in told)),
+        some=needs("pandas", "a table").concat([one.some for one in told]),
+        decisions=_in_all(told), room=plan.room(sum(raw.sizes), path, reading), **of_rows,
+    )  # fmt: skip
+
+
+class _Told(NamedTuple):
+    """What the rows of a part told."""
+
+    rows: int
+    summary: TableSummary
+    some: Any
+    target: Any
+    weight: Any
+    groups: Any
+    time: Any
+    decisions: list[Decision]
+
+
+def _told(part: Part, columns: tuple[Column, ...], step: int) -> _Told:
+    """Return what a part tells, and each ``step``-th of its rows that weigh anything."""
+    rows, more = frame(part.X, columns), part.told or {}
+    if part.weight is not None and not part.weight.all():
+        rows = rows[part.weight > 0]
+    return _Told(
+        part.X.shape[0],
+        TableSummary.of(rows),
+        rows.iloc[::step],
+        part.y,
+        part.weight,
+        more.get("groups"),
+        more.get("time"),
+        more.get("decisions", []),
+    )
+
+
+def _joined(of_parts: list[Any]) -> np.ndarray | None:
+    present = [values for values in of_parts if values is not None]
+    return np.concatenate(present) if present else None
+
+
+def _in_all(told: list[_Told]) -> list[Decision]:
+    """Return the decisions of all parts, those of a column about the same thing once."""
+    first: dict[str, Decision] = {}
+    more: Counter[str] = Counter()
+    for part in told:
+        for one in part.decisions:
+            kind = f"{one.column}: {one.what.rpartition(' ')[2]}"
+            if first.setdefault(kind, one) is not one:
+                more[kind] += 1
+    return [
+        replace(one, what=f"{one.what} (and so in {more[kind]:,} further parts)")
+        if more[kind] and "missing" in kind
+        else one
+        for kind, one in first.items()
+    ]
+
+
+def _behind(
+    rows: Bunch,
+    spool: Spool | None,
+    steps: list[tuple[str, Any]],
+    splines: bool,
+    norm: str,
+    columns: tuple[Column, ...] | None = None,
+) -> Bunch:
+    """Return rows in parts behind steps, to which splines and a scaling are added.
+
+    The knots of splines are quantiles of some of the rows.
+    """
+    source: Source = rows.data
+    if splines or norm != "none":
+        if "some" in rows:
+            some = rows.some
+        else:
+            places = np.linspace(0, len(rows.target) - 1, min(_SAMPLED_ROWS, len(rows.target)))
+            some = take(source, np.unique(places.astype(np.intp)))
+        some = _through([step for _, step in steps], columns, some)
+        if splines:
+            steps = [*steps, ("splines", SplineFeatures().fit(some))]
+            some = steps[-1][1].transform(some)
+        if norm != "none":
+            normalizer = Normalizer().fit(some)
+            normalizer.columns_ = columns_in(some)
+            steps = [*steps, ("unit_norm", normalizer)]
+    rows.steps = steps
+    if steps:
+        through = partial(_through, [step for _, step in steps], columns)
+        rows.data = source.mapped(through, spool)
+        width = through(
+            rows.some.iloc[:1] if "some" in rows else take(source, np.zeros(1, np.intp))
+        )
+        rows.data.n_features = rows.n_features = width.shape[1]
+    return rows
+
+
+def _through(steps: list[Any], columns: tuple[Column, ...] | None, X: Any) -> Any:
+    """Return rows behind steps."""
+    X = frame(X, columns)
+    for step in steps:
+        X = step.transform(X)
+    return X

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -12,11 +12,15 @@ __all__ = ["Part", "PassCounts", "Stored"]
 
 
 class Part(NamedTuple):
-    """Some rows X (m, d), with their labels and weights (m,), if any."""
+    """Some rows X (m, d), with their labels and weights (m,), if any.
+
+    What else a file told of them (groups, time, decisions) is not kept by a spool.
+    """
 
     X: Any
     y: Any = None
     weight: Any = None
+    told: Mapping[str, Any] | None = None
 
 
 class Stored(NamedTuple):

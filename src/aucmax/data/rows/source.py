@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import repeat
 from typing import Any
@@ -181,6 +181,25 @@ class Source:
         }
         return out
 
+    def mapped(self, function: Callable[[Any], Any], spool: Spool | None = None) -> "Source":
+        """Return the same rows behind a function of X, which other processes can load.
+
+        Parameters
+        ----------
+        function : callable
+            Of the X of a part.
+        spool : Spool, optional
+            Where its results are kept after the first pass.
+        """
+        out = copy.copy(self)
+        out.spool, out.feature_names, out.n_features, out.columns = spool, None, None, ()
+        if self.loads is not None:
+            out.loads = [partial(_mapped, load, function) for load in self.loads]
+            return out
+        factory = self._factory
+        out._factory = lambda: (_with_rows(as_part(part, ""), function) for part in factory())
+        return out
+
     @property
     def rows_alone(self) -> "Source":
         """The same rows for passes that need no labels."""
@@ -208,6 +227,14 @@ class Source:
         return np.concatenate(y), np.concatenate(list(weights))
 
 
+def _mapped(load: Load, function: Callable[[Any], Any]) -> Part:
+    return _with_rows(as_part(load(), "a part"), function)
+
+
+def _with_rows(part: Part, function: Callable[[Any], Any]) -> Part:
+    return part._replace(X=function(part.X))
+
+
 def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
@@ -224,7 +251,8 @@ def _relabelled(parts: Iterator[Part], replaced: dict[str, np.ndarray]) -> Itera
             if len(values) < first:
                 raise ValueError(f"{name} has {len(values):,} values, fewer than there are rows.")
         labels = {name: values[rows] for name, values in replaced.items()}
-        yield Part(part.X, labels.get("y", part.y), labels.get("sample_weight", part.weight))
+        y, weight = labels.get("y", part.y), labels.get("sample_weight", part.weight)
+        yield part._replace(y=y, weight=weight)
     for name, values in replaced.items():
         if len(values) > first:
             raise ValueError(f"{name} has {len(values):,} values, and there are {first:,} rows.")
@@ -240,6 +268,8 @@ def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
 
 def as_part(values: Any, name: str) -> Part:
     """Convert the return value of a source's callable to a part; ``name`` is for messages."""
+    if isinstance(values, Part):
+        return values
     if not isinstance(values, tuple):
         return Part(values)
     if not 1 <= len(values) <= 3:
