@@ -213,7 +213,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         make = _sparse if has_levels and len(entries) < _MAX_SPARSE_SHARE * d else _dense
         return make(entries, n, d)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
         if not hasattr(self, "preparations_"):
             return

@@ -157,7 +157,7 @@ class Filled:
             rows = f"{self.gaps:,} of {self.rows:,} rows {have} no value"
             yield f"{rows}: {value} stands there{marked}"
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
         ok = is_whole(self.rows) and is_whole(self.gaps) and self.gaps <= self.rows
         ok = ok and isinstance(self.value, float) and not np.isinf(self.value)
@@ -243,7 +243,7 @@ class Levels:
         gaps = ", gaps are one" if self.has_gap else ""
         yield f"{n} words: {which}{gaps}, the others are one, 'other'"
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.n_words)

@@ -206,8 +206,8 @@ class Amount(Column):
         (value,) = amounts(pa.array([word.strip()]), self.decimal).tolist()
         return None if value != value else value
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         if self.decimal not in (".", ","):
             raise ValueError("a column of amounts has another decimal mark")
 

@@ -22,7 +22,7 @@ from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import frame
 from aucmax.data.codes import doubt
-from aucmax.data.columns import Column, columns_in, named
+from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, take
@@ -300,7 +300,7 @@ class _Told(NamedTuple):
 
 def _told(part: Part, columns: tuple[Column, ...], step: int) -> _Told:
     """Return what a part tells, and each ``step``-th of its rows that weigh anything."""
-    rows, more = frame(part.X, columns), part.told or {}
+    rows, more = declare(frame(part.X, columns), columns), part.told or {}
     if part.weight is not None and not part.weight.all():
         rows = rows[part.weight > 0]
     return _Told(
@@ -377,7 +377,7 @@ def _behind(
 
 def _through(steps: list[Any], columns: tuple[Column, ...] | None, X: Any) -> Any:
     """Return rows behind steps."""
-    X = frame(X, columns)
+    X = X if columns is None else declare(frame(X, columns), columns)
     for step in steps:
         X = step.transform(X)
     return X
