@@ -83,7 +83,7 @@ def _tells_nothing(column: Column, values: np.ndarray, first: dict[bytes, str]) 
     if gaps.all():
         return Decision(name, "empty")
     if not gaps.any() and (values == values[0]).all():
-        return Decision(name, "the same in every row")
+        return Decision(name, "the same value in every row")
     digest = blake2b(values.tobytes(), digest_size=16).digest()
     if digest in first:
         return Decision(name, f"the same as {first[digest]}")

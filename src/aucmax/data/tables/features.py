@@ -230,7 +230,10 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     words = distinct.words.filter(plain.known).to_pylist() if plain.known.sum() <= 4 else []
     truth = YesNo.written(column.name, words)
     if truth is not None and len(words) > 1:
-        return Read(truth, distinct.of_rows(_cells(distinct, truth, reading).numbers))
+        no, yes = truth.words
+        told = Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")
+        values = distinct.of_rows(_cells(distinct, truth, reading).numbers)
+        return Read(truth, values, (told,))
     tried = [plain]
     for mark in sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or ".")):
         kind = Amount(column.name, decimal=mark)

@@ -73,12 +73,10 @@ def _usual(words: pa.Array, decimal: str) -> NDArray[np.float64]:
 
     mark = _THOUSANDS[decimal]
     groups = "(?:,[0-9]{2,3})*,[0-9]{3}" if decimal == "." else "(?:[.][0-9]{3})+"
-    pattern = (
-        rf"^[+-]?(?:[1-9][0-9]{{0,2}}{groups}|[0-9]+)?(?:[{decimal}][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
-    )
-    fits = pc.and_(
-        pc.match_substring_regex(words, pattern), pc.match_substring_regex(words, "[0-9]")
-    )
+    whole = rf"(?:[1-9][0-9]{{0,2}}{groups}|[0-9]+)"
+    fraction = rf"[{decimal}][0-9]"
+    pattern = rf"^[+-]?(?:{whole}(?:{fraction}*)?|{fraction}+)(?:[eE][+-]?[0-9]+)?$"
+    fits = pc.match_substring_regex(words, pattern)
     digits = pc.replace_substring(words, mark, "")
     return _numbers(pc.replace_substring(digits, ",", ".") if decimal == "," else digits, fits)
 
