@@ -638,7 +638,7 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
     [
         ("01", "02", "3a"),  # codes
         (*NINE[:8], "ten", "x"),
-        ("2024-01", "2024-02"),
+        ("2024-W1", "2024-W2"),
         ("1-2", "3-4"),
         (1, "?", "NA"),  # missing, not text
         [f"u{i % 25}" for i in range(50)],
