@@ -65,7 +65,7 @@ def linear():
 
 
 def encoder():
-    return TableEncoder(missing=True)
+    return TableEncoder(missing=True, date_parts=False)
 
 
 def parts(numbers, words=None):
@@ -488,6 +488,52 @@ def test_lines_have_no_shape():
     numbers = FRAME[["z", "day"]]
     assert by_name(linear().fit(numbers, Y), numbers) == {}
     assert by_name(make_pipeline(StandardScaler(), linear()).fit(numbers, Y), numbers) == {}
+
+
+VISITS = pd.DataFrame(
+    {"visited": np.random.default_rng(2).uniform(19000, 19060, 300).round(5), "z": FRAME["z"]}
+)
+VISITS.loc[VISITS["z"] > 2, "visited"] = np.nan
+VISITS.attrs["columns"] = (Date("visited"),)
+
+
+@pytest.mark.parametrize("front", ["encoded", "splines"])
+def test_a_date_has_shapes_of_its_weekday_and_hour(front):
+    steps = [TableEncoder(missing=True), *([SplineFeatures(4)] if front == "splines" else [])]
+    model = make_pipeline(*steps, linear()).fit(VISITS, Y)
+    found = by_name(model, VISITS)
+    assert {"visited: weekday", "visited: hour"} <= {*found}
+    weekdays = dict(
+        zip(found["visited: weekday"].values, found["visited: weekday"].added, strict=True)
+    )
+    assert {*weekdays} == {*pd.date_range("2024-01-01", periods=7).day_name()}
+    hours = found["visited: hour"]
+    assert (hours.values[0], hours.values[-1]) == (0.0, 24.0)
+    assert hours.added[0] == pytest.approx(hours.added[-1])  # midnight
+    assert np.isfinite(hours.low).all()
+    # together they are what a date adds
+    line = found.get("visited")
+    added = by_column(model, VISITS).added()[:, 0]
+    added -= added.mean()
+    filled = VISITS["visited"].notna().to_numpy()
+    days = VISITS["visited"][filled].to_numpy()
+    sums = np.interp(24 * (days % 1), hours.values, hours.added)
+    sums += [weekdays[day] for day in pd.to_datetime(days, unit="D").day_name()]
+    sums += np.interp(days, line.values, line.added)
+    np.testing.assert_allclose(sums, added[filled], atol=2e-3 * np.ptp(added))
+    assert line.missing == pytest.approx(added[~filled][0])
+    one = shape_of(model, VISITS, Y, "visited: hour")
+    assert one.added.tolist() == hours.added.tolist()
+
+
+def test_reasons_and_effects_name_the_date_once():
+    model = make_pipeline(TableEncoder(missing=True), linear()).fit(VISITS, Y)
+    assert sorted(effects(model, VISITS, Y).feature) == ["visited", "z"]
+    for row, why in zip(VISITS.itertuples(), reasons(model, VISITS), strict=True):
+        named = [reason for reason in why if reason.feature == "visited"]
+        assert len(named) <= 1
+        if named and row.visited == row.visited:
+            assert named[0].value == Date("visited").shown(row.visited)
 
 
 def test_intervals_of_shapes_are_those_of_the_jackknife():

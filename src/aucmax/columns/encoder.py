@@ -77,7 +77,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
      [4. 1. 0. 1.]
      [5. 0. 1. 0.]]
     >>> print(*encoder.decisions(), sep="\\n")
-    amount: 1 of 3 rows has no value: the median 4 stands there, and a feature marks that
+    amount: 1 of 3 missing: filled with the median 4, and marked by a feature
     city: 2 words, a level each
     """
 
@@ -299,6 +299,9 @@ class _TableEncoder(Step, of=[TableEncoder]):
             ]
             for p, feature in zip(self.fitted.preparations_, features, strict=True)
         )
+
+    def cycles(self) -> list[str]:
+        return in_blocks(p.cycles() for p in self.fitted.preparations_)
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         encoder = self.fitted

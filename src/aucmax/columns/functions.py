@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from math import comb
 from typing import Any
 
@@ -177,21 +178,25 @@ class Pieces(Function):
         return replace(self, coefs=coefs, gap=self.gap**2)
 
     def then(self, outer: Pieces) -> Pieces:
-        """Return outer(f), if f is an increasing line or outer is a line."""
+        """Return outer(f), if f has only lines or outer is a line."""
         if outer.period is not None and not self.is_unchanged:
             raise ValueError("the weekday or time of day of a changed column cannot be exported.")
-        if self.is_line and self.coefs[0, 1] > 0.0:
-            (start, slope), at = self.coefs[0], self.origins[0]
-            gap = outer.gap if np.isnan(self.gap) else float(outer(np.array([self.gap]))[0])
-            powers = slope ** np.arange(outer.coefs.shape[1])
-            back = [(points - start) / slope + at for points in (outer.knots, outer.origins)]
-            return Pieces(back[0], back[1], outer.coefs * powers, gap, outer.period)
-        if not outer.is_line:
+        if outer.is_line and not (self.is_line and self.coefs[0, 1] > 0.0):
+            (start, slope), at = outer.coefs[0], outer.origins[0]
+            return self.times(slope, start - slope * at)
+        if self.coefs.shape[1] > 2:
             raise ValueError(
                 "bins or splines of a feature that is not linear in its column cannot be exported."
             )
-        (start, slope), at = outer.coefs[0], outer.origins[0]
-        return self.times(slope, start - slope * at)
+        ends = np.concatenate([[-np.inf], self.knots, [np.inf]]).tolist()
+        lines = np.pad(self.coefs, [(0, 0), (0, 2 - self.coefs.shape[1])])
+        pieces = zip(pairwise(ends), self.origins, lines, strict=True)
+        knots, origins, coefs = zip(*(_of_line(outer, *piece) for piece in pieces), strict=True)
+        gap = outer.gap if np.isnan(self.gap) else float(outer(np.array([self.gap]))[0])
+        return Pieces(
+            np.concatenate(knots)[1:], np.concatenate(origins), np.concatenate(coefs),
+            gap, outer.period if self.period is None else self.period,
+        )  # fmt: skip
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
         """Return a value for each of some numbers of an unchanged column, and one for others."""
@@ -213,6 +218,24 @@ class Pieces(Function):
             coefs[i] += self.coefs[a]
             coefs[i, : other.coefs.shape[1]] += moved(other.coefs[b], origins[i] - other.origins[b])
         return Pieces(knots, origins, coefs, self.gap + other.gap, self.period)
+
+
+def _of_line(
+    outer: Pieces, ends: tuple[float, float], at: float, line: NDArray[np.float64]
+) -> tuple[Any, Any, Any]:
+    """Return outer(start + slope · (x − at)) between two ends: knots from the first, and pieces."""
+    (low, high), (start, slope) = ends, line
+    powers = slope ** np.arange(outer.coefs.shape[1])
+    if slope == 0.0:
+        return [low], [at], [np.append(outer(np.array([start])), np.zeros(len(powers) - 1))]
+    turn = slice(None) if slope > 0.0 else slice(None, None, -1)
+    knots, origins = (
+        (points[turn] - start) / slope + at for points in (outer.knots, outer.origins)
+    )
+    inside = (low < knots) & (knots < high)
+    first = int((knots <= low).sum())
+    pieces = slice(first, first + int(inside.sum()) + 1)
+    return [low, *knots[inside]], origins[pieces], (outer.coefs[turn] * powers)[pieces]
 
 
 def phase(x: NDArray[Any], period: float) -> NDArray[Any]:

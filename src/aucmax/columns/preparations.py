@@ -14,17 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.checks import is_whole
+from aucmax.columns import summaries
 from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
 from aucmax.data.columns import Column, YesNo
 
-__all__ = ["Entries", "Filled", "Levels", "Rules"]
+__all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
 _WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
 _DAY_PARTS = 8  # of three hours
+_DATES = {  # what is said of a date, by whether it has levels of weekdays and of times of day
+    (False, False): "a date: days since 1970-01-01",
+    (False, True): "a date: days and time of day",
+    (True, False): "a date: days and weekday",
+    (True, True): "a date: days, weekday and time of day",
+}
 
 Floats = NDArray[np.float64]
+
+
+class Cycle(NamedTuple):
+    """A cycle of dates and times: points as days since 1970-01-01, and their names if they have."""
+
+    days: Floats
+    names: NDArray[Any] | None
+
+
+CYCLES = {
+    # from Monday, 1970-01-05
+    "weekday": Cycle(np.arange(4.0, 11.0), np.roll(np.array(_WEEKDAYS, dtype=object), -4)),
+    "hour": Cycle(np.arange(25.0) / 24, None),
+}
 
 
 class Rules(NamedTuple):
@@ -109,6 +130,13 @@ class Filled:
         markers = [f"missingindicator_{name}"] if self.marked else []
         return [name], markers, [f"{name}_{level}" for level in levels]
 
+    def cycles(self) -> tuple[list[str], ...]:
+        """Return which of `CYCLES` each feature in each block shows, or ""."""
+        numbers, markers, levels = self.names("")
+        days = ["weekday"] * len(self.weekdays)
+        hours = ["hour"] * (len(levels) - len(days))
+        return [""] * len(numbers), [""] * len(markers), days + hours
+
     def functions(self, function: Function) -> tuple[list[Function], ...]:
         """Return the features in each block as functions of a column, given as a function."""
         if self.is_left_out:
@@ -137,25 +165,24 @@ class Filled:
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""
         if self.is_left_out:
-            yield "no row has a value: it is left out"
+            yield "no row has a value: left out"
             return
         if column.is_date:
-            levels = [("weekday", bool(self.weekdays)), ("time of day", self.has_clock)]
-            *first, last = ["days since 1970-01-01", *(what for what, has in levels if has)]
-            yield "a date: " + " and ".join([", ".join(first), last] if first else [last])
+            yield _DATES[bool(self.weekdays), self.has_clock]
         elif self.has_clock:
-            yield "a time of day: as a number, and as levels near 0:00, 3:00, …, 21:00"
+            yield "a time of day: a number, and levels near 0:00, 3:00, …, 21:00"
         elif column.is_days:
-            yield "a time: as days"
+            yield "a time: days"
         if self.gaps:
-            have = "has" if self.gaps == 1 else "have"
-            shown = column.shown(self.value)
-            value = f"the median {shown:.6g}" if isinstance(shown, float) else f"the median {shown}"
-            if isinstance(column, YesNo):
-                value = f"{shown!r}, which is more frequent,"
-            marked = ", and a feature marks that" if self.marked else ""
-            rows = f"{self.gaps:,} of {self.rows:,} rows {have} no value"
-            yield f"{rows}: {value} stands there{marked}"
+            yield self._told_of_gaps(column)
+
+    def _told_of_gaps(self, column: Column) -> str:
+        shown = column.shown(self.value)
+        value = f"the median {shown:.6g}" if isinstance(shown, float) else f"the median {shown}"
+        if isinstance(column, YesNo):
+            value = f"{shown!r}, the more frequent"
+        marked = ", and marked by a feature" if self.marked else ""
+        return f"{self.gaps:,} of {self.rows:,} missing: filled with {value}{marked}"
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
@@ -178,7 +205,9 @@ class Levels:
     has_gap, has_other : bool
         Whether there is a level for gaps, and one for all other words.
     n_words : int
-        The different words of the fit; at least so many if some were not counted.
+        The different words of the fit.
+    has_more_words : bool
+        Whether there were more words than that, which were not all counted.
     min_rows : int
         The rows of the words with a level; 0 if some without one have as many.
     """
@@ -187,6 +216,7 @@ class Levels:
     has_gap: bool
     has_other: bool
     n_words: int
+    has_more_words: bool = False
     min_rows: int = 0
 
     @classmethod
@@ -202,8 +232,10 @@ class Levels:
                 min_rows = rules.min_level_rows
         if len(counts) == len(words) + 1 and not summary.uncounted:
             words = [*counts]  # a level for the others would be that of the one word
-        has_other = len(words) < len(counts) or summary.uncounted > 0
-        return cls(tuple(sorted(words)), has_gap, has_other, len(counts), min_rows)
+        has_more = summary.uncounted > 0
+        n_words = summaries.MAX_WORDS if has_more else len(counts)
+        has_other = has_more or len(words) < len(counts)
+        return cls(tuple(sorted(words)), has_gap, has_other, n_words, has_more, min_rows)
 
     @property
     def _known(self) -> list[str | None]:
@@ -214,6 +246,10 @@ class Levels:
         """Return the names of the features in each block."""
         levels = [f"{name}_{'nan' if word is None else word}" for word in self._known]
         return [], [], [*levels, *([f"{name}_other"] if self.has_other else [])]
+
+    def cycles(self) -> tuple[list[str], ...]:
+        """Return "" for each feature in each block."""
+        return [], [], [""] * len(self.names("")[2])
 
     def functions(self, function: Function) -> tuple[list[Function], ...]:
         """Return the features in each block as functions of a column, given as a function."""
@@ -231,23 +267,25 @@ class Levels:
 
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""
-        n, size = f"{self.n_words:,}", len(self.words)
+        words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
         if not self.has_other:
-            words = f"{n} word{'' if size == 1 else 's'}{' and gaps' if self.has_gap else ''}"
-            yield f"{words}, a level{'' if len(self._known) == 1 else ' each'}"
+            each = "" if len(self._known) == 1 else " each"
+            yield f"{words}{' and gaps' if self.has_gap else ''}, a level{each}"
             return
-        are = "is a level" if size == 1 else "are levels"
-        which = f"the {size:,} most frequent {are}"
+        frequent = f"the {len(self.words):,} most frequent"
         if self.min_rows:
-            which = f"the {size:,} with at least {self.min_rows:,} rows {are}"
-        gaps = ", gaps are one" if self.has_gap else ""
-        yield f"{n} words: {which}{gaps}, the others are one, 'other'"
+            frequent = f"the {len(self.words):,} with at least {self.min_rows:,} rows"
+        levels = [*(["gaps"] if self.has_gap else []), *([frequent] if self.words else [])]
+        prepared = f"levels for {' and '.join(levels)}, 'other' for the rest"
+        more = "more than " if self.has_more_words else ""
+        yield f"{more}{words}: {prepared if levels else 'all are one level'}"
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.n_words)
-        ok = ok and isinstance(self.has_gap, bool) and isinstance(self.has_other, bool)
+        flags = self.has_gap, self.has_other, self.has_more_words
+        ok = ok and all(isinstance(flag, bool) for flag in flags)
         if not ok or not is_whole(self.min_rows):
             raise ValueError("a column of words is prepared as no fit would do it")
 

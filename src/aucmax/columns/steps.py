@@ -111,6 +111,13 @@ class Step:
         """Return the values of column j in a form for readers, such as the names of bins."""
         return values
 
+    def cycles(self) -> list[str]:
+        """Return which cycle of its column each feature shows, such as the weekday, or "".
+
+        An empty list is short for none.
+        """
+        return []
+
     @property
     def learns_from_labels(self) -> bool:
         """Whether the features are also learnt from labels."""

@@ -53,6 +53,8 @@ class ByColumn:
         The output of the steps.
     column : ndarray of int, shape (D,)
         The column that each feature looks at.
+    cycle : ndarray of str, shape (D,)
+        Which of `CYCLES` of the column it shows, "" for none.
     as_input : callable
         Converts such a table to the input of the steps.
     """
@@ -63,6 +65,7 @@ class ByColumn:
     table: Table
     features: Any
     column: NDArray[np.intp]
+    cycle: NDArray[Any]
     as_input: Callable[[Table], Any]
 
     @cached_property
@@ -97,9 +100,10 @@ class ByColumn:
         """The features in a form for selecting some of them."""
         return sp.csc_array(self.features) if sp.issparse(self.features) else self.features
 
-    def features_of(self, j: int) -> NDArray[np.intp]:
-        """Return which features look at column j, ascending."""
-        return np.flatnonzero(self.column == j)
+    def features_of(self, j: int, cycle: str | None = None) -> NDArray[np.intp]:
+        """Return which features look at column j, ascending; by default whatever their cycle."""
+        chosen = self.column == j
+        return np.flatnonzero(chosen if cycle is None else chosen & (self.cycle == cycle))
 
     def values(self, j: int) -> NDArray[Any]:
         """Return the values of column j, shape (n,)."""
@@ -199,7 +203,8 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
     as_input = _as_input(rows, names) if isinstance(table, list) else lambda made: made
     columns = named([""] * d if names is None else names, others)
     called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
-    return ByColumn(linear, steps, called, table, features, column, as_input)
+    cycle = _cycles(steps, len(column))
+    return ByColumn(linear, steps, called, table, features, column, cycle, as_input)
 
 
 def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
@@ -233,6 +238,17 @@ def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.int
         if len(columns) == n_features:
             return first, columns
     return len(steps), np.arange(n_features)
+
+
+def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
+    """Return the cycle that each feature shows, by the last step that knows of any."""
+    for last in reversed(range(len(steps))):
+        if cycles := steps[last].cycles():
+            features = np.arange(len(cycles))
+            for later in steps[last + 1 :]:
+                features = later.columns(features)
+            return np.array(cycles)[features]
+    return np.full(n_features, "")
 
 
 def _numbers(X: Any) -> Any:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from aucmax.basics.quantiles import quantiles
+from aucmax.columns.functions import phase
+from aucmax.columns.preparations import CYCLES
 from aucmax.data.columns import Column, is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
@@ -76,6 +78,8 @@ def shapes(
 ) -> list[Shape]:
     """Return the shapes of nonlinear columns, those with the largest effects first.
 
+    The weekday and the time of day of a date have shapes of their own, after it.
+
     Parameters
     ----------
     model, X, y, sample_weight, confidence, feature_names
@@ -129,7 +133,7 @@ def shape_of(
     model, X, y, sample_weight, confidence, feature_names
         As for `aucmax.effects`, whose errors it raises.
     column : str
-        Its name.
+        Its name; that of a date with ": weekday" or ": hour" for a cycle of it.
 
     Raises
     ------
@@ -137,14 +141,16 @@ def shape_of(
         If it is not a column of the model, or has no shape, for instance because it is linear.
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    if column not in by.names:
+    owner = column if column in by.names else column.rpartition(": ")[0]
+    if owner not in by.names:
         some = ", ".join(by.names[:_MAX_NAMED_COLUMNS]) + (
             ", …" if len(by.names) > _MAX_NAMED_COLUMNS else ""
         )
         raise ValueError(f"column={column!r} is not one of the model's columns: {some}.")
     sampling = sampling_of(by, sign, weight)
-    for shape in _bent(by, [by.names.index(column)], sampling, confidence, weight):
-        return shape
+    for shape in _bent(by, [by.names.index(owner)], sampling, confidence, weight):
+        if column in (owner, shape.feature):
+            return shape
     why = "the model takes it as a straight line"
     if _of_whole_rows(by):
         why = "what a value adds depends on the rest of its row"
@@ -161,30 +167,84 @@ def _bent(
     """Yield the shapes of those columns that are not linear."""
     if not by.steps or _of_whole_rows(by):
         return
-    coef, mean = np.ravel(by.linear.coef_).astype(np.float64), by.mean(weight)
     examples = {j: _different(by.values(j)) for j in columns}
     bent = [j for j in columns if not _straight(by, j, *examples[j])]
     numeric = [j for j in bent if examples[j][0].dtype != object]
     curves = curve_points(by, {j: _filled(by.values(j)) for j in numeric})
-    for j in bent:
-        values, rows = examples[j]
-        features = by.features_of(j)
-        Z = _dense(by.features[rows][:, features])
-        gap = len(rows) > len(values)
-        if j in curves:
-            values, at_values = curves[j]
-            Z = np.vstack([at_values, Z[-1:]]) if gap else at_values
-        Z = Z - mean[features]
+    added_by = _Contributions(by, sampling, confidence, by.mean(weight))
+    for j in columns:
+        if j in bent:
+            yield _shape(by, j, examples[j], curves.get(j), added_by, weight)
+        for name in CYCLES:
+            if len(by.features_of(j, name)):
+                yield _shape_of_cycle(by, j, name, added_by, weight)
+
+
+class _Contributions(NamedTuple):
+    """What values of features add to the score, compared with their means (D,)."""
+
+    by: ByColumn
+    sampling: Sampling
+    confidence: float
+    mean: Floats
+
+    def __call__(self, Z: Floats, features: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return what some features add (m,), and how far its interval reaches to each side."""
+        coef = np.ravel(self.by.linear.coef_).astype(np.float64)
+        Z = Z - self.mean[features]
         added, reach = Z @ coef[features], np.full(len(Z), np.nan)
-        has_error, covariance = sampling.of(features)
+        has_error, covariance = self.sampling.of(features)
         if has_error.any():
             variance = np.einsum("ij,jk,ik->i", Z[:, has_error], covariance, Z[:, has_error])
-            reach = stdtrit(sampling.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
-        missing = float(added[-1]) if gap else np.nan
-        order = slice(len(values)) if j in curves else np.argsort(-added, kind="stable")
-        ends = (added - reach)[order], (added + reach)[order]
-        parting = _quantiles(by.values(j), weight) if j in curves else np.empty(0)
-        yield Shape(by.columns[j], values[order], added[order], *ends, missing, parting)
+            reach = stdtrit(self.sampling.freedom, 0.5 + 0.5 * self.confidence) * np.sqrt(variance)
+        return added, reach
+
+
+def _shape(
+    by: ByColumn,
+    j: int,
+    examples: tuple[NDArray[Any], NDArray[np.intp]],
+    curve: tuple[Floats, Floats] | None,
+    added_by: _Contributions,
+    weight: Floats | None,
+) -> Shape:
+    """Return the shape of a column, without its cycles."""
+    values, rows = examples
+    features = by.features_of(j, cycle="")
+    Z = _dense(by.features[rows][:, features])
+    missing = np.nan
+    if len(rows) > len(values):
+        every = by.features_of(j)
+        of_gap = _dense(by.features[rows[-1:]][:, every])
+        missing = float(added_by(of_gap, every)[0][0])
+    if curve is not None:
+        values, Z = curve
+    added, reach = added_by(Z[: len(values)], features)
+    order = slice(len(values)) if curve is not None else np.argsort(-added, kind="stable")
+    ends = (added - reach)[order], (added + reach)[order]
+    parting = np.empty(0) if curve is None else _quantiles(by.values(j), weight)
+    return Shape(by.columns[j], values[order], added[order], *ends, missing, parting)
+
+
+def _shape_of_cycle(
+    by: ByColumn, j: int, name: str, added_by: _Contributions, weight: Floats | None
+) -> Shape:
+    """Return the shape of a cycle of a column."""
+    features, cycle = by.features_of(j, name), CYCLES[name]
+    order: Any
+    if cycle.names is None:
+        days, Z = curve_points(by, {j: cycle.days}, name)[j]
+        values, order = 24.0 * days, slice(len(days))
+        parting = _quantiles(24.0 * phase(by.values(j).astype(np.float64), 1.0), weight)
+        added, reach = added_by(Z, features)
+    else:
+        values, parting = cycle.names, np.empty(0)
+        Z = _dense(by.features_at({j: cycle.days})[:, features])
+        added, reach = added_by(Z, features)
+        order = np.argsort(-added, kind="stable")
+    ends = (added - reach)[order], (added + reach)[order]
+    column = Column(f"{by.names[j]}: {name}")
+    return Shape(column, values[order], added[order], *ends, quantiles=parting)
 
 
 def _of_whole_rows(by: ByColumn) -> bool:
@@ -194,7 +254,7 @@ def _of_whole_rows(by: ByColumn) -> bool:
 
 def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:
     """Return whether the different values of column j in these rows, gaps too, are on a line."""
-    features = by.features_of(j)
+    features = by.features_of(j, cycle="")
     if not len(values):
         return True  # gaps alone
     added = _dense(by.features[rows][:, features]) @ np.ravel(by.linear.coef_)[features]

@@ -24,7 +24,9 @@ _LINE_TOL = 1e-3  # tolerance of a middle, as a share of the typical contributio
 _ROUNDING_SHARE = 1e-9  # the same for rounding
 
 
-def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple[Floats, Floats]]:
+def curve_points(
+    by: ByColumn, numbers: Mapping[int, Floats], cycle: str = ""
+) -> dict[int, tuple[Floats, Floats]]:
     """Return points of columns in ascending order, and the features of each column there.
 
     Parameters
@@ -33,11 +35,13 @@ def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple
         The model's features.
     numbers : mapping of int to ndarray
         The numbers of each column; the points are from the smallest to the largest.
+    cycle : str
+        The cycle of the features, "" for those of none.
     """
     if not numbers:
         return {}
     starts = {j: _starts(own) for j, own in numbers.items()}
-    curves = [_Curve(by, j) for j in starts]
+    curves = [_Curve(by, j, cycle) for j in starts]
     _evaluate(by, {curve: starts[curve.j] for curve in curves})
     for curve in curves:
         inner = np.quantile(numbers[curve.j], (0.01, 0.99))
@@ -55,8 +59,8 @@ def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple
 class _Curve:
     """Points of a column's function, and the intervals on which it may not be a line."""
 
-    def __init__(self, by: ByColumn, j: int) -> None:
-        self.j, self.features = j, by.features_of(j)
+    def __init__(self, by: ByColumn, j: int, cycle: str) -> None:
+        self.j, self.features = j, by.features_of(j, cycle)
         self.coef = np.ravel(by.linear.coef_).astype(np.float64)[self.features]
         self.x, self.Z = np.empty(0), np.empty((0, len(self.features)))
         self.open = np.empty(0, dtype=bool)  # for the interval after each point
