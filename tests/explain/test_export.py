@@ -296,6 +296,55 @@ def test_postgres_takes_names_and_numbers_of_every_size(postgres):
     np.testing.assert_allclose(found, model.predict_proba(frame)[:, 1], rtol=1e-9, atol=1e-15)
 
 
+# to the second, which databases keep: before 1970, at midnight, far away, a gap
+DAYS = [-25567.25, -1 / 86400, 0.0, 19000.0, 19000 + 10799 / 86400, 19001.125, 102000.9, np.nan]
+SHOPS = [f"shop {k}" for k in range(30)]
+
+
+def visits(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "day": (86400 * rng.uniform(19000, 19100, n)).round() / 86400,
+            "shop": np.array([*SHOPS, np.nan], dtype=object)[rng.integers(0, 31, n)],
+            "vip": rng.random(n) < 0.5,
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "day"] = np.nan
+    frame.attrs["columns"] = (Date("day"),)
+    return frame
+
+
+@pytest.mark.parametrize("front", ["encoder", "splines", "unit"])
+def test_weekdays_times_of_day_and_other_words_go_with_the_model(postgres, front):
+    more = {"encoder": [], "splines": [SplineFeatures(4)], "unit": [Normalizer()]}[front]
+    frame = visits()
+    model = fitted(make_pipeline(TableEncoder(missing=True), *more), frame)
+    made = model[0][0].get_feature_names_out().tolist()
+    assert {"day_Monday", "day_00:00", "shop_nan", "shop_other"} <= {*made}
+    new = pd.DataFrame({"day": DAYS}).merge(
+        pd.DataFrame({"shop": [*SHOPS[:2], "unseen", np.nan]}).astype(object), how="cross"
+    ).assign(vip=[True, False] * 16)  # fmt: skip
+    wanted = model.decision_function(new)
+    room = 1e-12 * np.abs(wanted).max()
+    score, label = run_onnx(to_onnx(model), new)
+    np.testing.assert_allclose(score, wanted, rtol=1e-12, atol=room)
+    assert label.tolist() == model.predict(new).tolist()
+    np.testing.assert_allclose(run_sql(to_sql(model), new), wanted, rtol=1e-12, atol=room)
+    found = run_postgres(postgres, to_sql(model, "postgres"), new)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=room)
+    read = sqlglot.parse_one(to_sql(model, "bigquery"), dialect="bigquery")
+    assert len([*read.find_all(sqlglot.exp.Floor)]) > 0
+
+
+def test_days_out_of_every_calendar_score_as_the_graph_does():
+    model = fitted(TableEncoder(missing=True), visits())
+    far = [1e9, -1e9, 1e15, -1e15, 2.0**53 + 2, 1e-300, -1e-300, -5e-17]
+    new = pd.DataFrame({"day": far, "shop": "shop 0", "vip": True}).astype({"shop": object})
+    wanted = model.decision_function(new)
+    np.testing.assert_allclose(run_onnx(to_onnx(model), new)[0], wanted, rtol=1e-12)
+
+
 GAP_WORDS = ["", " ", "n/a", "NA ", "\tNaN", "Null\n", "?", " ?\u00a0", "\u3000N/A\x85", "\x0b"]
 
 
