@@ -7,10 +7,12 @@ import os
 import re
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import skops.io
@@ -32,6 +34,7 @@ from aucmax.additive import Binning, Scorecard
 from aucmax.basics import archive as archive_module
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
+from aucmax.columns import TableEncoder
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, SPAM, Exact
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
@@ -623,6 +626,41 @@ def test_the_steps_before_a_model_fit_their_features(smuggled, name):
     model = make_pipeline(StandardScaler(), AUCClassifier()).fit(*rows())
     setattr(model[0], name, np.ones(3))
     assert f"its StandardScaler has no {name} of 4 features" in smuggled(model)
+
+
+def prepared(j, **facts):
+    def change(encoder):
+        encoder.preparations_[j] = replace(encoder.preparations_[j], **facts)
+
+    return change
+
+
+WRONG_ENCODERS = {
+    "few": (lambda e: e.preparations_.pop(), "it does not prepare its 2 columns"),
+    "kinds": (lambda e: e.preparations_.reverse(), "'day' is prepared as one of another kind"),
+    "no kinds": (put("columns_", (1,)), "its columns are no columns"),
+    "names": (put("feature_names_in_", np.array([1, 2])), "names of its columns are no names"),
+    "rules": (put("max_levels", 0), "max_levels must be"),
+    "infinite": (prepared(0, value=np.inf), "numbers is prepared as no fit"),
+    "text": (prepared(0, value="1"), "numbers is prepared as no fit"),
+    "eighth day": (prepared(0, weekdays=(7,)), "numbers is prepared as no fit"),
+    "twice": (prepared(0, weekdays=(1, 1)), "numbers is prepared as no fit"),
+    "gaps": (prepared(0, gaps=10**6), "numbers is prepared as no fit"),
+    "word": (prepared(1, words=("a", 1)), "words is prepared as no fit"),
+    "same words": (prepared(1, words=("a", "a")), "words is prepared as no fit"),
+    "flag": (prepared(1, has_other=1), "words is prepared as no fit"),
+    "count": (prepared(1, n_words=-1), "words is prepared as no fit"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ENCODERS)
+def test_a_table_is_prepared_as_a_fit_would_do_it(smuggled, wrong):
+    days = pd.date_range("2024-01-01", periods=40, freq="7h")
+    table = pd.DataFrame({"day": days, "word": ["a", "b"] * 20})
+    model = make_pipeline(TableEncoder(), AUCClassifier()).fit(table, np.arange(40) % 2)
+    change, message = WRONG_ENCODERS[wrong]
+    change(model[0])
+    assert message in smuggled(model)
 
 
 def test_a_scorecard_has_the_classes_of_its_bins(smuggled):

@@ -218,11 +218,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not hasattr(self, "preparations_"):
             return
         self._rules()
-        prepared, columns = self.preparations_, self.columns_
-        if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
-            raise ValueError("its columns are none")
-        if not isinstance(prepared, list) or len(prepared) != self.n_features_in_:
-            raise ValueError("its TableEncoder has not a preparation for each column")
+        names, prepared = self.feature_names_in_, self.preparations_
+        if not isinstance(self.columns_, tuple) or not all(
+            isinstance(column, Column) for column in self.columns_
+        ):
+            raise ValueError("its columns are no columns")
+        if not isinstance(names, np.ndarray) or not all(isinstance(n, str) for n in names.tolist()):
+            raise ValueError("the names of its columns are no names")
+        if not isinstance(prepared, list) or not len(prepared) == len(names) == self.n_features_in_:
+            raise ValueError(f"it does not prepare its {self.n_features_in_} columns")
         for column, one in zip(self._all_columns, prepared, strict=True):
             if not isinstance(one, Levels if column.is_text else Filled):
                 raise ValueError(f"its column {column.name!r} is prepared as one of another kind")
@@ -282,7 +286,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 class _TableEncoder(Step, of=[TableEncoder]):
     file_types = (TableEncoder, Filled, Levels)
-    results = ("columns_", "preparations_")
+    results = ("columns_", "preparations_", "feature_names_in_", "n_features_in_")
     encodes = True
     takes_tables = True
 
