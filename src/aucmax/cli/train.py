@@ -104,8 +104,8 @@ def train(
     --groups keeps the rows of a group in one fold, --time trains folds on the past; both matter for
     tuning only. --weight weights the rows, in the fit and in the AUC.
 
-    With --impute and --one-hot, scikit-learn's transformers are put in front of the model and saved
-    with it.
+    With --impute, --one-hot and --dates, what prepares the columns is put in front of the model and
+    saved with it.
 
     Examples:
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import number, refuse_collections
+from aucmax.basics.checks import number
 from aucmax.columns.functions import Feature, Function, Word
 from aucmax.columns.preparations import Entries, Filled, Levels, Rules
 from aucmax.columns.steps import Places, Step
@@ -112,7 +112,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ValueError
             If a column mixes words with other values, or contains infinity.
         """
-        self._check_names(X, reset=True)
         return self.fit_summary(TableSummary.of(X))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -126,7 +125,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 "an encoder from a file cannot learn more rows; fit it to all of them."
             )
-        self._check_names(X, reset=not goes_on)
         part = TableSummary.of(X)
         return self.fit_summary(self.summary_.merge(part) if goes_on else part)
 
@@ -145,7 +143,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn, and return the same rows as numbers, dense or sparse."""
-        self._check_names(X, reset=True)
         columns = TableSummary.columns_of(X)
         values = [*cells(X, columns)]
         return self.fit_summary(TableSummary.of_cells(columns, values))._prepared(values)
@@ -184,17 +181,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [*named(self.feature_names_in_.tolist(), self.columns_)]
 
     def _rules(self) -> Rules:
-        number(self.min_level_rows, "min_level_rows", low=1, whole=True)
-        number(self.max_levels, "max_levels", low=1, whole=True)
-        return Rules(
-            bool(self.missing), self.min_level_rows, self.max_levels, bool(self.date_parts)
+        min_level_rows, max_levels = (
+            int(number(getattr(self, name), name, low=1, whole=True))
+            for name in ("min_level_rows", "max_levels")
         )
-
-    def _check_names(self, X: Any, reset: bool) -> None:
-        refuse_collections(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not hasattr(self, "feature_names_in_"):
-            raise ValueError("X must be a data frame whose columns have names.")
+        return Rules(bool(self.missing), min_level_rows, max_levels, bool(self.date_parts))
 
     def _prepared(self, values: list[Any]) -> Any:
         """Return the features of columns, given by their cells."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.checks import is_whole
-from aucmax.columns import summaries
 from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
 from aucmax.data.columns import Column, YesNo
@@ -119,7 +118,7 @@ class Filled:
     @property
     def is_left_out(self) -> bool:
         """Whether the column has no features."""
-        return np.isnan(self.value)
+        return bool(np.isnan(self.value))
 
     def names(self, name: str) -> tuple[list[str], ...]:
         """Return the names of the features in each block."""
@@ -233,9 +232,8 @@ class Levels:
         if len(counts) == len(words) + 1 and not summary.uncounted:
             words = [*counts]  # a level for the others would be that of the one word
         has_more = summary.uncounted > 0
-        n_words = summaries.MAX_WORDS if has_more else len(counts)
         has_other = has_more or len(words) < len(counts)
-        return cls(tuple(sorted(words)), has_gap, has_other, n_words, has_more, min_rows)
+        return cls(tuple(sorted(words)), has_gap, has_other, summary.n_words, has_more, min_rows)
 
     @property
     def _known(self) -> list[str | None]:
@@ -263,7 +261,7 @@ class Levels:
         place = {word: j for j, word in enumerate(self._known)}
         other = len(place) if self.has_other else -1
         places = [place.get(word, other) for word in [*cells.words, None]]
-        return [], [], [_at(np.array(places)[cells.codes])]
+        return [], [], [_at(np.array(places)[cells.codes])] if self._known or self.has_other else []
 
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""

@@ -7,6 +7,7 @@ table merge to that of the whole table: within bounds exactly, whatever the part
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.basics.checks import refuse_collections
 from aucmax.basics.needs import needs
 from aucmax.columns.functions import phase
 from aucmax.data.columns import (
@@ -96,15 +98,23 @@ def cells(X: Any, columns: Sequence[Column]) -> Iterator[Coded | Floats]:
 
 
 def _numbers(column: Column, values: NDArray[Any]) -> Floats:
-    if values.dtype == object:  # pandas' NA is no number
-        values = np.where(needs("pandas", "a column of objects").isna(values), np.nan, values)
     try:
-        numbers = values.astype(np.float64, copy=False)
+        numbers = _floats(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {column.name!r}: {error}") from None
     if np.isinf(numbers).any():
         raise ValueError(f"column {column.name!r} contains infinity.")
     return numbers
+
+
+def _floats(values: NDArray[Any]) -> Floats:
+    """Return values as float64; gaps among objects are NaN."""
+    try:
+        return values.astype(np.float64, copy=False)
+    except TypeError:  # of NA, which only pandas knows
+        if "pandas" not in sys.modules:
+            raise
+        return np.where(sys.modules["pandas"].isna(values), np.nan, values).astype(np.float64)
 
 
 # ---- summaries
@@ -284,6 +294,11 @@ class WordSummary:
     counts: Mapping[str, int]
     uncounted: int = 0
 
+    @property
+    def n_words(self) -> int:
+        """The number of different words, or `MAX_WORDS` if there are more."""
+        return MAX_WORDS if self.uncounted else len(self.counts)
+
     @classmethod
     def of(cls, coded: Coded) -> Self:
         """Return the summary of words, of all however many they are."""
@@ -349,7 +364,10 @@ class TableSummary:
 
     @staticmethod
     def columns_of(X: Any) -> tuple[Column, ...]:
-        """Return the columns of a data frame."""
+        """Return the columns of a data frame; raise ValueError if they have no names."""
+        refuse_collections(X)
+        if not hasattr(X, "columns") or not all(isinstance(name, str) for name in names_in(X)):
+            raise ValueError("X must be a data frame whose columns have names.")
         return tuple(named(names_in(X), columns_in(X)))
 
     @classmethod
