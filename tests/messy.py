@@ -296,7 +296,7 @@ def payments(rows: int, rng: np.random.Generator) -> Messy:
 
     def clean(frame: pd.DataFrame) -> pd.DataFrame:
         return features(
-            log_amount=np.log(number(frame.betrag, ",")),
+            amount=number(frame.betrag, ","),
             booked=parts(pd.to_datetime(frame.gebucht_am, format="%d.%m.%Y %H:%M")),
             merchant=levels(frame.haendler),
             country=levels(frame.land),
@@ -347,7 +347,7 @@ def loans(rows: int, rng: np.random.Generator) -> Messy:
             grade=levels(frame.grade),
             years=filled(pd.to_numeric(frame.emp_length.str.extract(r"(\d+)")[0])),
             home=levels(frame.home_ownership),
-            log_income=np.log(number(frame.annual_inc)),
+            income=number(frame.annual_inc),
             issued=parts(pd.to_datetime(frame.issue_d, format="%b-%Y"), hour=False)[[""]],
             debts=filled(number(frame.dti)),
         )
@@ -388,7 +388,7 @@ def customers(rows: int, rng: np.random.Generator) -> Messy:
         return features(
             town=levels(frame.ort),
             born=parts(pd.to_datetime(frame.geburtsdatum, format="%d.%m.%Y"), hour=False)[[""]],
-            log_balance=filled(np.log(number(frame.saldo, ","))),
+            balance=filled(number(frame.saldo, ",")),
             rate=number(frame.zinssatz, ","),
             mobile=yes(frame.mobil),
             online=frame.online == "J",
@@ -429,7 +429,7 @@ def transfers(rows: int, rng: np.random.Generator) -> Messy:
     def clean(frame: pd.DataFrame) -> pd.DataFrame:
         return features(
             sent=parts(pd.to_datetime(frame.sent_at, format="%m/%d/%Y %H:%M")),
-            log_amount=np.log(number(frame.amount)),
+            amount=number(frame.amount),
             purpose=levels(frame.purpose),
             country=levels(frame.country),
             first=yes(frame.first_time),
@@ -473,7 +473,7 @@ def clicks(rows: int, rng: np.random.Generator) -> Messy:
             site=levels(frame.site),
             device=levels(frame.device),
             width=number(frame.width),
-            log_price=np.log(number(frame.price)),
+            price=number(frame.price),
             returning=yes(frame.returning),
         )
 

@@ -6,8 +6,9 @@ the levels. In a table all numbers come first, then all markers, then all levels
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from aucmax.data.columns import Column, YesNo
 
 __all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
+MAX_ODD_SHARE = 0.2  # rows of an odd spelling of a word, of those of the usual one
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
 _WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
 _DAY_PARTS = 8  # of three hours
@@ -209,6 +211,8 @@ class Levels:
         Whether there were more words than that, which were not all counted.
     min_rows : int
         The rows of the words with a level; 0 if some without one have as many.
+    spelt : mapping of str to str
+        Rare spellings of words with a level, which differ in case or surrounding space only.
     """
 
     words: tuple[str, ...]
@@ -217,11 +221,16 @@ class Levels:
     n_words: int
     has_more_words: bool = False
     min_rows: int = 0
+    spelt: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, column: Column, summary: WordSummary, rules: Rules) -> Self:
         """Decide from the summary of a column."""
-        counts, has_gap, min_rows = summary.counts, summary.gaps > 0, 0
+        usual = _usual_spellings(summary.counts)
+        counts: Counter[str] = Counter()
+        for word, rows in summary.counts.items():
+            counts[usual.get(word, word)] += rows
+        has_gap, min_rows = summary.gaps > 0, 0
         words = [*counts]
         if len(counts) > MAX_PLAIN_WORDS or summary.uncounted:
             words = [word for word in counts if counts[word] >= rules.min_level_rows]
@@ -233,7 +242,9 @@ class Levels:
             words = [*counts]  # a level for the others would be that of the one word
         has_more = summary.uncounted > 0
         has_other = has_more or len(words) < len(counts)
-        return cls(tuple(sorted(words)), has_gap, has_other, summary.n_words, has_more, min_rows)
+        spelt = {odd: word for odd, word in usual.items() if word in {*words}}
+        n_words = summary.n_words - len(usual)
+        return cls(tuple(sorted(words)), has_gap, has_other, n_words, has_more, min_rows, spelt)
 
     @property
     def _known(self) -> list[str | None]:
@@ -251,21 +262,30 @@ class Levels:
 
     def functions(self, function: Function) -> tuple[list[Function], ...]:
         """Return the features in each block as functions of a column, given as a function."""
-        levels: list[Function] = [function.looked_up({word: 1.0}, 0.0) for word in self._known]
+        spellings = {word: [word] for word in self._known}
+        for odd, word in self.spelt.items():
+            spellings[word].append(odd)
+        levels: list[Function] = [
+            function.looked_up(dict.fromkeys(words, 1.0), 0.0) for words in spellings.values()
+        ]
         if self.has_other:
-            levels.append(function.looked_up(dict.fromkeys(self._known, 0.0), 1.0))
+            known = [word for words in spellings.values() for word in words]
+            levels.append(function.looked_up(dict.fromkeys(known, 0.0), 1.0))
         return [], [], levels
 
     def entries(self, cells: Coded) -> tuple[list[Entries], ...]:
         """Return the features of rows (n,) in each block."""
         place = {word: j for j, word in enumerate(self._known)}
         other = len(place) if self.has_other else -1
-        places = [place.get(word, other) for word in [*cells.words, None]]
+        places = [place.get(self.spelt.get(word, word), other) for word in [*cells.words, None]]
         return [], [], [_at(np.array(places)[cells.codes])] if self._known or self.has_other else []
 
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""
         words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
+        if self.spelt:
+            odd = len(self.spelt)
+            words += f" ({odd:,} odd spelling{'' if odd == 1 else 's'} by case or space joined)"
         if not self.has_other:
             each = "" if len(self._known) == 1 else " each"
             yield f"{words}{' and gaps' if self.has_gap else ''}, a level{each}"
@@ -284,8 +304,23 @@ class Levels:
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.n_words)
         flags = self.has_gap, self.has_other, self.has_more_words
         ok = ok and all(isinstance(flag, bool) for flag in flags)
+        ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
+        ok = ok and not {*self.spelt} & {*self.words}
         if not ok or not is_whole(self.min_rows):
             raise ValueError("a column of words is prepared as no fit would do it")
+
+
+def _usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the usual spelling of words that are rare spellings of others."""
+    alike: dict[str, list[str]] = {}
+    for word in counts:
+        alike.setdefault(word.strip().casefold(), []).append(word)
+    usual: dict[str, str] = {}
+    for words in alike.values():
+        most = max(words, key=lambda word: (counts[word], word))
+        odd = [word for word in words if counts[word] <= MAX_ODD_SHARE * counts[most]]
+        usual |= dict.fromkeys(odd, most)
+    return usual
 
 
 def _at(place: NDArray[np.intp]) -> Entries:
