@@ -21,7 +21,6 @@ from aucmax.data.columns import Column, YesNo
 
 __all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
-MAX_ODD_SHARE = 0.2  # rows of an odd spelling of a word, of those of the usual one
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
 _WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
 _DAY_PARTS = 8  # of three hours
@@ -212,7 +211,7 @@ class Levels:
     min_rows : int
         The rows of the words with a level; 0 if some without one have as many.
     spelt : mapping of str to str
-        Rare spellings of words with a level, which differ in case or surrounding space only.
+        Other spellings of words with a level, which differ in case or surrounding space only.
     """
 
     words: tuple[str, ...]
@@ -226,7 +225,7 @@ class Levels:
     @classmethod
     def of(cls, column: Column, summary: WordSummary, rules: Rules) -> Self:
         """Decide from the summary of a column."""
-        usual = _usual_spellings(summary.counts)
+        usual = {} if getattr(column, "as_written", False) else _usual_spellings(summary.counts)
         counts: Counter[str] = Counter()
         for word, rows in summary.counts.items():
             counts[usual.get(word, word)] += rows
@@ -284,8 +283,7 @@ class Levels:
         """Yield what was decided."""
         words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
         if self.spelt:
-            odd = len(self.spelt)
-            words += f" ({odd:,} odd spelling{'' if odd == 1 else 's'} by case or space joined)"
+            words += f", spelt in {self.n_words + len(self.spelt):,} ways by case or space"
         if not self.has_other:
             each = "" if len(self._known) == 1 else " each"
             yield f"{words}{' and gaps' if self.has_gap else ''}, a level{each}"
@@ -311,15 +309,14 @@ class Levels:
 
 
 def _usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the usual spelling of words that are rare spellings of others."""
+    """Return the most frequent spelling of words that are other spellings of the same."""
     alike: dict[str, list[str]] = {}
     for word in counts:
         alike.setdefault(word.strip().casefold(), []).append(word)
     usual: dict[str, str] = {}
     for words in alike.values():
         most = max(words, key=lambda word: (counts[word], word))
-        odd = [word for word in words if counts[word] <= MAX_ODD_SHARE * counts[most]]
-        usual |= dict.fromkeys(odd, most)
+        usual |= {word: most for word in words if word != most}
     return usual
 
 

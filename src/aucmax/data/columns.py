@@ -279,7 +279,15 @@ class Time(Column):
 
 @dataclass(frozen=True)
 class Words(Column):
-    """A column of words, each a category."""
+    """A column of words, each a category.
+
+    Parameters
+    ----------
+    as_written : bool
+        Whether words that differ in case or surrounding space only are different.
+    """
+
+    as_written: bool = False
 
     is_text = True
     is_number = is_float = False

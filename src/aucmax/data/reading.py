@@ -318,7 +318,8 @@ class Reading:
         text = self.text if isinstance(self.text, tuple) else ()
         columns = [one for one in self.columns or () if isinstance(one, Column)]
         columns += [Date(name, form=form) for name, form in self.date_forms.items()]
-        columns += [Words(name) for name in (*text, *self.categories)]
+        columns += [Words(name) for name in text]
+        columns += [Words(name, as_written=True) for name in self.categories]
         return {column.name: column for column in columns}
 
     def may_have_gaps(self, name: str) -> bool:

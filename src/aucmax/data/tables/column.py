@@ -158,6 +158,11 @@ class FileColumn:
         return self.written.stripped()
 
     @property
+    def has_space(self) -> bool:
+        """Whether words differ in surrounding space only."""
+        return is_text(self.kind) and len(self.distinct.words) < len(self.written.words)
+
+    @property
     def declared(self) -> Column | None:
         """The column as declared by the caller."""
         return self.reading.declared.get(self.name)

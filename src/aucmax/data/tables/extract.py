@@ -57,11 +57,13 @@ def extract(
     if reading.labels != "none":
         wanted = {"target": target, **reading.aside} if target is not None else reading.aside
         for what, name in wanted.items():
-            role = _ASIDE.get(what, labels_of)
+            aside, role = FileColumn(source, name, reading), _ASIDE.get(what, labels_of)
             try:
-                others[what] = role(FileColumn(source, name, reading))
+                others[what] = role(aside)
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
+            if what == "target" and reading.prepare and aside.has_space:
+                decisions.append(Decision(name, "space around the labels is left out"))
     if obstacles:
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []

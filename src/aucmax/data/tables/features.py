@@ -215,7 +215,11 @@ def _of_text(column: FileColumn) -> Read:
     if not cells.strange.any() and (reading.prepare or not (typed_text and reading.text is True)):
         if typed_text and not reading.for_model and not reading.prepare:
             raise _text(column, f"has the type {column.kind}, not numbers")
-        return Read(declared, distinct.of_rows(cells.numbers))
+        stored = Decision(
+            column.name, "numbers that are stored as text", {"categories": [column.name]}
+        )
+        told = (stored,) if typed_text and not reading.for_model else ()
+        return Read(declared, distinct.of_rows(cells.numbers), told)
     if reading.for_model or column.declared is not None:
         decision = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
         return Read(declared, distinct.of_rows(cells.numbers), (decision,))
