@@ -37,7 +37,7 @@ from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.functions import gap_pattern
-from aucmax.data.columns import Column, Date, declare
+from aucmax.data.columns import Column, Date, Time, YesNo, declare
 from aucmax.explain.additive import additive
 from aucmax.explain.onnx_file import order_lost
 from aucmax.explain.sql import DIALECTS
@@ -343,6 +343,42 @@ def test_days_out_of_every_calendar_score_as_the_graph_does():
     new = pd.DataFrame({"day": far, "shop": "shop 0", "vip": True}).astype({"shop": object})
     wanted = model.decision_function(new)
     np.testing.assert_allclose(run_onnx(to_onnx(model), new)[0], wanted, rtol=1e-12)
+
+
+def test_times_and_yes_and_no_with_gaps_go_with_the_model(postgres):
+    rng = np.random.default_rng(0)
+    seconds = rng.integers(0, 86400, len(Y))
+    gaps = rng.random((2, len(Y))) < 0.1
+    frame = pd.DataFrame(
+        {
+            "at": np.where(gaps[0], np.nan, seconds / 86400),
+            "vip": np.where(gaps[1], None, seconds % 3 == 0),
+        }
+    )
+    declare(frame, [Time("at"), YesNo("vip", words=("no", "yes"))])
+    model = fitted(TableEncoder(missing=True), frame)
+    wanted = model.decision_function(frame)
+    numbers = frame.astype(float)
+    np.testing.assert_allclose(run_onnx(to_onnx(model), numbers)[0], wanted, rtol=1e-12)
+    times = [
+        None if gap else str(pd.Timedelta(s, "s"))[7:]
+        for s, gap in zip(seconds, gaps[0], strict=True)
+    ]
+    rows = pa.table({"at": times, "vip": frame["vip"].tolist()})
+    as_times = 'SELECT "at"::TIME AS "at", vip FROM given'
+    with duckdb.connect() as database:
+        database.register("given", rows)
+        found = database.sql(f"SELECT {to_sql(model)} FROM ({as_times})").fetchall()
+    np.testing.assert_allclose([score for (score,) in found], wanted, rtol=1e-12)
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(host=postgres, user="postgres", dbname="postgres") as base:
+        base.execute('CREATE TEMP TABLE given (place serial, "at" time, vip boolean)')
+        with base.cursor().copy('COPY given ("at", vip) FROM STDIN') as copy:
+            for row in rows.to_pylist():
+                copy.write_row([*row.values()])
+        query = f"SELECT {to_sql(model, 'postgres')} FROM given ORDER BY place"
+        found = base.execute(query).fetchall()
+    np.testing.assert_allclose([score for (score,) in found], wanted, rtol=1e-12)
 
 
 GAP_WORDS = ["", " ", "n/a", "NA ", "\tNaN", "Null\n", "?", " ?\u00a0", "\u3000N/A\x85", "\x0b"]

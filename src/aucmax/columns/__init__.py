@@ -4,5 +4,6 @@ from aucmax.columns import sklearn_steps
 from aucmax.columns.binning import Binning
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.splines import SplineFeatures
+from aucmax.columns.summaries import TableSummary
 
-__all__ = ["Binning", "SplineFeatures", "TableEncoder", "sklearn_steps"]
+__all__ = ["Binning", "SplineFeatures", "TableEncoder", "TableSummary", "sklearn_steps"]
