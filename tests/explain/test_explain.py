@@ -524,6 +524,11 @@ def test_a_date_has_shapes_of_its_weekday_and_hour(front):
     assert line.missing == pytest.approx(added[~filled][0])
     one = shape_of(model, VISITS, Y, "visited: hour")
     assert one.added.tolist() == hours.added.tolist()
+    with pytest.raises(ValueError, match="'visited: year' has no shape to draw"):
+        shape_of(model, VISITS, Y, "visited: year")
+    assert not {"visited: weekday", "visited: hour"} & {
+        *by_name(model, VISITS.assign(visited=np.nan))
+    }
 
 
 def test_reasons_and_effects_name_the_date_once():

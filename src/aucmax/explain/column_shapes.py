@@ -176,7 +176,7 @@ def _bent(
         if j in bent:
             yield _shape(by, j, examples[j], curves.get(j), added_by, weight)
         for name in CYCLES:
-            if len(by.features_of(j, name)):
+            if len(by.features_of(j, name)) and len(examples[j][0]):
                 yield _shape_of_cycle(by, j, name, added_by, weight)
 
 
@@ -210,16 +210,17 @@ def _shape(
 ) -> Shape:
     """Return the shape of a column, without its cycles."""
     values, rows = examples
-    features = by.features_of(j, cycle="")
-    Z = _dense(by.features[rows][:, features])
-    missing = np.nan
-    if len(rows) > len(values):
-        every = by.features_of(j)
-        of_gap = _dense(by.features[rows[-1:]][:, every])
-        missing = float(added_by(of_gap, every)[0][0])
+    features, has_gap = by.features_of(j, cycle=""), len(rows) > len(values)
+    Z, missing = _dense(by.features[rows][:, features]), np.nan
     if curve is not None:
-        values, Z = curve
-    added, reach = added_by(Z[: len(values)], features)
+        values, at_values = curve
+        Z = np.vstack([at_values, Z[-1:]]) if has_gap else at_values
+    added, reach = added_by(Z, features)
+    if has_gap:
+        of_cycles = np.setdiff1d(by.features_of(j), features)
+        of_gap = _dense(by.features[rows[-1:]][:, of_cycles])
+        missing = float(added[-1] + added_by(of_gap, of_cycles)[0][0])
+        added, reach = added[:-1], reach[:-1]
     order = slice(len(values)) if curve is not None else np.argsort(-added, kind="stable")
     ends = (added - reach)[order], (added + reach)[order]
     parting = np.empty(0) if curve is None else _quantiles(by.values(j), weight)
