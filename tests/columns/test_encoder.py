@@ -368,6 +368,7 @@ def test_decisions_in_plain_english():
         (pd.DataFrame({"a": ["x", 1, "y"]}), "column 'a' has words and 1, a int"),
         (pd.DataFrame({"a": [1.0, np.inf]}), "column 'a' contains infinity"),
         (pd.DataFrame({"a": np.array([1.0, (2,)], dtype=object)}), "column 'a': "),
+        (pd.DataFrame(index=[1, 2]), "X must be a data frame whose columns have names"),
         (np.ones((3, 2)), "X must be a data frame whose columns have names"),
         (pd.DataFrame(np.ones((3, 2))), "X must be a data frame whose columns have names"),
     ],

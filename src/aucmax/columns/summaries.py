@@ -230,7 +230,7 @@ class NumberSummary:
         The numbers.
     median : float
         Of one part it is exact, and of several with at most `MAX_BINS` different numbers.
-        Otherwise it is in the same bin as the exact one. NaN if there are only gaps.
+        Otherwise the middle numbers are taken from the middle of their bins. NaN of only gaps.
     calendar : Calendar, optional
         Of days.
     """
@@ -366,9 +366,10 @@ class TableSummary:
     def columns_of(X: Any) -> tuple[Column, ...]:
         """Return the columns of a data frame; raise ValueError if they have no names."""
         refuse_collections(X)
-        if not hasattr(X, "columns") or not all(isinstance(name, str) for name in names_in(X)):
+        names = names_in(X) if hasattr(X, "columns") else []
+        if not names or not all(isinstance(name, str) for name in names):
             raise ValueError("X must be a data frame whose columns have names.")
-        return tuple(named(names_in(X), columns_in(X)))
+        return tuple(named(names, columns_in(X)))
 
     @classmethod
     def of_cells(cls, columns: tuple[Column, ...], values: Iterable[Coded | Floats]) -> Self:
