@@ -293,8 +293,8 @@ def test_bad_input(data, bad, tmp_path):
         assert re.search(instead, bad("cv", rare, "--folds", 5))
     assert "there is no folder" in bad("cv", data, "-o", tmp_path / "no" / "m")
     assert "no such file" in bad("cv", tmp_path / "none.csv")
-    assert "--impute is for files; diabetes is a data set known by name" in bad(
-        "cv", "diabetes", "--impute"
+    assert "--weight is for files; diabetes is a data set known by name" in bad(
+        "cv", "diabetes", "--weight", "w"
     )
 
 
@@ -446,7 +446,7 @@ def test_a_page_and_its_terminal_count_the_same_features(table, good):
 
 def test_one_without_the_other(table, good, bad):
     model = table / "m.aucmax"
-    train = ("train", table / "train.csv", "-o", model, "--alpha", 0.01)
+    train = ("train", table / "train.csv", "-o", model, "--alpha", 0.01, "--no-prepare")
     message = bad(*train)
     assert "has a missing value" in message
     assert "--impute --one-hot" in message
@@ -459,10 +459,12 @@ def test_one_without_the_other(table, good, bad):
     good(*train, "--impute", *numbers)
     assert len(scores(good("score", model, table / "test.csv"))) == 300
     mixed().dropna().to_csv(table / "full.csv", index=False)
-    good("train", table / "full.csv", "-o", model, "--one-hot", "--alpha", 0.01)
+    full = ("train", table / "full.csv", "-o", model, "--one-hot", "--alpha", 0.01)
+    good(*full, "--no-prepare")
     assert "has a missing value" in bad("score", model, table / "test.csv")
-    assert "--impute does not apply" in bad("train", table / "a.svm", "-o", model, "--impute")
-    assert "--one-hot does not apply" in bad("train", table / "a.svm", "-o", model, "--one-hot")
+    text = ("train", table / "a.svm", "-o", model, "--no-prepare")
+    assert "--impute does not apply" in bad(*text, "--impute")
+    assert "--one-hot does not apply" in bad(*text, "--one-hot")
 
 
 def table_of(path, columns):
@@ -480,14 +482,14 @@ def test_numbers_and_ids_do_not_become_categories(tmp_path, good, bad, run):
     save = ("-o", tmp_path / "m.aucmax")
     fixed = (*save, "--alpha", 0.01)
     for command in (("train", path, *save), ("cv", path), ("compare", path)):
-        message = bad(*command, "--one-hot")
+        message = bad(*command, "--one-hot", "--no-prepare")
         assert "typo.csv, line 35: column 't' holds '1O.5', which is not a number" in message
         assert "--category t" in message
     path = table_of(tmp_path / "ids.csv", {"x": x, "id": [f"u{i}" for i in range(60)], "y": y})
     for command in (("train", path, *save), ("cv", path), ("compare", path)):
-        message = bad(*command, "--one-hot")
+        message = bad(*command, "--one-hot", "--no-prepare")
         assert "ids.csv: column 'id' has 60 different values in 60 rows, such as 'u0'" in message
-        assert message.splitlines()[-1].endswith("--drop id")
+        assert message.splitlines()[-1].endswith("--no-prepare --drop id")
     # meant so, and kept in the model: numbers too
     assert re.search(r"features +61 ", good("train", path, *fixed, "--category", "id"))
     assert len(scores(good("score", tmp_path / "m.aucmax", path))) == 60
@@ -503,25 +505,14 @@ def test_numbers_and_ids_do_not_become_categories(tmp_path, good, bad, run):
     good("train", path, *fixed, "--one-hot")
 
 
-def test_very_many_categories_are_told(tmp_path, run):
-    y = np.arange(2400) % 3 == 0
-    path = table_of(tmp_path / "a.csv", {"c": [f"c{i % 1100}" for i in range(2400)], "y": y})
-    train = ("train", path, "-o", tmp_path / "m.aucmax", "--one-hot", "--alpha", 0.01)
-    code, _, err = run(*train)
-    assert code == 0
-    assert err.startswith("warning: column 'c' has 1,100 different values and becomes as many")
-    assert err.count("\n") == 1
-    assert run(*train, "--category", "c")[2] == ""
-
-
 def test_dates_can_be_categories_but_not_text(tmp_path, good, bad):
     days = {"d": ["2024-01-31", "2024-02-01"] * 10, "y": [0, 1] * 10}
     path = table_of(tmp_path / "a.csv", days)
     model = tmp_path / "m.aucmax"
     train = ("train", path, "-o", model, "--alpha", 0.01)
-    message = bad(*train, "--one-hot")
+    message = bad(*train, "--one-hot", "--no-prepare")
     assert "holds dates, such as 2024-01-31, not numbers; take dates as numbers" in message
-    assert message.splitlines()[-1].endswith("--one-hot --dates")
+    assert message.splitlines()[-1].endswith("--one-hot --no-prepare --dates")
     assert "d_2024-02-01" in (good(*train, "--category", "d"), good("show", model))[1]
 
 
@@ -580,7 +571,7 @@ def test_hints_fit_the_command_that_runs(table, good, bad):
 
 
 def test_what_neither_takes(tmp_path, bad):
-    train = ("-o", tmp_path / "m", "--impute", "--one-hot")
+    train = ("-o", tmp_path / "m", "--impute", "--one-hot", "--no-prepare")
     (tmp_path / "a.csv").write_text("a,b,label\n1,,x\n2,,y\n")
     message = bad("train", tmp_path / "a.csv", *train)
     assert "column 'b' is empty in every row" in message

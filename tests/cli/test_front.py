@@ -253,7 +253,12 @@ def test_python_gets_the_remedy_as_arguments(tmp_path):
         warnings.simplefilter("error")
         read = datasets.read(path, **error.remedy)
     assert read.feature_names == ["zip", "amount", "city", "day", "seen"]
-    known = {Words("zip"), Words("city"), Date("day"), Date("seen", form="%d.%m.%Y")}
+    known = {
+        Words("zip", as_written=True),
+        Words("city"),
+        Date("day"),
+        Date("seen", form="%d.%m.%Y"),
+    }
     assert known == {column for column in read.columns if not column.is_number}
     np.testing.assert_array_equal(pd.isna(read.data), pd.isna(error.found.data))
 
@@ -261,7 +266,7 @@ def test_python_gets_the_remedy_as_arguments(tmp_path):
 def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path, run):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"a,y\n1,x\n2,\x1b[31mx\n3,x\x0b\nred,x\n")
-    code, _, err = run("train", path, "-o", tmp_path / "m.aucmax")
+    code, _, err = run("train", path, "-o", tmp_path / "m.aucmax", "--no-prepare")
     assert code == 2
     assert r"3 different labels (\x1b[31mx, x, x\x0b)" in err
     assert all(c.isprintable() or c == "\n" for c in err)

@@ -287,7 +287,8 @@ def test_what_cannot_be(tmp_path, bad, columns, options, words):
 def test_they_are_part_of_the_one_pass(tmp_path, bad):
     path = tmp_path / "a.csv"
     put(path, worth=[1] * 239 + [-2], b=[np.nan, *np.arange(239) ** 0.5])
-    message = bad("cv", path, "--weight", "worth", "--groups", "patient", *QUICK)
+    options = ("--weight", "worth", "--groups", "patient", "--no-prepare")
+    message = bad("cv", path, *options, *QUICK)
     assert "3 problems" in message
     assert "line 241: column 'worth' holds the weight -2; weights are finite numbers" in message
     assert "column 'patient'" not in message

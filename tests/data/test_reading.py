@@ -33,8 +33,8 @@ def test_read_and_scan_have_the_fields_as_arguments():
 def test_an_argument_that_is_none_is_refused(tmp_path):
     with pytest.raises(TypeError, match="unexpected keyword argument 'txt'"):
         datasets.read(tmp_path / "a.csv", txt=True)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'text'"):
-        datasets.scan(tmp_path / "a.csv", text=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'positive'"):
+        datasets.scan(tmp_path / "a.csv", positive=1)
 
 
 @pytest.mark.parametrize(

@@ -513,7 +513,7 @@ def test_a_date_has_shapes_of_its_weekday_and_hour(front):
     assert np.isfinite(hours.low).all()
     # together they are what a date adds
     line = found.get("visited")
-    added = by_column(model, VISITS).added()[:, 0]
+    added = by_column(Stages.of(model, VISITS)).added()[:, 0]
     added -= added.mean()
     filled = VISITS["visited"].notna().to_numpy()
     days = VISITS["visited"][filled].to_numpy()

@@ -7,7 +7,7 @@ import pytest
 
 from aucmax.cli import main
 
-ROWS = "data rows features columns positives positive positive_is negative weight"
+ROWS = "decisions data rows features columns positives positive positive_is negative weight"
 SETTINGS = "loss within standardize l1_ratio alpha"
 FIT = f"{SETTINGS} solver iterations objective optimality"
 FOLDS = "folds rounds folding settings_tried"

@@ -36,7 +36,6 @@ from aucmax.report.facts import TrainingRows
 __all__ = ["PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "rows_for"]
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
-_MAX_USUAL_CATEGORIES = 1000  # of one column, above which a warning is due
 
 
 @dataclass(frozen=True)
@@ -194,23 +193,9 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
 
 def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:
     """Fit the steps that a model needs in front, and apply them."""
-    for column in prepared.rows.columns or ():
-        if column.is_text and column.name not in reading.categories and not reading.prepare:
-            _tell_of_many(np.asarray(prepared.rows.X[column.name]), column.name)
     made = behind_steps(prepared.rows, reading, transforms.splines, transforms.scale.value)
     decisions = [*prepared.decisions, *made.decisions]
     return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions)
-
-
-def _tell_of_many(values: np.ndarray, name: str) -> None:
-    """Warn of a column with very many categories."""
-    different = len({value for value in values if isinstance(value, str)})
-    if different > _MAX_USUAL_CATEGORIES:
-        tell(
-            "warning",
-            f"column {name!r} has {different:,} different values and becomes as many features; "
-            f"leave it out with --drop {name!r}, or say that you mean it with --category {name!r}",
-        )
 
 
 # ---- for a model

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 from aucmax.cli.options import Scale, Transforms, reading_option
 from aucmax.cli.screen import tell
 from aucmax.data.large_files import Footprint, Plan
+from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.estimators.preparation import in_parts
@@ -65,7 +66,13 @@ class Large(contextlib.AbstractContextManager[Any]):
         if transforms.scale is not Scale.none:
             self.plan.refuse(path, "scale", one_pass=True)
         numbers = replace(reading, missing=False, text=False, dates=False)
-        return self.plan.source(path, numbers, one_pass=True)
+        try:
+            return self.plan.source(path, numbers, one_pass=True)
+        except TableError as error:
+            for one in error.obstacles:
+                one.hint = "--one-pass takes numbers without gaps; leave it out, or the column"
+                one.remedy = {"drop": [one.column]}
+            raise TableError(error.path, error.obstacles) from None
 
 
 def passes_over(*data: Any) -> list[Pass] | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aucmax.basics.checks import is_whole
 from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
-from aucmax.data.columns import Column, YesNo
+from aucmax.data.columns import Column, Words, YesNo
 
 __all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
@@ -225,18 +225,20 @@ class Levels:
     @classmethod
     def of(cls, column: Column, summary: WordSummary, rules: Rules) -> Self:
         """Decide from the summary of a column."""
-        usual = {} if getattr(column, "as_written", False) else _usual_spellings(summary.counts)
+        as_written = isinstance(column, Words) and column.as_written
+        least = 1 if as_written else rules.min_level_rows
+        usual = {} if as_written else _usual_spellings(summary.counts)
         counts: Counter[str] = Counter()
         for word, rows in summary.counts.items():
             counts[usual.get(word, word)] += rows
         has_gap, min_rows = summary.gaps > 0, 0
         words = [*counts]
         if len(counts) > MAX_PLAIN_WORDS or summary.uncounted:
-            words = [word for word in counts if counts[word] >= rules.min_level_rows]
+            words = [word for word in counts if counts[word] >= least]
             if len(words) > rules.max_levels:
                 words = sorted(words, key=lambda word: (-counts[word], word))[: rules.max_levels]
             else:
-                min_rows = rules.min_level_rows
+                min_rows = least
         if len(counts) == len(words) + 1 and not summary.uncounted:
             words = [*counts]  # a level for the others would be that of the one word
         has_more = summary.uncounted > 0

@@ -291,7 +291,8 @@ def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
         names = listing(reading.names)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
     for name in reading.given():
-        allowed = reading.for_model and isinstance(getattr(reading, name), bool)  # such as gaps
+        value = getattr(reading, name)
+        allowed = value is False or (value is True and reading.for_model)  # such as gaps
         if FIELDS[name]["columns"] and not allowed:
             raise fault(
                 path,

@@ -32,6 +32,8 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 # Numbers with a decimal comma; those of groups of three digits may have thousands instead.
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
+_DIGIT = re.compile("[0-9]")
+_CODE = re.compile("0[0-9]+")  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 
@@ -220,6 +222,8 @@ def _of_text(column: FileColumn) -> Read:
         )
         told = (stored,) if typed_text and not reading.for_model else ()
         return Read(declared, distinct.of_rows(cells.numbers), told)
+    if cells.strange.any() and not reading.prepare:
+        _check_decimal(column, cells.strange)
     if reading.for_model or column.declared is not None:
         decision = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
         return Read(declared, distinct.of_rows(cells.numbers), (decision,))
@@ -251,15 +255,23 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         dates = dates_in_text(column, cells.known)
         if dates is not None:
             return dates
-    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.known)
-    few = cells.strange.sum() <= _FEW_VALUES
-    if share >= (MOSTLY if few else NEARLY_ALL):
+    if _are_numbers(distinct, cells):
         numbers = f"as {distinct.rows(cells.known & ~cells.strange):,} of its values are"
         return _numbers(column, cells, column.not_one(cells.strange, "a number", numbers))
     if reading.text is not True:
         row = distinct.first(cells.strange)
         raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
     return _words(column)
+
+
+def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
+    """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
+    strange = distinct.words.filter(cells.strange).to_pylist()
+    for_gaps = len(strange) <= _FEW_VALUES and not any(map(_DIGIT.search, strange))
+    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.known)
+    if share < (MOSTLY if for_gaps else NEARLY_ALL):
+        return False
+    return not any(distinct.each(_CODE.fullmatch))
 
 
 def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
@@ -286,7 +298,6 @@ def _only_text(column: FileColumn, cells: _Cells) -> Read:
     if strange.any():
         row = distinct.first(strange)
         no_number = f"holds {distinct.word(row)!r}, which is not a number"
-        _check_decimal(column, strange)
         _refuse_numbers(column, cells)
     dates = dates_in_text(column, known)
     if dates is not None:

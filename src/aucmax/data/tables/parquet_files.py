@@ -39,19 +39,20 @@ def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
             first, groups = path.first, list(path.groups)
         else:
             first, groups = 0, list(range(file.num_row_groups))
-        table = InTurn(file, groups, list(used))
-        if isinstance(path, RowGroups) and path.most is not None:
-            table = _first_rows(file, path.most, list(used))
+        most = path.most if isinstance(path, RowGroups) else None
+        table = _first_rows(file, most, used) or InTurn(file, groups, used)
         unnamed = "" in _names(file)
         rows = ArrowFile(path, table, lambda row: f"row {first + row + 1}", unnamed=unnamed)
         return extract(rows, target, features, reading)
 
 
-def _first_rows(file: parquet.ParquetFile, count: int, names: list[str]) -> pa.Table:
+def _first_rows(file: parquet.ParquetFile, count: int | None, names: list[str]) -> pa.Table | None:
+    """Return up to ``count`` rows of a file; None if there are none, or all are wanted."""
     import pyarrow as pa
 
-    batches = file.iter_batches(count, columns=names)
-    return pa.Table.from_batches(itertools.islice(batches, 1), file.schema_arrow)
+    batches = () if count is None else itertools.islice(file.iter_batches(count, columns=names), 1)
+    first = list(batches)
+    return pa.Table.from_batches(first) if first else None
 
 
 def parquet_metadata(path: Path) -> parquet.FileMetaData:
