@@ -363,7 +363,7 @@ def test_the_bar_shows_names_as_text(monkeypatch):
 def test_data_on_stdout_are_as_they_are_but_on_a_terminal(hostile, tmp_path, run, monkeypatch):
     numbers, model = hostile / "numbers.csv", tmp_path / "m.aucmax"
     run("train", numbers, "--target", f"of{ACTS[0]}", *FIT, "-o", model)
-    commands = ("score", model, numbers), ("export", model, "--to", "sql")
+    commands = ("score", model, numbers, "--flag", 1), ("export", model, "--to", "sql")
     for command in commands:
         _, out, _ = run(*command)
         assert "\x1b[31m" in out
@@ -383,14 +383,15 @@ def test_a_reason_is_no_formula(tmp_path, run):
     path, model = tmp_path / "rows.csv", tmp_path / "m.aucmax"
     rows.to_csv(path, index=False)
     run("train", path, *FIT, "-o", model)
-    _, out, _ = run("score", model, path, "--reasons", 1)
+    _, out, _ = run("score", model, path, "--reasons", 1, "--threshold", 0)
     found = list(csv.DictReader(io.StringIO(out)))
-    reasons = [row["reasons"] for row in found if row["reasons"]]
+    reasons = [row["reason_1"] for row in found if row["reason_1"]]
     assert {text[:2] for text in reasons} == {f"'{name[0]}" for name in names}
     assert any(float(row["score"]) < 0 for row in found)
     assert {row["label"] for row in found} == {"-1", "0"}
     _, out, _ = run("score", model, path, "--reasons", 1, "--json")
-    assert {json.loads(line)["reasons"][:1] for line in out.splitlines()} <= {*"=+-@", ""}
+    told = [why["feature"] for line in out.splitlines() for why in json.loads(line)["reasons"]]
+    assert set(told) == set(names)
 
 
 def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
@@ -810,7 +811,7 @@ def test_a_model_without_names_can_only_leave_columns_out(tmp_path, run, pasted)
 # ---- one door for all commands
 
 
-def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good):
+def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good, run):
     columns, y = customers()
     table = pd.DataFrame(columns)[["rooms", "colour", "x"]].assign(state=y)
     table.to_csv(tmp_path / "a.csv", index=False)
@@ -826,7 +827,8 @@ def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good):
         assert set(predicted) == {"yes", "no"}
         again = model.predict(pl.from_pandas(table.drop(columns="state")))
     assert predicted.tolist() == again.tolist()
-    written = list(csv.DictReader(io.StringIO(good("score", tmp_path / "m", tmp_path / "a.csv"))))
+    _, text, _ = run("score", tmp_path / "m", tmp_path / "a.csv", "--threshold", 0)
+    written = list(csv.DictReader(io.StringIO(text)))
     assert [row["label"] for row in written] == predicted.tolist()
 
 

@@ -81,7 +81,7 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
     assert b.classes_.tolist() == a.classes_.tolist()
     found = []
     for more in ((), SMALL):
-        code, out, err = run("score", tmp_path / "0.aucmax", folder / name, *more)
+        code, out, err = run("score", tmp_path / "0.aucmax", folder / name, "--flag", "1%", *more)
         assert code == 0, err
         rows = [line.split(",") for line in out.splitlines()]
         found.append(([float(row[1]) for row in rows[1:]], [row[2] for row in rows]))

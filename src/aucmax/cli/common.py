@@ -29,6 +29,7 @@ __all__ = [
     "counted",
     "feature_names",
     "few_positives",
+    "gives_chance",
     "help_of",
     "listed",
     "listed_numbers",
@@ -121,6 +122,11 @@ def feature_names(model: Any, count: int) -> list[str]:
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]
+
+
+def gives_chance(model: Any) -> bool:
+    """Return whether `chance_of` has probabilities of a model."""
+    return hasattr(parts_of(model)[1], "calibration_") or hasattr(model, "predict_proba")
 
 
 def chance_of(stages: Stages, scores: np.ndarray) -> np.ndarray | None:

@@ -136,6 +136,7 @@ class Stopping:
 # ---- how data are read: ``Annotated[Reading, names]``, the fields that are options of a command
 
 _OPTIONS = [name for name, about in FIELDS.items() if about["help"] is not None]
+_KEPT = {"keep"}
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
@@ -146,9 +147,9 @@ def without(*groups: Set[str]) -> tuple[str, ...]:
     return tuple(name for name in _OPTIONS if name not in set().union(*groups))
 
 
-Learning = Annotated[Reading, without()]
-Judging = Annotated[Reading, without(OF_MODELS)]
-Weighing = Annotated[Reading, without(OF_MODELS, _CLASSES)]
+Learning = Annotated[Reading, without(_KEPT)]
+Judging = Annotated[Reading, without(OF_MODELS - {"groups"}, _KEPT)]
+Weighing = Annotated[Reading, without(OF_MODELS, _CLASSES, _KEPT)]
 Scoring = Annotated[Reading, without(OF_MODELS, _CLASSES, _WEIGHT)]
 
 

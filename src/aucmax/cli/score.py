@@ -1,21 +1,25 @@
-"""``aucmax score``: a score and a label for every row of a file."""
+"""``aucmax score``: a score for every row of a file, and the label of those to flag."""
 
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, NamedTuple, TextIO
 
+import numpy as np
 import typer
 
 from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import json_text, spreadsheet_cell
-from aucmax.cli.common import chance_of, counted, load_model, working
+from aucmax.cli.common import chance_of, counted, gives_chance, listed, load_model, working
+from aucmax.cli.flagging import Flagging, Flags
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
@@ -23,9 +27,9 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.large_files import Footprint
-from aucmax.data.rows.source import Source
+from aucmax.data.rows.source import Part, Source
 from aucmax.explain.by_column import by_column
-from aucmax.explain.row_reasons import each_reasons, reasons_in_parts
+from aucmax.explain.row_reasons import Reason, each_reasons, mean_of_parts, reasons_of_part
 from aucmax.report.explained import reasons_text
 from aucmax.report.facts import read_text
 
@@ -38,7 +42,8 @@ class Beside:
 
     reasons_of: int | None = option(
         None,
-        "Also give the K columns that raise each score most above the average.",
+        "Also give the K columns that raise each score most above the average: reason_1 and so on, "
+        "a list in JSON.",
         flags=("--reasons",),
         metavar="K",
         min=1,
@@ -69,6 +74,7 @@ def score(
     large: _Large,
     *,
     beside: Beside,
+    flagging: Flagging,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
@@ -79,72 +85,155 @@ def score(
 ) -> None:
     """Score the rows of a file: the higher, the more likely positive.
 
-    Prints CSV with the columns row (from 1), score and label. The label is positive if the score is
-    above 0, which is midway between the mean scores of the classes; with the logistic loss, it is
-    where the probability is ½ for equally frequent classes. For a ranking, use the scores. A
-    scorecard also gives points: the fewer, the more likely positive.
+    Prints CSV with the columns row (from 1) and score, after those that --keep names. With --flag,
+    --threshold or --cost there is a column label: the positive label for flagged rows, the
+    other one for all others. A scorecard also gives points: the fewer, the more likely positive.
 
-    Example:
+    Examples:
 
-        aucmax score booked.aucmax new_visits.csv -o scores.csv
+        aucmax score booked.aucmax new.csv --flag 1% --keep id -o scores.csv
+
+        aucmax score booked.aucmax new.csv --probability --cost 400:1
     """
     check_paths({"--output": output}, {"FILE": file, "MODEL": model})
+    flagging.check(beside.probability)
+    reading = replace(reading, keep=[name for text in reading.keep for name in listed(text)])
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
-        X = rows_for(fitted, source, reading, labels="none", large=large).data
+        if beside.reasons_of is not None and not hasattr(parts_of(fitted)[1], "coef_"):
+            raise ValueError("--reasons needs a linear model.")
+        if beside.probability and not gives_chance(fitted):
+            raise ValueError(
+                f"{model}: has scores but no probabilities; train it with --probability."
+            )
+        rows = rows_for(fitted, source, reading, labels="none", large=large)
         now("scoring")
-        stages = Stages.of(fitted, X)
-        scores, names = stages.scores(), fitted.classes_.tolist()
-        columns: dict[str, Iterable[Any]] = {
-            "row": range(1, len(scores) + 1),
-            "score": map(float, scores),
-            "label": (names[int(value > 0)] for value in scores),
-        }
-        if beside.probability:
-            chance = chance_of(stages, scores)
-            if chance is None:
-                raise ValueError(
-                    f"{model}: has scores but no probabilities; train it with --probability."
-                )
-            columns["probability"] = map(float, chance)
-        if isinstance(fitted, Scorecard):
-            columns["points"] = map(int, fitted.points(X))
-        if beside.reasons_of is not None:
-            now("finding the reasons")
-            told = _reasons(stages, beside.reasons_of)
-            # they are for people; labels and numbers are for programs, which read them back
-            columns["reasons"] = told if as_json else map(spreadsheet_cell, told)
-        write = _write_json if as_json else _write_csv
+        stages = Stages.of(fitted, rows.data)
+        parts, scores = _scored(stages, rows, beside.reasons_of)
+        flags = flagging.flags(beside.probability, scores)
+        tables = _tables(stages, rows.data, parts, flags, beside)
         if output is not None:
             with replacing(output, text=True) as stream:
-                write(stream, columns)
+                count = _write(stream, tables, as_json)
     if output is None:
-        write(data_out(), columns)
+        _write(data_out(), tables, as_json)
     else:
-        written = f"{counted(len(scores), 'score')} written to {output}"
-        say(f"{written}; the higher, the more likely {names[1]}", sys.stderr)
-    if words := read_text(passes_over(X)):
+        written = f"{counted(count, 'score')} written to {output}"
+        say(f"{written}; the higher, the more likely {fitted.classes_.tolist()[1]}", sys.stderr)
+    if flags is not None:
+        tell("note", str(flags))
+    if words := read_text(passes_over(rows.data)):
         tell("note", f"read: {words}")
 
 
-def _reasons(stages: Stages, most: int) -> Iterator[str]:
-    """Return the columns of a linear model that raise the score of each row."""
-    if not hasattr(parts_of(stages.model)[1], "coef_"):
-        raise ValueError("--reasons needs a linear model.")
-    if isinstance(stages.features, Source):
-        return map(reasons_text, reasons_in_parts(stages.model, stages.features, most))
-    rows = by_column(stages)
-    return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
+_Beside = tuple[Mapping[str, list[str | None]], Iterable[list[Reason]]]  # kept columns, reasons
 
 
-def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+class _Scored(NamedTuple):
+    """All rows, or those of a part."""
+
+    scores: np.ndarray
+    beside: _Beside
 
 
-def _write_json(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
-    for row in zip(*columns.values(), strict=True):
-        line = dict(zip(columns, row, strict=True))
-        stream.write(json_text(json.dumps(line, ensure_ascii=False)) + "\n")
+class _Table(NamedTuple):
+    """The output for some rows: columns, and up to ``most`` reasons of each row."""
+
+    rows: int
+    columns: dict[str, Iterable[Any]]
+    reasons: Iterable[list[Reason]]
+    most: int | None
+
+    def head(self) -> list[str]:
+        """Return the names of the columns of CSV."""
+        return [*self.columns, *_reason_names(self.most)]
+
+    def cells(self) -> Iterator[list[Any]]:
+        """Yield the rows of CSV."""
+        for *cells, why in self._rows():
+            # they are for people; labels and numbers are for programs, which read them back
+            texts = [spreadsheet_cell(reasons_text([reason])) for reason in why]
+            yield [*cells, *texts, *[""] * ((self.most or 0) - len(texts))]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of JSON."""
+        for *cells, why in self._rows():
+            row = dict(zip(self.columns, cells, strict=True))
+            if self.most is not None:
+                row["reasons"] = list(map(_of_json, why))
+            yield json_text(json.dumps(row, ensure_ascii=False)) + "\n"
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.columns.values(), self.reasons, strict=False)
+
+
+def _reason_names(most: int | None) -> list[str]:
+    return [f"reason_{k + 1}" for k in range(most or 0)]
+
+
+def _of_json(reason: Reason) -> dict[str, Any]:
+    """Return a reason for JSON, in which a missing value is null."""
+    return reason._asdict() | {"value": None if reason.value != reason.value else reason.value}
+
+
+def _scored(
+    stages: Stages, rows: Any, most: int | None
+) -> tuple[Iterator[_Scored], Callable[[], np.ndarray]]:
+    """Return the scored rows, part by part where they are read in parts, and all their scores."""
+    X = stages.features
+    if isinstance(X, Source):
+        steps, model = parts_of(stages.model)
+        if steps and most is not None:
+            raise ValueError("--reasons of this model need all rows at once; give it more memory=.")
+        mean = None if most is None else mean_of_parts(X, np.size(model.coef_))
+        parts = model.scores_beside(X, _beside, None if most is None else model, most, mean)
+        return itertools.starmap(_Scored, parts), lambda: model.decision_function(X)
+    scores = stages.scores()
+    reasons: Iterable[list[Reason]] = repeat([])
+    if most is not None:
+        by = by_column(stages)
+        reasons = each_reasons(by, most, by.mean_added())
+    return iter([_Scored(scores, (rows.kept or {}, reasons))]), lambda: scores
+
+
+def _beside(part: Part, model: Any, most: int | None, mean: Any) -> _Beside:
+    """Return what is written beside the scores of a part."""
+    return part.kept or {}, repeat([]) if most is None else reasons_of_part(part, model, most, mean)
+
+
+def _tables(
+    stages: Stages, X: Any, parts: Iterable[_Scored], flags: Flags | None, beside: Beside
+) -> Iterator[_Table]:
+    """Yield the output, part by part."""
+    model, first = stages.model, 1
+    names = model.classes_.tolist()
+    for scores, (kept, reasons) in parts:
+        columns: dict[str, Iterable[Any]] = {
+            "row": range(first, first + len(scores)),
+            "score": map(float, scores),
+        }
+        first += len(scores)
+        chance = chance_of(stages, scores) if beside.probability else None
+        if flags is not None:
+            columns["label"] = (names[int(flag)] for flag in flags.of(scores, chance))
+        if chance is not None:
+            columns["probability"] = map(float, chance)
+        if isinstance(model, Scorecard):
+            columns["points"] = map(int, model.points(X))
+        for name in kept.keys() & {*columns, *_reason_names(beside.reasons_of)}:
+            raise ValueError(f"--keep {name}: the output has a column {name!r} of its own.")
+        yield _Table(len(scores), {**kept, **columns}, reasons, beside.reasons_of)
+
+
+def _write(stream: TextIO, tables: Iterable[_Table], as_json: bool) -> int:
+    """Write tables below each other; return the number of rows."""
+    writer, count = csv.writer(stream, lineterminator="\n"), 0
+    for k, table in enumerate(tables):
+        if as_json:
+            stream.writelines(table.lines())
+        else:
+            writer.writerows([] if k else [table.head()])
+            writer.writerows(table.cells())
+        count += table.rows
+    return count

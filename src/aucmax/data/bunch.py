@@ -107,7 +107,8 @@ def rows_and_labels(
         The paths read.
     **more
         ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``
-        and ``time`` of the rows, shape (n,); ``decisions`` about them; and further facts.
+        and ``time`` of the rows, shape (n,); ``kept``, further columns as text; ``decisions``
+        about them; other facts.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def rows_and_labels(
     """
     decisions: list[Decision] = []
     more = {
-        **dict.fromkeys(("columns", "target_name", "weight", "groups", "time")),
+        **dict.fromkeys(("columns", "target_name", "weight", "groups", "time", "kept")),
         "decisions": decisions,
         **more,
     }

@@ -405,5 +405,5 @@ def _on_labelled(
 ) -> Any:
     """Run a task on a part with the labels and weights that came with it."""
     y, weight = labels
-    labelled = Part(part.X, part.y if y is None else y, part.weight if weight is None else weight)
-    return task(labelled, *arguments)
+    y, weight = part.y if y is None else y, part.weight if weight is None else weight
+    return task(part._replace(y=y, weight=weight), *arguments)

@@ -58,7 +58,8 @@ def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
         a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
         ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
-        without them. ``name``, ``n_features``, ``files``.
+        without them. ``kept``: the columns of ``keep``, by name, each a list of n texts; None
+        without ``keep``. ``name``, ``n_features``, ``files``.
 
     Raises
     ------

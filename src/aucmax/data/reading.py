@@ -24,7 +24,7 @@ Format = Literal["svmlight", "csv", "tsv", "parquet"]
 T = TypeVar("T")
 
 _LABELS = ("required", "optional", "none")
-_LISTS = ("drop", "columns", "text", "missing", "categories", "numbers")
+_LISTS = ("drop", "columns", "text", "missing", "categories", "numbers", "keep")
 
 
 def _field(
@@ -145,6 +145,9 @@ class Reading:
         Whether 03/04/2024 is 3 April, where a column does not show it itself.
     numbers : sequence of str
         Columns that are amounts, even if they look like ids or codes.
+    keep : sequence of str
+        Columns of a table to return as well, as text, whatever else they are: ``"007"`` remains
+        ``"007"``. Of a Parquet file each value is written out, and a missing one is None.
     """
 
     target: str | None = _column(
@@ -243,6 +246,11 @@ class Reading:
         (),
         "Treat this column as an amount, even if it looks like ids or codes; may be repeated.",
         flag="number",
+        kind=list[str] | None,
+    )
+    keep: Sequence[str] = _column(
+        (),
+        "Columns to write first, as they are in the file: --keep id,customer; may be repeated.",
         kind=list[str] | None,
     )
 

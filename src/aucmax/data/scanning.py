@@ -61,7 +61,8 @@ def scan(
     spool : bool, str or path-like, optional
         Whether to read the data once and then from temporary files, which take as much space as all
         rows would in memory and are removed with the source; a folder for them, else the system's
-        temporary folder. By default this is done for text, which takes longest to parse.
+        temporary folder. By default this is done for text, which takes longest to parse. Not with
+        ``keep``, whose columns the files do not hold.
 
     Returns
     -------
@@ -84,8 +85,10 @@ def scan(
         source.check = partial(_check_names, data, paths)
         slow = reader_of(paths[0], reading.format).name != "parquet"
     else:
+        if reading.keep:
+            raise ValueError("keep= is for files.")
         source, slow = scan_frame(data, part_bytes, reading), False
-    if spool or (spool is None and slow):
+    if (spool or (spool is None and slow)) and not reading.keep:
         source.spool = Spool(None if isinstance(spool, bool | None) else spool)
     return source
 
@@ -171,7 +174,7 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
                     yield load(piece, reading, mark)
 
         source = Source.from_iterable(parts, **settings)
-    wanted = [*(names or ()), reading.target, reading.weight]
+    wanted = [*(names or ()), reading.target, reading.weight, *reading.keep]
     sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else path.stat().st_size
              for path in paths)  # fmt: skip
     source.stored, source.columns = (
@@ -287,7 +290,7 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     told = {name: rows[name] for name in ("groups", "time", "decisions")}
-    return Part(X, rows.target, rows.weight, told)
+    return Part(X, rows.target, rows.weight, rows.kept, told)
 
 
 def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:

@@ -1,6 +1,7 @@
 """The base of the linear classifiers: scoring."""
 
 import copy
+from collections.abc import Iterator
 from itertools import repeat, zip_longest
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import _check_n_features, check_array, check_is_fi
 from aucmax.basics.checks import check_array_of, check_labels, naming_columns
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import scores
-from aucmax.data.rows.source import Part, Source, opened
+from aucmax.data.rows.source import OnPart, Part, Source, opened
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
@@ -60,6 +61,21 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
 
     def _scores_of_parts(self, source: Source) -> np.ndarray:
         return np.concatenate(list(source.each(_scores, repeat(self._to_score(source)))))
+
+    def scores_beside(
+        self, source: Source, task: OnPart, *arguments: Any
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield the scores of each part, with the result of a task on it, in one pass.
+
+        Parameters
+        ----------
+        source : Source
+        task : callable
+            As for `Source.each`.
+        *arguments
+            The task's, the same for each part.
+        """
+        return source.each(_scores_beside, repeat((*self._to_score(source), task, arguments)))
 
     def _to_score(self, source: Source) -> tuple["LinearScorer", bool]:
         """Return the model to send with each part, and whether its names were checked."""
@@ -168,6 +184,12 @@ def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     _check_n_features(model, X, reset=False)
     return scores(as_rows(X), model.coef_[0]) + model.intercept_[0]
+
+
+def _scores_beside(
+    part: Part, model: LinearScorer, named: bool, task: OnPart, arguments: tuple[Any, ...]
+) -> tuple[np.ndarray, Any]:
+    return _scores(part, model, named), task(part, *arguments)
 
 
 def _sketched(part: Part, model: LinearScorer, named: bool, empty: ScoreSketch) -> ScoreSketch:

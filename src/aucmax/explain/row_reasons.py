@@ -14,7 +14,9 @@ from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
 from aucmax.explain.by_column import ByColumn, by_column
 
-__all__ = ["Reason", "each_reasons", "reasons", "reasons_in_parts"]
+__all__ = [
+    "Reason", "each_reasons", "mean_of_parts", "reasons", "reasons_in_parts", "reasons_of_part",
+]  # fmt: skip
 
 CELLS_PER_BLOCK = 10**7  # of the table of reasons
 _ROUNDING = 1e-13  # of a column's average contribution: smaller differences are rounding
@@ -115,11 +117,15 @@ def reasons_in_parts(
 ) -> Iterator[list[Reason]]:
     """Yield the reasons of each row of a source; the arguments are those of `reasons`."""
     d = np.size(model.coef_)
-    if mean is None:
-        counts, sums = zip(*source.each(_sum_of_part, repeat((d,))), strict=True)
-        mean = np.sum(sums, axis=0) / sum(counts)
-    arguments = model, most, mean, feature_names, d
-    return chain.from_iterable(source.each(_reasons_of_part, repeat(arguments)))
+    mean = mean_of_parts(source, d) if mean is None else mean
+    arguments = model, most, mean, feature_names
+    return chain.from_iterable(source.each(reasons_of_part, repeat(arguments)))
+
+
+def mean_of_parts(source: Source, d: int) -> np.ndarray:
+    """Return the mean of a source's rows, shape (d,), in one pass."""
+    counts, sums = zip(*source.each(_sum_of_part, repeat((d,))), strict=True)
+    return np.asarray(np.sum(sums, axis=0) / sum(counts))
 
 
 def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
@@ -127,10 +133,12 @@ def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
     return rows.shape[0], np.ravel(rows.sum(axis=0, dtype=np.float64))
 
 
-def _reasons_of_part(
-    part: Part, model: Any, most: int, mean: np.ndarray, names: Sequence[str] | None, d: int
+def reasons_of_part(
+    part: Part, model: Any, most: int, mean: ArrayLike, names: Sequence[str] | None = None
 ) -> list[list[Reason]]:
-    return reasons(model, to_scipy(rows_of(part.X, d)), most, mean=mean, feature_names=names)
+    """Return the reasons of each row of a part; the arguments are those of `reasons`."""
+    X = to_scipy(rows_of(part.X, np.size(model.coef_)))
+    return reasons(model, X, most, mean=mean, feature_names=names)
 
 
 def each_reasons(

@@ -12,7 +12,7 @@ __all__ = ["Part", "PassCounts", "Stored"]
 
 
 class Part(NamedTuple):
-    """Some rows X (m, d), with their labels and weights (m,), if any.
+    """Some rows X (m, d), with their labels and weights (m,), and further columns, if any.
 
     What else a file told of them (groups, time, decisions) is not kept by a spool.
     """
@@ -20,6 +20,7 @@ class Part(NamedTuple):
     X: Any
     y: Any = None
     weight: Any = None
+    kept: Any = None
     told: Mapping[str, Any] | None = None
 
 

@@ -35,6 +35,12 @@ class ArrowFile:
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
     first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # of columns, as they are written
     unnamed: bool = False  # whether a column has no name
+    kept: pa.Table | None = None  # of text; by default the columns of ``table``, written out
+
+    def written(self, name: str) -> list[str | None]:
+        """Return the text of a column; None where a value is missing."""
+        values = (self.table if self.kept is None else self.kept).column(name).to_pylist()
+        return [value if value is None else str(value) for value in values]
 
     def at(self, chosen: NDArray[np.bool_]) -> ArrowFile:
         """Return the same with some of the rows, given as a mask (n,)."""

@@ -45,7 +45,10 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
     names = table.column_names
     _check_header(path, names, reading)
     target, features = choose(path, names, reading)
-    used = columns_used(target, features, reading)
+    kept, reading_alone = table, replace(reading, keep=())
+    used = columns_used(target, features, reading_alone)
+    if set(used) & set(reading.keep):  # their kinds are found in values that are not text
+        table, hexadecimal = _arrow_table(text, raw, reading_alone)
     kinds = table.select(used).schema.types
     # Arrow reads text that is not UTF-8 as bytes.
     if any(is_binary(kind) for kind in kinds):
@@ -61,6 +64,7 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[
         typed=False,
         first_words=functools.cache(lambda: text.first_words(names)),
         unnamed="" in names,
+        kept=kept,
     )
     rows, doubts = extract(source, target, features, reading)
     rows.decisions = [*decisions, *rows.decisions]
@@ -92,6 +96,7 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
     as_written = {
         name for name, one in reading.declared.items() if one.is_text or not one.is_number
     }
+    as_written.update(reading.keep)
     as_text = [name for name in raw if name.strip() in as_written]
     nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:

@@ -74,6 +74,8 @@ def extract(
                 doubts.append(doubt(column.name, values[j], written.get(column.name, ())))
     if reading.prepare and reading.columns is None and source.unnamed:
         decisions.append(Decision("", "a column without a name, as of saved row numbers: left out"))
+    if reading.keep:
+        others["kept"] = {name: source.written(name) for name in reading.keep}
     file = source.path
     rows = rows_and_labels(
         file.name, table_of(values, columns), others.pop("target", None), [str(file)],

@@ -18,7 +18,8 @@ LABEL_NAMES = ("target", "label", "y", "class")
 
 def columns_used(target: str | None, features: list[str], reading: Reading) -> list[str]:
     """All columns to read, each once."""
-    return list(dict.fromkeys([*features, *([target] if target else []), *reading.aside.values()]))
+    labels = [target] if target else []
+    return list(dict.fromkeys([*features, *labels, *reading.aside.values(), *reading.keep]))
 
 
 def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
@@ -39,6 +40,9 @@ def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | 
             other = "the label column" if name == target else "dropped"
             raise fault(path, f"column {name!r} is both {other} and read as categories")
     _check_aside(path, names, target, reading)
+    for name in reading.keep:
+        if name not in counts:
+            raise fault(path, f"no column {name!r} to keep{suggest(name, names)}")
     if reading.names is not None:
         missing = [name for name in reading.names if name not in counts]
         if missing:
