@@ -189,6 +189,37 @@ def test_what_tells_groups_apart_teaches_nothing_about_others(tmp_path, good):
     assert "x0" in good("show", tmp_path / "m", "--top", 24)
 
 
+def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
+    rows = frame()
+    _, y, worth = arrays(rows)
+    first, second, page = tmp_path / "m", tmp_path / "n", tmp_path / "a.html"
+    drops = ("--drop", "patient", "--drop", "day")
+    good("train", path, *drops, "--drop", "worth", "--alpha", 0.1, "-o", first)
+    good("train", path, *drops, "--drop", "worth", "--drop", "a", "--alpha", 0.1, "-o", second)
+    command = ("evaluate", first, path, second, "--groups", "patient")
+    report = json.loads(good(*command, "--json"))
+    assert (report["groups"], report["number_of_groups"]) == ("patient", rows["patient"].nunique())
+    a, b = (
+        load(one).decision_function(rows[[*names]]) for one, names in ((first, "ab"), (second, "b"))
+    )
+    by = {"groups": rows["patient"]}
+    found = {name: report["scorers"][0][name] for name in ("auc", "low", "high", "std_error")}
+    assert found == pytest.approx(metrics.auc_interval(y, a, **by)._asdict())
+    (test,) = report["tests"]
+    expected = metrics.auc_test(y, a, b, **by)._asdict()
+    assert {name: test[name] for name in expected} == pytest.approx(expected)
+    assert (test["low"], test["high"]) == pytest.approx(metrics.auc_difference(y, a, b, **by)[1:])
+    weighted = json.loads(good(*command, "--weight", "worth", "--json"))
+    interval = metrics.auc_interval(y, a, sample_weight=worth, **by)
+    assert weighted["scorers"][0]["low"] == pytest.approx(interval.low)
+    out = " ".join(good(*command, "--html", page).split())
+    assert "Intervals by 30 groups of patient" in out
+    assert "DeLong's paired test by groups on the same rows" in out
+    assert "p is approximate with 2" in out  # groups
+    assert "take the rows as independent" in page.read_text(encoding="utf-8")
+    assert "did you mean 'patient'" in bad("evaluate", first, path, "--groups", "patients")
+
+
 # ---- time
 
 

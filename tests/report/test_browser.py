@@ -152,7 +152,7 @@ def scored():
 @pytest.fixture(scope="session")
 def page(tmp_path_factory, scored):
     """A page with two scorers of the same rows, and long words."""
-    positive, score, _ = scored
+    positive, score, *_ = scored
     name = "a_name_without_any_space_that_is_longer_than_a_narrow_page_is_wide.aucmax"
     scores = {name: score, "backwards": -score}
     figure = ranking_figures(ScoredSets({name: [scored]}, of=name))[0]
@@ -187,7 +187,7 @@ def share(text):
 
 
 def test_the_slider_moves_the_numbers(look, page, scored):
-    positive, score, _ = scored
+    positive, score, *_ = scored
     points = operating_points("a", scored)
     n, flagged = len(score), np.add(points["tp"], points["fp"])
     places = [0, 30, 31, 250, 700, 1000]
@@ -249,7 +249,7 @@ def test_alerts_a_day(look, page):
 
 
 def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
-    positive, score, _ = scored
+    positive, score, *_ = scored
     (seen,) = look(
         [(page, WIDE)],
         """const out = [];
@@ -282,7 +282,7 @@ def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
 
 
 def test_another_scorer_can_be_chosen(look, page, scored):
-    positive, score, _ = scored
+    positive, score, *_ = scored
     (seen,) = look(
         [(page, WIDE)], "set('scorer', '1', 'change'); $('own').click(); return numbers();"
     )
@@ -522,7 +522,7 @@ def test_the_page_of_each_command(look, reports):
 
 
 def test_the_slider_counts_weights(look, scored, tmp_path):
-    positive, score, _ = scored
+    positive, score, *_ = scored
     weight = np.random.default_rng(1).exponential(size=len(score))
     points = operating_points("a", Scored(positive, score, weight))
     section = Section("a", points=[points])

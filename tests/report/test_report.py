@@ -62,7 +62,7 @@ def test_wilson_covers_about_as_often_as_it_says():
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_roc_curve_is_the_curve_and_lies_in_its_band(ties):
-    positive, score, _ = scored(ties=ties)
+    positive, score, *_ = scored(ties=ties)
     band = curves.roc(Scored(positive, score), 0.95)
     fpr, tpr, _ = metrics.roc_curve(positive, score)
     assert np.array_equal(band.x, fpr)
@@ -88,7 +88,7 @@ def test_the_roc_band_holds_the_true_point_of_a_threshold():
 
 def test_precision_and_recall_enclose_the_average_precision():
     for n in (300, 30_000):  # the second is thinned
-        positive, score, _ = scored(n)
+        positive, score, *_ = scored(n)
         band = curves.precision_recall(Scored(positive, score), 0.95)
         assert (band.x[0], band.x[-1]) == (0, 1)
         assert np.all(np.diff(band.x) >= 0)
@@ -101,7 +101,7 @@ def test_precision_and_recall_enclose_the_average_precision():
 
 
 def test_curves_of_weighted_rows():
-    positive, score, _ = scored()
+    positive, score, *_ = scored()
     weight = np.random.default_rng(0).exponential(size=len(score))
     for draw in (curves.roc, curves.precision_recall):
         plain = draw(Scored(positive, score), 0.95)
@@ -144,7 +144,7 @@ def test_mean_curves_over_splits():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([5, 50, 500]), st.booleans())
 def test_operating_points_have_exact_counts(seed, n, ties):
-    positive, score, _ = scored(n, seed, ties=ties)
+    positive, score, *_ = scored(n, seed, ties=ties)
     points = operating_points("a", Scored(positive, score))
     assert points["threshold"][0] is None
     assert (points["tp"][0], points["fp"][0]) == (0, 0)
@@ -162,7 +162,7 @@ def test_operating_points_have_exact_counts(seed, n, ties):
 
 
 def test_the_cheapest_threshold_is_never_left_out():
-    positive, score, _ = scored(50_000, share=0.03)
+    positive, score, *_ = scored(50_000, share=0.03)
     points = operating_points("a", Scored(positive, score))
     assert len(points["tp"]) <= MAX_POINTS
     assert points["exact"]
@@ -177,7 +177,7 @@ def test_the_cheapest_threshold_is_never_left_out():
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([5, 500, 3000]), st.booleans())
 def test_budgets_are_kept_and_used_up(seed, n, ties):
-    positive, score, _ = scored(n, seed, share=0.01, ties=ties)
+    positive, score, *_ = scored(n, seed, share=0.01, ties=ties)
     listed = operating.budgets(Scored(positive, score))
     assert sum(one.first for one in listed) <= 1
     for one in listed:
@@ -189,7 +189,7 @@ def test_budgets_are_kept_and_used_up(seed, n, ties):
 
 
 def test_weights_are_repetitions_where_rows_are_flagged():
-    positive, score, _ = scored(400, ties=True)
+    positive, score, *_ = scored(400, ties=True)
     times = np.random.default_rng(3).integers(0, 4, 400)
     times[:2] = 1
     again = Scored(np.repeat(positive, times), np.repeat(score, times))
@@ -218,7 +218,7 @@ def test_weights_are_repetitions_where_rows_are_flagged():
 
 def test_gains_and_lift_are_what_flagging_finds():
     test = scored(2000, share=0.02)
-    positive, score, _ = test
+    positive, score, *_ = test
     gains, lift = (draw(test, 0.95) for draw in (curves.gains, curves.lift))
     assert (gains.x[-1], gains.y[-1], lift.y[-1]) == pytest.approx((1, 1, 1))
     order = np.argsort(-score)
@@ -255,7 +255,7 @@ def test_figures_of_rare_events_are_zoomed_to_the_data():
 
 
 def test_scores_by_class_and_calibration():
-    positive, score, _ = scored(20_000, share=0.01)
+    positive, score, *_ = scored(20_000, share=0.01)
     figure = distributions.score_figure(ScoredSets({"m": [Scored(positive, score)]}))
     assert list(figure.lines) == ["m: positive", "m: negative"]
     for line in figure.lines.values():
@@ -409,7 +409,7 @@ def test_figures_of_many_scorers_side_by_side():
 
 
 def test_figures_take_the_colours_of_the_page():
-    positive, score, _ = scored()
+    positive, score, *_ = scored()
     scored_by = {f"<{i}>": [Scored(positive, score)] for i in range(9)}
     figure = curves.ranking_figures(ScoredSets(scored_by, of="a"))[0]
     svg, _ = figure.drawn()
@@ -505,7 +505,7 @@ class Outline(HTMLParser):
 
 
 def nasty_page(path):
-    positive, score, _ = scored()
+    positive, score, *_ = scored()
     figure = curves.ranking_figures(ScoredSets({NASTY: [Scored(positive, score)]}))[0]
     page = Page(
         NASTY,

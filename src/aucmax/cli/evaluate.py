@@ -63,6 +63,7 @@ class Rival:
         """Return its scores of rows; text and missing values are encoded as for the model."""
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
+        reading = replace(reading, groups=None)
         rows = rows_for(stages.model, self.logistic, reading, labels="required")
         train = labelled_for(stages.model.classes_, rows, reading, str(self.logistic))
         rival = BalancedLogisticRegression(random_state=self.seed)
@@ -105,7 +106,8 @@ def evaluate(
 
     Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
-    the verdict is "tie" unless p < 0.05. With --weight, all of these use weights.
+    the verdict is "tie" unless p < 0.05. With --weight, all of these use weights; with --groups,
+    all intervals and tests count groups, such as customers, not their rows.
     The page that --html writes has a slider for the number of rows to flag, which shows the hits,
     misses and false alarms and their cost, and the curves with bands.
 
@@ -144,7 +146,8 @@ def evaluate(
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
-        tests = {name: Scored(rows.positive, score, rows.weight) for name, score in scores.items()}
+        known = rows.weight, rows.groups
+        tests = {name: Scored(rows.positive, score, *known) for name, score in scores.items()}
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
@@ -158,7 +161,7 @@ def evaluate(
             tests,
             asked.measures(rows.positive),
             file=str(source),
-            rows=_facts(stages, source.name, rows, reading.weight),
+            rows=_facts(stages, source.name, rows, reading),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
             plot=None if plot is None else str(plot),
@@ -172,11 +175,12 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(stages: Stages, name: str, rows: Labelled, weight: str | None) -> Rows:
+def _facts(stages: Stages, name: str, rows: Labelled, reading: Reading) -> Rows:
     """Return the part of the report about the rows."""
     features = rows.n_features if rows.in_parts else encoded(stages.at(np.arange(1))).shape[1]
     label = rows.positive_label
-    return Rows.of(rows, data=name, features=features, positive=label, weight=weight)
+    columns = {"weight": reading.weight, "groups": reading.groups}
+    return Rows.of(rows, data=name, features=features, positive=label, **columns)
 
 
 def _explained(

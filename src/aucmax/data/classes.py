@@ -201,7 +201,8 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
             "say which label is positive with positive=LABEL."
         )
     classes = np.array([others[0], label])
-    return _weighing(Labelled(rows.data, y == label, rows.weight, classes, name=rows.name), name)
+    labelled = Labelled(rows.data, y == label, rows.weight, classes, rows.groups, name=rows.name)
+    return _weighing(labelled, name)
 
 
 def _weighing(rows: Labelled, file: Any) -> Labelled:

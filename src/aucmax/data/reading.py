@@ -217,8 +217,8 @@ class Reading:
     )
     groups: str | None = _column(
         None,
-        "Column of groups, such as patients: folds and splits keep the rows of a group together. "
-        "Not used as a feature.",
+        "Column of groups, such as patients: folds and splits keep the rows of a group together, "
+        "and intervals count groups. Not used as a feature.",
     )
     time: str | None = _column(
         None,
@@ -250,7 +250,7 @@ class Reading:
     )
     keep: Sequence[str] = _column(
         (),
-        "Columns to write first, as they are in the file: --keep id,customer; may be repeated.",
+        "Columns to write first, as they are in the file, such as id,customer; may be repeated.",
         kind=list[str] | None,
     )
 

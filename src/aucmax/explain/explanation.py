@@ -42,7 +42,7 @@ def explanation_of(
     """
     if not hasattr(parts_of(stages.model)[1], "coef_"):
         return None
-    positive, score, weight = test
+    positive, score, weight, _ = test
     if rows is None:
         rows = np.arange(len(score))
         if weight is not None and not weight.all():
@@ -68,7 +68,7 @@ def rows_to_explain(test: Scored, most: int) -> np.ndarray:
 
     Each class has half of the sample, evenly spread, or all of its rows.
     """
-    positive, score, weight = test
+    positive, score, weight, _ = test
     counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
     highest = np.argsort(-score, kind="stable")
     chosen = [highest[counted[highest]][:_EXPLAINED_ROWS]]

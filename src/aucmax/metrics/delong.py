@@ -6,16 +6,17 @@ docs/auc_intervals.md gives the formulas and references.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from aucmax.metrics.levels import area, levels_of, rivals_above
-from aucmax.metrics.reading import Bools, Floats, Labels, read
+from aucmax.metrics.reading import Bools, Floats, Labels, read_groups
 
 __all__ = [
     "ROUNDING",
     "Pair",
+    "Placed",
     "Spread",
     "carrying_rows",
     "delong_spreads",
@@ -36,13 +37,71 @@ class Spread(NamedTuple):
     rows: float  # independent ones; Kish's effective number with weights
 
 
+class Placed(NamedTuple):
+    """Rows, and how many of the other class lie above each; or sums of these over groups of rows.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+        Which of them are positive.
+    above : ndarray, shape (n,)
+        `rivals_above`, or a difference of two of them.
+    weight : ndarray, shape (n,), optional
+        Their weights.
+    group : ndarray of int, shape (n,), optional
+        The groups, if each is what rows of one class and one group have in common.
+    """
+
+    positive: Bools
+    above: Floats
+    weight: Floats | None
+    group: NDArray[np.intp] | None = None
+
+    def by_group(self, group: NDArray[np.intp] | None) -> "Placed":
+        """Return one row for all of a class in a group: their mean, and the sum of their weights.
+
+        Rows of a group are not independent, but their means are: what holds for rows with weights
+        holds for them, except that a group may have rows of both classes, see `shared`.
+        """
+        if group is None:
+            return self
+        weight = np.ones(len(group)) if self.weight is None else self.weight
+        cells, cell = np.unique(2 * group + self.positive, return_inverse=True)
+        total, above = (
+            np.bincount(cell, values).astype(np.float64) for values in (weight, weight * self.above)
+        )
+        return Placed(cells % 2 == 1, above / total, total, cells // 2)
+
+    def spreads(self) -> tuple[Spread, Spread]:
+        """Return what the classes add to the variance, as `delong_spreads` does."""
+        return delong_spreads(self.positive, self.above, self.weight)
+
+    def shared(self) -> float:
+        """Return twice the covariance of the classes, which groups with rows of both bring about.
+
+        Obuchowski's (1997), with Kish's effective numbers of groups in place of their numbers.
+        """
+        if self.group is None or self.weight is None:
+            return 0.0
+        moved = []
+        for own in (self.positive, ~self.positive):
+            share, k = self.weight[own] / self.weight[own].sum(), effective_rows(self.weight[own])
+            if k < 2 - ROUNDING:
+                return 0.0
+            placed = (self.above[own] - self.above[own][0]) / self.weight[~own].sum()
+            by_group = share * (placed - share @ placed) * np.sqrt(k / (k - 1))
+            moved.append(np.bincount(self.group[own], by_group, self.group.max() + 1))
+        # rivals above a positive cost area, those above a negative bring it
+        return -2 * float(moved[0] @ moved[1])
+
+
 class Pair(NamedTuple):
     """Two scorers on the same rows."""
 
     difference: float
-    variance: float  # DeLong's
+    variance: float  # DeLong's, or Obuchowski's for groups
     shrunk: float  # the same, towards the largest possible
-    smaller: float  # rows of the smaller class
+    smaller: float  # rows, or groups, of the smaller class
     alike: bool  # whether they rank all rows alike
 
 
@@ -52,17 +111,22 @@ def paired(
     score_b: ArrayLike,
     pos_label: Any,
     sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
 ) -> Pair:
     """Return the difference of two areas, its variance, and what the bounds need."""
-    positive, weight, a, b = read(y, sample_weight, pos_label, score_a=score_a, score_b=score_b)
+    scores = {"score_a": score_a, "score_b": score_b}
+    positive, weight, group, a, b = read_groups(y, sample_weight, pos_label, groups, **scores)
     levels_a, levels_b = levels_of(positive, weight, a), levels_of(positive, weight, b)
     difference = area(levels_a) - area(levels_b)
     rise = rivals_above(levels_a, positive) - rivals_above(levels_b, positive)
     if weight is not None:  # sums in different orders differ by rounding
         total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
         rise[np.abs(rise) <= ROUNDING * total] = 0.0
-    spreads = delong_spreads(positive, rise, weight)
-    shrunk = 0.0
+    alike = not rise.any()
+    placed = Placed(positive, rise, weight).by_group(group)
+    positive, rise, weight, _ = placed
+    spreads, shared = placed.spreads(), placed.shared()
+    shrunk = shared
     for spread, own, rivals in zip(
         spreads, (positive, ~positive), (~positive, positive), strict=True
     ):
@@ -71,8 +135,8 @@ def paired(
         squares = square + difference**2
         carriers = spread.rows * size**2 / squares if squares > 0.0 else 0.0
         shrunk += shrunk_variance(spread, carriers, size - difference**2, added=2)
-    variance, smaller = sum(one.variance for one in spreads), min(one.rows for one in spreads)
-    return Pair(difference, variance, shrunk, smaller, not rise.any())
+    variance = sum(one.variance for one in spreads) + shared
+    return Pair(difference, variance, shrunk, min(one.rows for one in spreads), alike)
 
 
 def _mean(rivals: Floats, own: Bools, weight: Floats | None, others: Bools) -> float:

@@ -10,16 +10,16 @@ from scipy.special import betaincc, ndtr, ndtri, ndtri_exp, stdtrit
 
 from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
+    Placed,
     Spread,
     carrying_rows,
-    delong_spreads,
     hoeffding_interval,
     hoeffding_log_p,
     paired,
     shrunk_variance,
 )
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import Bools, Floats, Labels, read
+from aucmax.metrics.reading import Bools, Labels, read_groups
 
 __all__ = [
     "AUCDifference",
@@ -110,6 +110,7 @@ def auc_interval(
     confidence: float = 0.95,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> AUCInterval:
     """Area under the ROC curve with DeLong's standard error and a confidence interval.
 
@@ -121,6 +122,8 @@ def auc_interval(
         Coverage of the two-sided interval, above 0 and below 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, zero or more: how much each row counts, not how often it was seen.
+    groups : array-like of shape (n,), optional
+        Rows of one group are not independent: those of one customer, say. Numbers or text.
 
     Returns
     -------
@@ -149,8 +152,9 @@ def auc_interval(
     heavy tails (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 98 % from 15
     rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds for every
     distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or 1, all
-    scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives the formulas,
-    and how well the interval covers.
+    scores tied. Weights must not stand for repeated rows. With `groups` the standard error is
+    Obuchowski's [4]_, and what is said of rows holds for groups: their number counts, not that of
+    the rows. docs/auc_intervals.md gives the formulas, and how well the interval covers.
 
     References
     ----------
@@ -161,6 +165,8 @@ def auc_interval(
        1389-1393.
     .. [3] Hoeffding (1963). Probability inequalities for sums of bounded random variables. Journal
        of the American Statistical Association 58, 13-30, theorem 1 and section 5.
+    .. [4] Obuchowski (1997). Nonparametric analysis of clustered ROC curve data. Biometrics 53,
+       567-578.
 
     Examples
     --------
@@ -171,17 +177,20 @@ def auc_interval(
     0.940 (0.889 to 0.961)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
-    positive, weight, scores = read(y, sample_weight, pos_label, score=score)
+    positive, weight, group, scores = read_groups(y, sample_weight, pos_label, groups, score=score)
     levels = levels_of(positive, weight, scores)
     won, lost = pairs_won_and_lost(levels)
-    above = rivals_above(levels, positive)
-    spreads = delong_spreads(positive, above, weight)
-    carriers = _carriers(positive, above, weight), _carriers(~positive, above, weight)
+    placed = Placed(positive, rivals_above(levels, positive), weight).by_group(group)
+    carriers = _carriers(placed, placed.positive), _carriers(placed, ~placed.positive)
     # lost / (won + lost) is 1 - auc without cancellation.
-    return interval_around(won / (won + lost), lost / (won + lost), spreads, carriers, confidence)
+    auc, miss = won / (won + lost), lost / (won + lost)
+    return interval_around(
+        auc, miss, placed.spreads(), carriers, confidence, shared=placed.shared()
+    )
 
 
-def _carriers(own: Bools, above: Floats, weight: Floats | None) -> float:
+def _carriers(placed: Placed, own: Bools) -> float:
+    above, weight = placed.above, placed.weight
     if weight is None:
         return carrying_rows(above[own] / np.count_nonzero(~own))
     return carrying_rows(above[own] / weight[~own].sum(), weight[own])
@@ -314,12 +323,13 @@ def auc_test(
     score_b: ArrayLike,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> AUCTest:
     """Test whether two scorers, applied to the same rows, have the same area under the ROC curve.
 
     Parameters
     ----------
-    y, pos_label, sample_weight
+    y, pos_label, sample_weight, groups
         As for `auc_interval`.
     score_a, score_b : array-like of shape (n,)
         Scores of the two scorers for the same rows, in the same order.
@@ -357,7 +367,7 @@ def auc_test(
     >>> test.difference
     0.0
     """
-    pair = paired(y, score_a, score_b, pos_label, sample_weight)
+    pair = paired(y, score_a, score_b, pos_label, sample_weight, groups)
     if pair.variance > 0.0:
         z = pair.difference / float(np.sqrt(pair.variance))
         p_value = 2 * float(ndtr(-abs(z)))
@@ -375,6 +385,7 @@ def auc_difference(
     confidence: float = 0.95,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> AUCDifference:
     """Difference of the areas under the ROC curves of two scorers, with a confidence interval.
 
@@ -384,6 +395,8 @@ def auc_difference(
         As for `auc_test`.
     confidence : float
         Coverage of the interval, above 0 and below 1.
+    groups : array-like of shape (n,), optional
+        As for `auc_interval`.
 
     Returns
     -------
@@ -415,7 +428,7 @@ def auc_difference(
     0.000 (-0.477 to 0.477)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
-    pair = paired(y, score_a, score_b, pos_label, sample_weight)
+    pair = paired(y, score_a, score_b, pos_label, sample_weight, groups)
     difference = pair.difference
     if pair.variance > 0.0:
         reach = -float(ndtri((1.0 - confidence) / 2) * np.sqrt(pair.shrunk))

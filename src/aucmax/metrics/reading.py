@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from aucmax.basics.checks import refuse_nul
 from aucmax.data.rows.source import Source
 
-__all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scaled", "scores_of"]
+__all__ = [
+    "Bools", "Floats", "Labels", "codes_of", "read", "read_groups", "row_count", "scaled",
+    "scores_of",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -38,6 +41,22 @@ def read(
         where = "" if kept.all() else " in the rows of non-zero sample_weight"
     positive = _positive(labels[kept], pos_label, where)
     return positive, weight, *(scores_of(score, name, kept) for name, score in scores.items())
+
+
+def read_groups(
+    y: Labels,
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
+    groups: ArrayLike | None,
+    **scores: ArrayLike,
+) -> tuple[Any, ...]:
+    """Return what `read` does, with the number of each row's group, or None, before the scores."""
+    if groups is None:
+        positive, weight, *plain = read(y, sample_weight, pos_label, **scores)
+        return positive, weight, None, *plain
+    codes = codes_of(groups, "groups")[1]
+    positive, weight, codes, *plain = read(y, sample_weight, pos_label, groups=codes, **scores)
+    return positive, weight, codes, *plain
 
 
 def codes_of(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:

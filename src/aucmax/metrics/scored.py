@@ -25,11 +25,14 @@ class Scored(NamedTuple):
         Their scores.
     weight : ndarray of shape (n,), optional
         Their weights.
+    groups : ndarray of shape (n,), optional
+        Their groups, whose rows are not independent.
     """
 
     positive: Bools
     score: NDArray[Any]
     weight: Floats | None = None
+    groups: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, labelled: Labelled, rows: NDArray[np.intp], score: NDArray[Any]) -> Scored:
@@ -47,12 +50,17 @@ class Scored(NamedTuple):
         return float(np.average(self.positive, weights=self.weight))
 
     def effective(self, positive: bool) -> float:
-        """Return Kish's effective number of rows of one class."""
-        return effective_rows(self.weights[self.positive == positive])
+        """Return Kish's effective number of rows of one class, or of groups that have some."""
+        own = self.positive == positive
+        weight = self.weights[own]
+        if self.groups is not None:
+            weight = np.bincount(np.unique(self.groups[own], return_inverse=True)[1], weight)
+        return effective_rows(weight)
 
     def of_weight(self) -> Scored:
         """Return the rows whose weight is not 0."""
         if self.weight is None or self.weight.all():
             return self
         rows = np.flatnonzero(self.weight)
-        return Scored(self.positive[rows], self.score[rows], self.weight[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return Scored(self.positive[rows], self.score[rows], self.weight[rows], groups)

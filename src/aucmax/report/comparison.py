@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from aucmax import metrics
-from aucmax.metrics.delong import effective_rows
+from aucmax.metrics.scored import Scored
 from aucmax.report.figures import Figure, Line
 from aucmax.report.style import stroke
 from aucmax.report.text import verdict
@@ -95,24 +96,28 @@ def paired_test(
     second: np.ndarray,
     confidence: float = 0.95,
     weight: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> Difference:
     """Return DeLong's paired test of two scorers."""
     scores = (is_positive, first, second)
-    test = metrics.auc_test(*scores, sample_weight=weight)
-    _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
+    by: dict[str, Any] = {"sample_weight": weight, "groups": groups}
+    test = metrics.auc_test(*scores, **by)
+    _, low, high = metrics.auc_difference(*scores, confidence, **by)
     return Difference(
         **test._asdict(),
         low=low,
         high=high,
         verdict=verdict(test.difference, test.p_value),
-        note=few_rows_note(is_positive, weight),
+        note=few_rows_note(is_positive, weight, groups),
     )
 
 
-def few_rows_note(is_positive: np.ndarray, weight: np.ndarray | None) -> str | None:
-    """Return a note that DeLong's p is approximate if a class has few rows, else None."""
-    weight = np.ones(len(is_positive)) if weight is None else weight
-    rows = min(effective_rows(weight[is_positive == kind]) for kind in (True, False))
+def few_rows_note(
+    is_positive: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None = None
+) -> str | None:
+    """Return a note that DeLong's p is approximate if a class has few rows or groups, else None."""
+    test = Scored(is_positive, is_positive, weight, groups)
+    rows, what = min(map(test.effective, (True, False))), "rows" if groups is None else "groups"
     if rows >= ROWS_FOR_TEST:
         return None
-    return f"p is approximate with {rows:.0f} rows of a class; trust the interval."
+    return f"p is approximate with {rows:.0f} {what} of a class; trust the interval."

@@ -215,13 +215,15 @@ def _flagging(tests: ScoredSets) -> tuple[float, bool, tuple[float, float]]:
 
 
 def _auc(test: Scored, confidence: float) -> str:
-    positive, score, weight = test
-    auc, low, high, _ = metrics.auc_interval(positive, score, confidence, sample_weight=weight)
+    positive, score, weight, groups = test
+    auc, low, high, _ = metrics.auc_interval(
+        positive, score, confidence, sample_weight=weight, groups=groups
+    )
     return f"AUC {auc_text(auc)} ({interval_text(low, high)})"
 
 
 def _average_precision(test: Scored, _: float) -> str:
-    positive, score, weight = test
+    positive, score, weight = test[:3]
     average = metrics.average_precision(positive, score, sample_weight=weight)
     return f"average precision {auc_text(average)}"
 
@@ -248,7 +250,7 @@ def roc(test: Scored, confidence: float) -> Line:
     their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
     band is the union of these rectangles: pointwise in the threshold, not simultaneous.
     """
-    fpr, tpr, _ = metrics.roc_curve(*test)
+    fpr, tpr, _ = metrics.roc_curve(*test[:3])
     points = _thinned(fpr + tpr)
     fpr, tpr = fpr[points], tpr[points]
     n_positive, n_negative = test.effective(True), test.effective(False)
@@ -266,7 +268,7 @@ def precision_recall(test: Scored, confidence: float) -> Line:
 
     Parameters are those of `roc`; the effective number is that of all rows.
     """
-    fpr, tpr, _ = metrics.roc_curve(*test)
+    fpr, tpr, _ = metrics.roc_curve(*test[:3])
     share, total = test.share, effective_rows(test.weights)
     recall, hits = tpr[1:], tpr[1:] * share * total
     flagged = hits + fpr[1:] * (1 - share) * total
@@ -282,7 +284,7 @@ def precision_recall(test: Scored, confidence: float) -> Line:
 
 def _flagged(test: Scored) -> tuple[Floats, Floats]:
     """Return the recall and the flagged share at each threshold."""
-    fpr, tpr, _ = metrics.roc_curve(*test)
+    fpr, tpr, _ = metrics.roc_curve(*test[:3])
     recall = tpr[1:]  # the first threshold flags nothing
     flagged = test.share * recall + (1 - test.share) * fpr[1:]
     points = _thinned(np.log1p(effective_rows(test.weights) * flagged))
@@ -332,7 +334,7 @@ def mean_roc(tests: Sequence[Scored]) -> Line:
     """Return the mean ROC curve over several test sets, ± one standard deviation of the recall."""
     curves = []
     for test in tests:
-        fpr, tpr, _ = metrics.roc_curve(*test)
+        fpr, tpr, _ = metrics.roc_curve(*test[:3])
         last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # tops of the vertical segments
         curves.append(np.interp(_GRID, fpr[last], tpr[last]))
     return _mean(curves)
@@ -342,7 +344,7 @@ def mean_precision_recall(tests: Sequence[Scored]) -> Line:
     """Return the mean precision at each recall over several test sets, ± one std deviation."""
     curves = []
     for test in tests:
-        precision, recall, _ = metrics.precision_recall_curve(*test)
+        precision, recall, _ = metrics.precision_recall_curve(*test[:3])
         precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # in ascending order of recall
         first = np.searchsorted(recall, _GRID - 1e-12)
         curves.append(precision[np.minimum(first, len(recall) - 1)])

@@ -72,11 +72,11 @@ class Scorer:
     @classmethod
     def of(cls, name: str, test: Scored, measures: Measures) -> Scorer:
         """Measure scores."""
-        positive, score, weight = test
-        by = {"sample_weight": weight}
+        positive, score, weight, groups = test
+        by, confidence = {"sample_weight": weight}, measures.confidence
         return cls(
             name=name,
-            **metrics.auc_interval(positive, score, measures.confidence, **by)._asdict(),
+            **metrics.auc_interval(positive, score, confidence, **by, groups=groups)._asdict(),
             average_precision=metrics.average_precision(positive, score, **by),
             precision_at_k=metrics.precision_at_k(positive, score, measures.k, **by),
             recall_at_fpr=metrics.recall_at_fpr(positive, score, measures.fpr, **by),
@@ -112,14 +112,14 @@ class Evaluation(Report):
     def of(cls, scored: Mapping[str, Scored], measures: Measures, **more: Any) -> Evaluation:
         """Measure every scorer, and test the first against the others."""
         scorers = [Scorer.of(name, test, measures) for name, test in scored.items()]
-        (name, (positive, first, weight)), *others = scored.items()
+        (name, (positive, first, weight, groups)), *others = scored.items()
         tests = [
             AgainstAnother(
                 model=name,
                 against=against,
-                test=paired_test(positive, first, score, measures.confidence, weight),
+                test=paired_test(positive, first, score, measures.confidence, weight, groups),
             )
-            for against, (_, score, _) in others
+            for against, (_, score, *_) in others
         ]
         flagged = budgets(scored[name])
         return cls(measures=measures, scorers=scorers, tests=tests, budgets=flagged, **more)
@@ -217,17 +217,24 @@ class Evaluation(Report):
             ResultTable(
                 ("", *(s.name for s in scorers)),
                 [(name, *map(cell, scorers)) for name, cell in cells.items()],
-                "Interval of the AUC from DeLong's variance, wider with few rows.",
+                self._of_interval(),
             )
         ]
         if self.tests:
-            caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
+            by_groups = " by groups" if self.rows.groups else ""
+            caption = f"DeLong's paired test{by_groups} on the same rows; a tie unless p < 0.05."
             if note := self.tests[0].test.note:
                 caption += f"\n{note}"
             tests = [(one.against, one.test) for one in self.tests]
             head = f"{scorers[0].name} against"
             tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
         return Section("Results", tables=tables)
+
+    def _of_interval(self) -> str:
+        """Return what the interval of the AUC rests on."""
+        if self.rows.groups:
+            return f"Intervals by {self.rows.in_groups}, wider with few groups."
+        return "Interval of the AUC from DeLong's variance, wider with few rows."
 
     def _curves(self) -> Section:
         scored = {name: [test] for name, test in self.drawn.items()}
@@ -260,15 +267,17 @@ def _rows(count: float) -> str:
 
 def _explained(explanation: Explanation, confidence: float) -> list[Section]:
     """Return the sections that explain the model's scores."""
-    positive, score, _ = explanation.test
+    positive, score, _, groups = explanation.test
     measured = (
         f"Measured on {explanation.rows:,} of the rows." if explanation.rows < len(score) else ""
     )
+    if groups is not None:
+        measured += " The intervals take the rows as independent, not by groups."
     highest = reasons_table(explanation.highest, score, positive, explanation.reasons)
     return [
         Section(
             "What drives the score",
-            measured,
+            measured.lstrip(),
             tables=[effects_table(explanation.effects, confidence)],
             figures=[effects_figure(explanation.effects, confidence)],
             on_terminal=False,

@@ -49,16 +49,28 @@ class Rows:
     positives: int
     positive: Any
     weight: str | None
+    groups: str | None = optional()
+    number_of_groups: int | None = optional()
 
     @classmethod
     def of(cls, rows: Labelled, **more: Any) -> Self:
         """Describe rows; what they do not know are further fields."""
+        if more.get("groups") is not None and rows.groups is not None:
+            more["number_of_groups"] = len(np.unique(rows.groups))
         return cls(rows=len(rows.positive), positives=int(rows.positive.sum()), **more)
+
+    @property
+    def in_groups(self) -> str:
+        """The groups of the rows, in words; empty if there are none."""
+        if self.number_of_groups is None:
+            return ""
+        return f"{counted(self.number_of_groups, 'group')} of {self.groups}"
 
     def __str__(self) -> str:
         share = 100 * self.positives / self.rows
         rarer = ", the rarer" if getattr(self, "positive_is", None) == "rarer" else ""
         weighted = f", weighted by {self.weight}" if self.weight else ""
+        weighted += f", {self.in_groups}" if self.groups else ""
         return in_line(
             f"{self.data}: {counted(self.rows, 'row')}, {counted(self.features, 'feature')}, "
             f"{self.positives:,} positive ({share:.3g} %; label {self.positive}{rarer}){weighted}"

@@ -126,7 +126,7 @@ def budgets(scored: Scored) -> list[Budget]:
 
 def _counted(scored: Scored) -> tuple[Counts, Counts, NDArray[np.float64]]:
     """Return positives and negatives at or above each threshold, and the descending thresholds."""
-    fpr, tpr, thresholds = metrics.roc_curve(*scored)
+    fpr, tpr, thresholds = metrics.roc_curve(*scored[:3])
     n_rows, share = len(scored.positive), scored.share
     tp, fp = tpr * share * n_rows, fpr * (1.0 - share) * n_rows
     if scored.weight is not None:
@@ -136,9 +136,9 @@ def _counted(scored: Scored) -> tuple[Counts, Counts, NDArray[np.float64]]:
 
 def _effective(scored: Scored) -> float:
     """Return Kish's effective number of the positives, divided by their scaled weight."""
-    if scored.weight is None:
+    if scored.weight is None and scored.groups is None:
         return 1.0
-    total = float(scored.weight[scored.positive].sum() / scored.weight.mean())
+    total = float(scored.weights[scored.positive].sum() / scored.weights.mean())
     return scored.effective(True) / total
 
 
