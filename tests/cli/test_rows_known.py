@@ -261,6 +261,35 @@ def test_the_past_is_trained_on(tmp_path, good, kind):
     assert "in 5 folds, in the order of time" in " ".join(out.split())
 
 
+def test_forward_in_time_on_other_groups(path, tmp_path, good):
+    rows = frame(800).assign(patient=np.random.default_rng(1).integers(0, 600, 800))
+    rows.to_csv(path, index=False)
+    X, y, _ = arrays(rows)
+    day, patient = pd.to_datetime(rows["day"]), rows["patient"]
+    parts = time_folds(day, 3, patient)
+    dropped = sum(len(a) - len(b) for (a, _), (b, _) in zip(time_folds(day, 3), parts, strict=True))
+    assert dropped > 0
+    both = ("--groups", "patient", "--time", "day", "--drop", "worth")
+    report = json.loads(good("cv", path, *both, *QUICK, "--json"))
+    tuned = AUCClassifierCV(losses=["square"], alphas=[0.1, 1.0], cv=parts)
+    tuned.fit(X, y, groups=patient)
+    assert report["auc"] == pytest.approx(tuned.best_score_)
+    assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
+    assert report["folding"] == "in the order of time, groups kept apart"
+    assert report["dropped"] == dropped
+    said = f"groups kept apart ({dropped} training rows of groups that are tested dropped)"
+    assert f"3 folds, in the order of time, {said}" in " ".join(
+        good("cv", path, *both, *QUICK).split()
+    )
+    out = " ".join(good("train", path, *both, "-o", tmp_path / "m").split())
+    assert "folds, in the order of time, groups kept apart (" in out
+    command = ("compare", path, *both, "--splits", 3, "--alpha", 0.1, "--solvers", "exact,tuned")
+    report = json.loads(good(*command, "--json"))
+    assert report["split_sizes"] == [[len(train), len(test)] for train, test in parts]
+    assert report["dropped"] == dropped
+    assert said in " ".join(good(*command).split())
+
+
 def test_few_times_make_few_folds(tmp_path, good, bad):
     rows = frame().assign(day=np.arange(240) % 3)[["a", "day", "class"]]
     path = tmp_path / "a.csv"
@@ -304,7 +333,7 @@ def put(path, **columns):
         ({}, ["--weight", "class", "--target", "class"], "both the label column and the weight"),
         ({}, ["--groups", "day", "--drop", "day"], "column 'day' is both dropped and their groups"),
         ({}, ["--groups", "a", "--weight", "a"], "is both the weight of the rows and their groups"),
-        ({}, ["--groups", "patient", "--time", "day"], "give only one"),
+        ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all of groups that it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(tmp_path, bad, columns, options, words):

@@ -41,6 +41,52 @@ def test_blocks_have_about_the_same_size_and_dates_sort():
     assert all(len(test) for _, test in time_folds(heavy, 5))
 
 
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5)), min_size=4, max_size=60),
+    st.integers(1, 4),
+)
+def test_forward_in_time_no_group_is_on_both_sides(rows, n_folds):
+    time, groups = np.array(rows).T
+    if len(set(time.tolist())) <= n_folds:
+        return
+    plain = time_folds(time, n_folds)
+    parts = Folding(groups, time).folds(np.zeros(len(time)), n_folds, 0)
+    dropped = 0
+    for (train, test), (earlier, same) in zip(parts, plain, strict=True):
+        assert np.array_equal(test, same)
+        tested = set(groups[test].tolist())
+        # no more is dropped than has to be
+        assert train.tolist() == [i for i in earlier.tolist() if groups[i] not in tested]
+        dropped += len(earlier) - len(train)
+    assert Folding(groups, time).dropped(parts) == dropped
+    names = [f"customer {group}" for group in groups]
+    again = time_folds(time, n_folds, names)
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(parts, again, strict=True))
+    apart = time_folds(time, n_folds, np.arange(len(time)))
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(plain, apart, strict=True))
+
+
+def test_rows_without_weight_are_in_no_part_and_not_dropped():
+    rng = np.random.default_rng(0)
+    time, groups, weight = rng.permutation(90), rng.integers(0, 20, 90), np.arange(90) % 3 > 0
+    some = np.flatnonzero(weight)
+    folding = Folding(groups, time, weight.astype(float))
+    parts = folding.folds(np.arange(90) % 2, 3, 0)
+    within = Folding(groups[some], time[some]).folds(np.zeros(len(some)), 3, 0)
+    for (train, test), (a, b) in zip(parts, within, strict=True):
+        assert np.array_equal(train, some[a])
+        assert np.array_equal(test, some[b])
+    assert folding.dropped(parts) == Folding(groups[some], time[some]).dropped(within) > 0
+    assert Folding(groups).dropped(parts) is Folding(time=time).dropped(parts) is None
+    assert folding.words == "in the order of time, groups kept apart"
+    # three groups can be tested in more than three folds
+    y = np.arange(90) % 2 == 0
+    assert Folding(np.arange(90) % 3, np.arange(90)).most(y, 5) == 5
+    splits = folding.splits(y, 3, 0.2, 0)
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(splits, parts, strict=True))
+
+
 def test_groups_are_never_parted():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 20, 200)

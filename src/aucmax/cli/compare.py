@@ -99,7 +99,8 @@ def compare(
     """Compare algorithms on the same splits of one data set.
 
     Splits are random and stratified; --groups keeps each group together; --time
-    trains each split on the past and tests it on what comes next.
+    trains each split on the past and tests it on what comes next, with --groups without the rows of
+    groups that it tests.
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative

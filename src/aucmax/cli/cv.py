@@ -147,12 +147,12 @@ def cv(
     """Tune by cross-validated AUC, or another score, and save the best model.
 
     Tries settings on the same folds (stratified; --groups keeps each group together, --time trains
-    on the past), and refits the best to all rows; of equally good settings it chooses the strongest
-    penalty. The search begins with the first loss and moves from the best setting to its
-    neighbours; if you give --alphas, all are tried with every loss, standardize and l1-ratio. The
-    mean held-out AUC and its interval are biased upwards, being a maximum over the grid: for
-    unbiased figures use 'aucmax evaluate' on rows that were not given here. --impute and --one-hot
-    learn from all rows.
+    on the past, and both on no row of a group that is tested), and refits the best to all rows; of
+    equally good settings it chooses the strongest penalty. The search begins with the first loss
+    and moves from the best setting to its neighbours; if you give --alphas, all are tried with
+    every loss, standardize and l1-ratio. The mean held-out AUC and its interval are biased upwards,
+    being a maximum over the grid: for unbiased figures use 'aucmax evaluate' on rows that were not
+    given here. --impute and --one-hot learn from all rows.
 
     Examples:
 
@@ -173,6 +173,7 @@ def cv(
     prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, facts = prepared.rows, prepared.facts()
     parts, folds = division.of(rows)
+    folding = Folding.of(rows)
     few_positives(rows.positive, "row")
     reached: list[SearchProgress] = []
     model = AUCClassifierCV(
@@ -191,7 +192,12 @@ def cv(
     report = Search.of(
         tuned,
         rows=facts,
-        folds=Folds(folds=len(parts), rounds=len(parts) // folds, folding=Folding.of(rows).words),
+        folds=Folds(
+            folds=len(parts),
+            rounds=len(parts) // folds,
+            folding=folding.words,
+            dropped=folding.dropped(parts),
+        ),
         seed=division.seed,
         scale=transforms.scale.value,
         seconds=seconds,

@@ -117,8 +117,6 @@ def labelled_rows(
     ValueError
         There is no such file or data set, or it does not hold two classes.
     """
-    if reading.groups is not None and reading.time is not None:
-        raise ValueError("--groups and --time split the rows in different ways; give only one.")
     path = given_file(data)
     with working(f"reading {path.name}", quiet):
         if large is not None and large.plan.takes(path, reading):

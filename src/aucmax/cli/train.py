@@ -101,8 +101,9 @@ def train(
     --alpha, --l1-ratio, --within, --standardize, --loss and --solver is given, nothing is tuned,
     and the others keep their defaults.
 
-    --groups keeps the rows of a group in one fold, --time trains folds on the past; both matter for
-    tuning only. --weight weights the rows, in the fit and in the AUC.
+    --groups keeps the rows of a group in one fold, --time trains folds on the past, and with both
+    not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
+    rows, in the fit and in the AUC.
 
     With --impute, --one-hot and --dates, what prepares the columns is put in front of the model and
     saved with it.

@@ -34,7 +34,7 @@ class Labelled:
     groups : ndarray, shape (n,), optional
         Rows of one group stay together where the rows are divided.
     time : ndarray, shape (n,), optional
-        Rows are divided in this order, to train on the past.
+        Rows are divided in this order, to train on the past; with groups, on none that is tested.
     columns : tuple of Column, optional
         The name and the kind of each of d columns; None where they have no names.
     target_name : str, optional

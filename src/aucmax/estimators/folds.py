@@ -19,11 +19,12 @@ FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly l
 _ROUNDS = 4
 
 
-def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
+def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -> Pairs:
     """Return folds that are trained on the past and tested on what comes next.
 
     The rows are cut by time into ``n_folds`` + 1 blocks of about the same size; fold k trains on
-    the first k blocks and tests on the next. Rows of the same time stay together.
+    the first k blocks and tests on the next. Rows of the same time stay together. With groups, rows
+    of a group that a fold tests are dropped from its training rows, so that none is on both sides.
 
     Parameters
     ----------
@@ -31,6 +32,8 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
         The time of each row: anything that sorts, such as numbers or ``datetime64``.
     n_folds : int
         Number of folds.
+    groups : array-like, shape (n,), optional
+        The group of each row, such as its customer.
 
     Returns
     -------
@@ -47,6 +50,10 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
     >>> from aucmax.estimators.folds import time_folds
     >>> [(train.tolist(), test.tolist()) for train, test in time_folds([5, 1, 1, 9, 7, 3], 2)]
     [([1, 2], [0, 5]), ([0, 1, 2, 5], [3, 4])]
+    >>> customer = list("abcabd")
+    >>> pairs = time_folds([5, 1, 1, 9, 7, 3], 2, customer)
+    >>> [(train.tolist(), test.tolist()) for train, test in pairs]
+    [([1, 2], [0, 5]), ([2, 5], [3, 4])]
     """
     times, moment = np.unique(np.asarray(time), return_inverse=True)
     if len(times) <= n_folds:
@@ -62,7 +69,11 @@ def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
         first += int(np.argmin(np.abs(before[first:last] - ideal))) + 1
         starts.append(first)
     block = np.searchsorted(starts, moment, side="right")
-    return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, n_folds + 1)]
+    own = moment if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    return [
+        (np.flatnonzero((block < k) & ~np.isin(own, own[block == k])), np.flatnonzero(block == k))
+        for k in range(1, n_folds + 1)
+    ]
 
 
 def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None) -> Pairs:
@@ -81,9 +92,10 @@ def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None)
         raise ValueError(f"{rows.name}: {error}") from None
     for k, (train, _) in enumerate(parts, 1):
         if len(np.unique(rows.positive[train])) < 2:
+            what = "of only one class" if len(train) else "all of groups that it tests"
             raise ValueError(
-                f"{rows.name}: the training rows of fold {k} of {n_folds} are of only one class, "
-                f"with folds {folding.words}."
+                f"{rows.name}: the training rows of fold {k} of {n_folds} are {what}, with folds "
+                f"{folding.words}."
             )
     return parts
 
@@ -97,7 +109,7 @@ class Folding:
     groups : ndarray, shape (n,), optional
         Rows of one group stay together.
     time : ndarray, shape (n,), optional
-        Training rows come before test rows. Not together with groups.
+        Training rows come before test rows; those of a group that is tested are dropped.
     weight : ndarray, shape (n,), optional
         Rows of weight 0 are in no part.
     """
@@ -125,13 +137,28 @@ class Folding:
     def words(self) -> str:
         """How the parts are made, in a few words for messages."""
         if self.time is not None:
-            return "in the order of time"
+            return "in the order of time" + (
+                ", groups kept apart" if self.groups is not None else ""
+            )
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
+    def dropped(self, parts: Pairs) -> int | None:
+        """Return how many earlier rows were dropped, in all folds; None without times and groups.
+
+        They are of groups that the fold tests.
+        """
+        if self.time is None or self.groups is None:
+            return None
+        counted = np.ones(len(self.time), dtype=bool) if self.weight is None else self.weight > 0
+        earlier = (counted & (self.time < self.time[test].min()) for _, test in parts)
+        return sum(int(before.sum()) for before in earlier) - sum(len(train) for train, _ in parts)
+
     def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
-        """Return the number of rows of each label, or of groups that have such rows."""
+        """Return the number of rows of each label, or of groups that random folds hold out."""
         rows, counted = self.counted(y)
-        of_row, y = rows if counted.groups is None else counted.groups, y[rows]
+        of_row, y = rows, y[rows]
+        if counted.groups is not None and counted.time is None:
+            of_row = counted.groups
         return {label: len(np.unique(of_row[y == label])) for label in np.unique(y).tolist()}
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
@@ -171,7 +198,7 @@ class Folding:
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
         if self.time is not None:
-            return time_folds(self.time, n_folds)
+            return time_folds(self.time, n_folds, self.groups)
         blank, rng = np.zeros(len(y)), np.random.RandomState(seed)
         if self.groups is None:
             plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
@@ -211,7 +238,7 @@ class Folding:
         from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
         if self.time is not None:
-            return time_folds(self.time, n_splits)
+            return time_folds(self.time, n_splits, self.groups)
         settings = {"test_size": test_size, "random_state": seed}
         blank = np.zeros(len(y))
         if self.groups is None:

@@ -51,6 +51,8 @@ class Tuned:
         The number of rows on which they were chosen, if these were not all.
     losses : list of str, optional
         The losses tried on these, for which there was room.
+    dropped : int, optional
+        `Folding.dropped`.
     """
 
     model: AUCClassifier
@@ -61,6 +63,7 @@ class Tuned:
     interval: AUCInterval
     rows: int | None = None
     losses: list[str] | None = None
+    dropped: int | None = None
 
     @property
     def losses_left_out(self) -> list[str]:
@@ -142,6 +145,7 @@ def _searched(
         model=search.best_estimator_,
         folds=len(parts),
         rounds=folding.rounds(rows.rarest),
+        dropped=folding.dropped(parts),
         settings_tried=int(np.isfinite(search.auc_path_).any(axis=0).sum()),
         auc=float(search.best_score_),
         interval=search.best_interval_,

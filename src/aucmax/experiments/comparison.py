@@ -24,11 +24,11 @@ from aucmax.metrics import AUCInterval
 from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import areas_figure, differences_figure, few_rows_note
 from aucmax.report.curves import ScoredSets, ranking_figures
-from aucmax.report.facts import TrainingRows
+from aucmax.report.facts import TrainingRows, dropped_text
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.reports import Report, inline, unlisted
+from aucmax.report.reports import Report, inline, optional, unlisted
 from aucmax.report.text import auc_text, counted, gap_text, interval_text, verdict
 
 __all__ = ["Comparison"]
@@ -140,6 +140,7 @@ class Comparison(Report):
     rows: TrainingRows = inline()
     splits: int
     splitting: str
+    dropped: int | None = optional()
     training_rows: int
     test_rows: int
     split_sizes: Sequence[tuple[int, int]]
@@ -169,12 +170,13 @@ class Comparison(Report):
         done = [run for run in runs if run.error is None]
         first = next((run for run in done if reference in (None, run.name)), None)
         against = None if first is None else first.name
-        tested = parts[0].test
+        tested, folding = parts[0].test, Folding.of(rows)
         note = few_rows_note(rows.positive[tested], rows.weight_of(tested))
         return cls(
             rows=facts,
             splits=len(parts),
-            splitting=Folding.of(rows).words,
+            splitting=folding.words,
+            dropped=folding.dropped([(part.train, part.test) for part in parts]),
             training_rows=len(parts[0].train),
             test_rows=len(tested),
             split_sizes=[(len(part.train), len(part.test)) for part in parts],
@@ -214,8 +216,9 @@ class Comparison(Report):
             sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
         if self.figure_data is not None:
             sections += self._figures(self.figure_data)
-        splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
-        data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
+        how = self.splitting + dropped_text(self.dropped)
+        splits = f"{counted(self.splits, 'split')}, {how}: {self._sizes()}; seed {seed}"
+        data = [("data", described), ("splits", f"{self.splits}, {how}")]
         return Page(
             f"Algorithms compared on {self.rows.data}",
             f"{described}\n{splits}\n{self._settings()}",

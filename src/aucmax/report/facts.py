@@ -32,6 +32,7 @@ __all__ = [
     "auc_facts",
     "calibration_facts",
     "calibration_of",
+    "dropped_text",
     "read_facts",
     "read_text",
 ]
@@ -185,6 +186,13 @@ def calibration_facts(probability: str | None) -> Facts:
     return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
 
 
+def dropped_text(dropped: int | None) -> str:
+    """Return how many training rows were dropped; empty if none had to be."""
+    if dropped is None:
+        return ""
+    return f" ({counted(dropped, 'training row')} of groups that are tested dropped)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Folds:
     """How rows were divided into folds."""
@@ -192,6 +200,12 @@ class Folds:
     folds: int  # of all rounds
     rounds: int
     folding: str
+    dropped: int | None = optional()  # earlier rows of groups that are tested, in all folds
+
+    @property
+    def division(self) -> str:
+        """How the folds were made, and how many rows they could not use."""
+        return self.folding + dropped_text(self.dropped)
 
     def __str__(self) -> str:
         if self.rounds == 1:

@@ -260,7 +260,7 @@ class Search(Report):
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
-        described, folds = str(self.rows), f"{self.folds}, {self.folds.folding}"
+        described, folds = str(self.rows), f"{self.folds}, {self.folds.division}"
         tried = counted(self.settings_tried, "setting")
         words = self.paths.words
         sections = [

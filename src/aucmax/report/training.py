@@ -51,7 +51,9 @@ class Tuning:
     def of(cls, tuned: Tuned, folding: str) -> Tuning:
         """Describe how a model was tuned, on folds that were made so."""
         return cls(
-            folds=Folds(folds=tuned.folds, rounds=tuned.rounds, folding=folding),
+            folds=Folds(
+                folds=tuned.folds, rounds=tuned.rounds, folding=folding, dropped=tuned.dropped
+            ),
             settings_tried=tuned.settings_tried,
             held_out_auc=tuned.auc,
             held_out_interval=tuned.interval,
@@ -62,7 +64,7 @@ class Tuning:
 
     def facts(self, settings: str) -> Facts:
         """Return the choice, and how good it is."""
-        how = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
+        how = "" if self.folds.folding == Folding().words else f", {self.folds.division}"
         if self.tuned_on is not None:
             how += f", on {self.tuned_on:,} of the rows"
         if self.losses_left_out:
