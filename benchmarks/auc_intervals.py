@@ -1,4 +1,4 @@
-"""Coverage and width of the intervals of an AUC and of a difference of two.
+"""Coverage and width of the intervals of an AUC, also by groups, and of a difference of two.
 
 The samples are drawn from distributions whose AUC is known.
 """
@@ -15,6 +15,7 @@ from benchmarks.common.tables import show
 
 NEGATIVES = 1000
 AUCS = (0.7, 0.9, 0.95, 0.98)
+ROWS_OF_GROUP = 5
 PAIRS = ((0.8, 0.8), (0.95, 0.95), (0.98, 0.98), (0.98, 0.95))
 Sampler = Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
 
@@ -107,6 +108,27 @@ def of_two(
     return covered / samples, plain / samples
 
 
+def of_groups(m: int, n: int, both: bool, auc: float, samples: int) -> tuple[float, float]:
+    """Return the coverage of the interval by groups, and of the one that takes rows as independent.
+
+    Groups of five rows, m with positives and n with negatives, or all with rows of both classes;
+    half of the variance of the normal scores is common to a group.
+    """
+    rng = np.random.default_rng(m * n)
+    group, covered, plain = np.repeat(np.arange(m + n), ROWS_OF_GROUP), 0, 0
+    y = np.arange(group.size) % ROWS_OF_GROUP < 1 if both else group < m
+    for _ in range(samples):
+        common, own = rng.normal(size=m + n)[group], rng.normal(size=group.size)
+        score = np.sqrt(0.5) * (common + own) + np.sqrt(2) * norm.ppf(auc) * y
+        by_group, by_row = (
+            metrics.auc_interval(y, score, groups=group),
+            metrics.auc_interval(y, score),
+        )
+        covered += by_group.low <= auc <= by_group.high
+        plain += by_row.low <= auc <= by_row.high
+    return covered / samples, plain / samples
+
+
 def main(samples: int = 2000) -> None:
     def row(name: str, m: int, n: int) -> list[str]:
         cells = [of_one(FAMILIES[name], m, n, auc, samples) for auc in AUCS]
@@ -116,6 +138,16 @@ def main(samples: int = 2000) -> None:
     print("Coverage (width divided by that of ±1.96 DeLong errors)")
     show(["positives and negatives", *(f"AUC {auc}" for auc in AUCS)],
          (row(name, m, n) for m, n in sizes for name in FAMILIES))  # fmt: skip
+
+    def row_of_groups(m: int, n: int, both: bool) -> list[str]:
+        cells = [of_groups(m, n, both, auc, samples) for auc in AUCS]
+        name = f"{m + n}, each with a positive" if both else f"{m} and {n}"
+        return [name, *(f"{ours:.3f} / {plain:.3f}" for ours, plain in cells)]
+
+    print("\nCoverage by groups of five rows, half of the variance in common / by rows")
+    groups = [(m, 100, False) for m in (15, 30, 100)] + [(m, 0, True) for m in (15, 30, 100)]
+    show(["groups of positives and of negatives", *(f"AUC {auc}" for auc in AUCS)],
+         (row_of_groups(*case) for case in groups))  # fmt: skip
 
     def row_of_two(deviation: float, m: int) -> list[str]:
         cells = [of_two(deviation, m, 200, pair, samples) for pair in PAIRS]

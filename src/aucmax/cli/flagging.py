@@ -48,7 +48,7 @@ class Flags:
         words = f"{self.flagged:,} of {counted(self.rows, 'row')} flagged: {self.rule}"
         if not self.flagged:
             return words
-        return f"{words}; the lowest has the score {plain_number(self.lowest, 4)}"
+        return f"{words}; lowest score {plain_number(self.lowest, 4)}"
 
 
 @dataclass(frozen=True, kw_only=True)

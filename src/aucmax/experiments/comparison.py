@@ -216,9 +216,10 @@ class Comparison(Report):
             sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
         if self.figure_data is not None:
             sections += self._figures(self.figure_data)
-        how = self.splitting + dropped_text(self.dropped)
-        splits = f"{counted(self.splits, 'split')}, {how}: {self._sizes()}; seed {seed}"
-        data = [("data", described), ("splits", f"{self.splits}, {how}")]
+        splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
+        if dropped := dropped_text(self.dropped):
+            splits += f"\n{dropped}"
+        data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
         return Page(
             f"Algorithms compared on {self.rows.data}",
             f"{described}\n{splits}\n{self._settings()}",

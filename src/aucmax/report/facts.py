@@ -71,7 +71,6 @@ class Rows:
         share = 100 * self.positives / self.rows
         rarer = ", the rarer" if getattr(self, "positive_is", None) == "rarer" else ""
         weighted = f", weighted by {self.weight}" if self.weight else ""
-        weighted += f", {self.in_groups}" if self.groups else ""
         return in_line(
             f"{self.data}: {counted(self.rows, 'row')}, {counted(self.features, 'feature')}, "
             f"{self.positives:,} positive ({share:.3g} %; label {self.positive}{rarer}){weighted}"
@@ -187,10 +186,10 @@ def calibration_facts(probability: str | None) -> Facts:
 
 
 def dropped_text(dropped: int | None) -> str:
-    """Return how many training rows were dropped; empty if none had to be."""
+    """Return how many training rows were dropped, in words; empty if that was not asked for."""
     if dropped is None:
         return ""
-    return f" ({counted(dropped, 'training row')} of groups that are tested dropped)"
+    return f"{counted(dropped, 'training row')} dropped, whose groups are tested"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,11 +200,6 @@ class Folds:
     rounds: int
     folding: str
     dropped: int | None = optional()  # earlier rows of groups that are tested, in all folds
-
-    @property
-    def division(self) -> str:
-        """How the folds were made, and how many rows they could not use."""
-        return self.folding + dropped_text(self.dropped)
 
     def __str__(self) -> str:
         if self.rounds == 1:

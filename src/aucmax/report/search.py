@@ -23,6 +23,7 @@ from aucmax.report.facts import (
     TrainingRows,
     calibration_facts,
     calibration_of,
+    dropped_text,
     read_facts,
 )
 from aucmax.report.figures import Figure, Line, around, tuning_figure
@@ -260,8 +261,10 @@ class Search(Report):
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
-        described, folds = str(self.rows), f"{self.folds}, {self.folds.division}"
-        tried = counted(self.settings_tried, "setting")
+        described, folds = str(self.rows), f"{self.folds}, {self.folds.folding}"
+        tried = f"{counted(self.settings_tried, 'setting')}, {self.seconds:.2f} seconds"
+        if dropped := dropped_text(self.folds.dropped):
+            tried += f"\n{dropped}"
         words = self.paths.words
         sections = [
             Section("Chosen", tables=[self._choice()]),
@@ -280,7 +283,7 @@ class Search(Report):
             )
         return Page(
             f"Tuned on {self.rows.data}",
-            f"{described}\n{folds}; {tried}, {self.seconds:.2f} seconds",
+            f"{described}\n{folds}; {tried}",
             sections,
             provenance=provenance(command, [("data", described), ("folds", folds)], self.seed),
         )

@@ -22,6 +22,7 @@ from aucmax.report.facts import (
     Pass,
     TrainingRows,
     auc_facts,
+    dropped_text,
     read_facts,
 )
 from aucmax.report.page import Page, ResultTable, Section
@@ -64,7 +65,9 @@ class Tuning:
 
     def facts(self, settings: str) -> Facts:
         """Return the choice, and how good it is."""
-        how = "" if self.folds.folding == Folding().words else f", {self.folds.division}"
+        how = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
+        if dropped := dropped_text(self.folds.dropped):
+            how += f" ({dropped})"
         if self.tuned_on is not None:
             how += f", on {self.tuned_on:,} of the rows"
         if self.losses_left_out:
