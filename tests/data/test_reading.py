@@ -40,11 +40,11 @@ def test_an_argument_that_is_none_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("command", "lacks"),
     [
-        ("train", set()),
-        ("cv", set()),
-        ("compare", set()),
-        ("scorecard", LEARNT - {"categories"}),
-        ("evaluate", LEARNT),
+        ("train", {"keep"}),
+        ("cv", {"keep"}),
+        ("compare", {"keep"}),
+        ("scorecard", LEARNT - {"categories"} | {"keep"}),
+        ("evaluate", LEARNT - {"groups"} | {"keep"}),
         ("score", LEARNT | CLASSES | {"weight"}),
     ],
 )

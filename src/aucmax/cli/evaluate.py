@@ -146,8 +146,7 @@ def evaluate(
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
-        known = rows.weight, rows.groups
-        tests = {name: Scored(rows.positive, score, *known) for name, score in scores.items()}
+        tests = {name: _scored(rows, score) for name, score in scores.items()}
         more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
@@ -168,6 +167,10 @@ def evaluate(
             **more,
         )
     show(report, as_json, html)
+
+
+def _scored(rows: Labelled, score: np.ndarray) -> Scored:
+    return Scored(rows.positive, score, rows.weight, rows.groups)
 
 
 def _title(path: Path, beside: Path | None) -> str:

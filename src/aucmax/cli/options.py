@@ -135,22 +135,21 @@ class Stopping:
 
 # ---- how data are read: ``Annotated[Reading, names]``, the fields that are options of a command
 
-_OPTIONS = [name for name, about in FIELDS.items() if about["help"] is not None]
-_KEPT = {"keep"}
+_OPTIONS = [name for name, about in FIELDS.items() if about["help"] and name != "keep"]
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
 
 
 def without(*groups: Set[str]) -> tuple[str, ...]:
-    """All options but those of these groups."""
+    """All options but those of these groups, and that of columns to be written with scores."""
     return tuple(name for name in _OPTIONS if name not in set().union(*groups))
 
 
-Learning = Annotated[Reading, without(_KEPT)]
-Judging = Annotated[Reading, without(OF_MODELS - {"groups"}, _KEPT)]
-Weighing = Annotated[Reading, without(OF_MODELS, _CLASSES, _KEPT)]
-Scoring = Annotated[Reading, without(OF_MODELS, _CLASSES, _WEIGHT)]
+Learning = Annotated[Reading, without()]
+Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
+Weighing = Annotated[Reading, without(OF_MODELS, _CLASSES)]
+Scoring = Annotated[Reading, (*without(OF_MODELS, _CLASSES, _WEIGHT), "keep")]
 
 
 @dataclass(frozen=True, kw_only=True)
