@@ -74,7 +74,7 @@ def test_positives_are_rare_and_no_row_is_on_both_sides():
 
 
 def test_alerts_are_counted(seen):
-    is_positive, score, _ = seen.held_out["aucmax"]
+    is_positive, score, *_ = seen.held_out["aucmax"]
     order = np.argsort(-score, kind="stable")
     share = is_positive.mean()
     for at in seen.alerts:

@@ -328,7 +328,7 @@ def test_columns_that_no_step_asks_for_may_be_absent(tmp_path, run):
     narrow.assign(y=Y).to_csv(files[2], index=False)
     scored = [run("score", files[0], file, "--reasons", 2) for file in files[1:3]]
     assert scored[0][:2] == scored[1][:2]
-    assert scored[0][1].startswith("row,score,label,reasons\n1,")
+    assert scored[0][1].startswith("row,score,reason_1,reason_2\n1,")
     assert run("evaluate", *files[:2], "--html", files[3])[0] == 0
     assert "colour" in files[3].read_text()
 
