@@ -14,7 +14,7 @@ from aucmax.cli.front import encoded, rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
-from aucmax.columns.steps import Stages
+from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Room, take
@@ -180,7 +180,9 @@ def _title(path: Path, beside: Path | None) -> str:
 
 def _facts(stages: Stages, name: str, rows: Labelled, reading: Reading) -> Rows:
     """Return the part of the report about the rows."""
-    features = rows.n_features if rows.in_parts else encoded(stages.at(np.arange(1))).shape[1]
+    features = parts_of(stages.model)[1].n_features_in_
+    if not rows.in_parts:
+        features = encoded(stages.at(np.arange(1))).shape[1]
     label = rows.positive_label
     columns = {"weight": reading.weight, "groups": reading.groups}
     return Rows.of(rows, data=name, features=features, positive=label, **columns)

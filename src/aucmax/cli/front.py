@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import Classes, classes_of, labelled_of
+from aucmax.data.columns import named
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
@@ -226,10 +228,11 @@ def rows_for(
     more = _wanted(model, inputs, reading) | {"labels": labels}
     path = given_file(data)
     if large is not None and large.plan.takes(path, reading):
-        if not hasattr(model, "steps"):
-            return large.read(path, replace(_with_own_labels(reading), **more))
-        if large.dask is not None:
-            raise ValueError("--dask is for models without steps in front, but this one has some.")
+        rows = large.read(path, replace(_with_own_labels(reading), **more))
+        if hasattr(model, "steps"):
+            columns = tuple(named(rows.data.feature_names or [], rows.data.columns))
+            rows.data = rows.data.mapped(partial(inputs.taken, columns))
+        return rows
     return _for_model(_opened(data, reading, **more), inputs, data)
 
 
@@ -283,7 +286,7 @@ def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
     for decision in rows.decisions:
         if decision.column:  # else how the file is written
             tell("warning", f"{data}: {decision}")
-    rows.data = inputs.given(rows)
+    rows.data = inputs.taken(rows.columns, rows.data)
     return rows
 
 

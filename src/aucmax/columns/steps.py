@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from aucmax.basics.checks import refuse_collections
 from aucmax.columns.functions import Feature
 from aucmax.data.columns import Column, named
+from aucmax.data.rows.source import Source
 
 __all__ = [
     "OneToOne", "Stages", "Step", "columns_of", "flat", "parts_of", "step_of",
@@ -179,8 +180,13 @@ def flat(pipeline: Pipeline) -> list[Step]:
 
 
 def transformed(steps: Sequence[Step], rows: Any) -> list[Any]:
-    """Return rows, and the output of each of some fitted steps for them."""
-    return [*accumulate(steps, lambda rows, step: step.fitted.transform(rows), initial=rows)]
+    """Return rows, and the output of each of some fitted steps for them; a source's, in parts."""
+    return [*accumulate(steps, _transformed, initial=rows)]
+
+
+def _transformed(rows: Any, step: Step) -> Any:
+    transform = step.fitted.transform
+    return rows.mapped(transform) if isinstance(rows, Source) else transform(rows)
 
 
 @dataclass(frozen=True, eq=False)

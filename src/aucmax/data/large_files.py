@@ -158,7 +158,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Read the labels and weights of all rows; for Parquet hardly any other column is read."""
         names, labels = source.feature_names, source
         if names is not None and reader_of(path, reading.format).name == "parquet":
-            one = replace(reading, columns=names[:1], n_features=None, target=source.target_name)
+            first = (reading.columns or names)[:1]
+            one = replace(reading, columns=first, n_features=None, target=source.target_name)
             labels = self._source(path, one.in_parts())
             labels.stored = Stored("labels", labels.stored.size)
             labels.counts = source.counts

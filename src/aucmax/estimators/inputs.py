@@ -6,13 +6,12 @@ data frame in Python they follow from its fitted transformers, and it gets a dat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
 from aucmax.columns.steps import columns_of, parts_of
@@ -37,17 +36,17 @@ class Inputs:
     arguments: dict[str, Any]
     frame: tuple[Column, ...] = ()
 
-    def given(self, rows: Bunch) -> Any:
-        """Return the rows in the form that the model takes."""
+    def taken(self, columns: Sequence[Column] | None, X: Any) -> Any:
+        """Return rows with these columns in the form that the model takes."""
         if not self.frame:
-            return frame(rows.data, rows.columns) if self.arguments["columns"] else rows.data
+            return frame(X, columns) if self.arguments["columns"] else X
         pd = needs("pandas", "a model that was fitted to a data frame")
-        columns = {}
-        for column, values in zip(self.frame, _columns_of(rows.data), strict=True):
+        series_of = {}
+        for column, values in zip(self.frame, _columns_of(X), strict=True):
             series = _values(column, values)
             # explicit, since pandas would turn None among strings into NaN
-            columns[column.name] = pd.Series(series, dtype=series.dtype)
-        return pd.DataFrame(columns)
+            series_of[column.name] = pd.Series(series, dtype=series.dtype)
+        return pd.DataFrame(series_of)
 
 
 def inputs_of(model: Any) -> Inputs:
