@@ -18,6 +18,7 @@ from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.rows.source import Source
 from aucmax.estimators import files as persist
 from aucmax.estimators.inputs import names_after
+from aucmax.estimators.suspicions import few_of_a_class
 from aucmax.report.page import write_page
 from aucmax.report.reports import Report
 from aucmax.report.reports import as_json as json_of
@@ -62,8 +63,6 @@ def help_of(command: Callable[..., None]) -> str:
 
 # ---- output
 
-_MIN_CLASS_ROWS = 10  # rows of a class
-
 
 def show(report: Report, as_json: bool, html: Path | None = None) -> None:
     """Print a report on the screen or as JSON, and write it as HTML if a path is given."""
@@ -89,15 +88,8 @@ def print_json(value: Any) -> None:
 
 def few_positives(is_positive: np.ndarray, what: str) -> None:
     """Warn if a class has too few rows for a reliable AUC."""
-    count, total = int(is_positive.sum()), len(is_positive)
-    rarer, kind = min((count, "positive"), (total - count, "negative"))
-    if rarer < _MIN_CLASS_ROWS:
-        tell(
-            "warning",
-            f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
-            f"fewer than {_MIN_CLASS_ROWS}, AUCs are unreliable, and so are settings chosen by "
-            "them",
-        )
+    for suspicion in few_of_a_class(is_positive, what):
+        tell("warning", suspicion.sentence)
 
 
 # ---- models and their scores

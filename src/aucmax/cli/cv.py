@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli.common import counted, few_positives, listed, listed_numbers, show
+from aucmax.cli.common import counted, listed, listed_numbers, show
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, passes_over
@@ -26,6 +26,7 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
+from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint
 from aucmax.estimators import AUCClassifierCV
@@ -170,11 +171,11 @@ def cv(
         raise ValueError("--probability is for a model that is saved; give its file as --output.")
     grid, asked = settings.given(), vars(chosen_by)
     scoring_of(**asked)
-    prepared = labelled_rows(data, reading, transforms, as_json, large)
+    with ids_are_said_later():
+        prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, facts = prepared.rows, prepared.facts()
     parts, folds = division.of(rows)
     folding = Folding.of(rows)
-    few_positives(rows.positive, "row")
     reached: list[SearchProgress] = []
     model = AUCClassifierCV(
         **grid, **asked, **vars(stopping), cv=parts, n_jobs=division.jobs, verbose=not as_json,
@@ -188,7 +189,8 @@ def cv(
         raise _interrupted(reached, facts, asked, as_json) from None
     seconds = time.perf_counter() - started
     if output is not None:
-        save(prepared.whole(tuned.best_estimator_), output)
+        best = with_digests(tuned.best_estimator_, prepared.table)
+        save(prepared.whole(best), output)
     report = Search.of(
         tuned,
         rows=facts,
@@ -200,6 +202,7 @@ def cv(
         ),
         seed=division.seed,
         scale=transforms.scale.value,
+        suspicions=about_training_rows(prepared, data, reading),
         seconds=seconds,
         read=passes_over(rows.X),
         model=None if output is None else str(output),

@@ -30,6 +30,7 @@ __all__ = [
     "quoted",
     "repeated_interrupt",
     "warnings_in_one_line",
+    "worded",
 ]
 
 # ---- the command line as it was given
@@ -176,10 +177,10 @@ def _message(error: Exception) -> str | None:
         return f"{where}{': ' if where else ''}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"not enough memory{f' ({error})' if str(error) else ''}"
-    return _worded(error) if isinstance(error, (ValueError, MissingPackage)) else None
+    return worded(error) if isinstance(error, (ValueError, MissingPackage)) else None
 
 
-def _worded(message: object) -> str:
+def worded(message: object) -> str:
     """Return a message in the words of the command that is running."""
     from aucmax.cli.wording import in_options  # only where there is something to say
 
@@ -233,7 +234,7 @@ def _tell_error(error: Exception, message: str) -> None:
         return
     from aucmax.cli.wording import options_of
 
-    first, *more = _worded(error.report()).split("\n")
+    first, *more = worded(error.report()).split("\n")
     tell("error", first)
     for line in more:
         say(line, sys.stderr)
@@ -254,7 +255,7 @@ def warnings_in_one_line() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            tell("warning", _worded(message))
+            tell("warning", worded(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)

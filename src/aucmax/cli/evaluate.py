@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli.common import chance_of, few_positives, load_model, show, working
+from aucmax.cli.common import chance_of, load_model, show, working
 from aucmax.cli.front import encoded, rows_for
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
+from aucmax.cli.suspicions import about_test_rows
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
@@ -131,7 +132,6 @@ def evaluate(
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required", large=large)
         rows = labelled_for(fitted.classes_, table, reading, str(source))
-        few_positives(rows.positive, "row")
         stages = Stages.of(fitted, rows.X)
         scores, tables = {_title(model, other): stages.scores()}, [rows.X]
         if other is not None:
@@ -161,6 +161,7 @@ def evaluate(
             asked.measures(rows.positive),
             file=str(source),
             rows=_facts(stages, source.name, rows, reading),
+            suspicions=about_test_rows(fitted, rows),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
             plot=None if plot is None else str(plot),

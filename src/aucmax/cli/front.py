@@ -58,6 +58,10 @@ class Prepared:
         Fitted: what turns the columns into numbers.
     decisions : list of Decision
         What was decided about the table.
+    table : Labelled or None
+        The rows before the steps.
+    labels : ndarray or None
+        Their labels in the file.
     """
 
     rows: Labelled
@@ -66,6 +70,8 @@ class Prepared:
     room: Room | None = None
     steps: list[tuple[str, Any]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    table: Labelled | None = None
+    labels: np.ndarray | None = None
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline, with what was decided."""
@@ -128,12 +134,21 @@ def labelled_rows(
         else:
             source = _of_two_classes(data, reading)
         rows, classes = labelled_of(source, reading)
-        decisions = list(source.get("decisions") or ())
+        table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:
             rows, why = left_out(rows, reading)
             decisions += why
         steps = source.get("steps") or []
-        prepared = Prepared(rows, classes, reading.weight, source.get("room"), steps, decisions)
+        prepared = Prepared(
+            rows,
+            classes,
+            reading.weight,
+            source.get("room"),
+            steps,
+            decisions,
+            table,
+            source.target,
+        )
         if transforms is None or rows.in_parts:
             return prepared
         return _transformed(prepared, reading, transforms)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from aucmax.cli.common import few_positives, show, working
+from aucmax.cli.common import show, working
 from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
@@ -24,6 +24,7 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths, model_of
+from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
@@ -130,9 +131,9 @@ def train(
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
         save(model, output)
         return show(fit, as_json)
-    prepared = labelled_rows(data, reading, transforms, as_json, large)
+    with ids_are_said_later():
+        prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, facts, folding = prepared.rows, prepared.facts(), Folding.of(prepared.rows)
-    few_positives(rows.positive, "row")
     started = time.perf_counter()
     tuning = None
     if settings or folding.most(rows.positive, FOLDS) < 2:
@@ -149,6 +150,7 @@ def train(
         model, tuning = result.model, Tuning.of(result, folding.words)
     with working("measuring", as_json):
         auc = training_auc(rows, model)
+        suspicions = about_training_rows(prepared, data, reading)
     few = "too few rows of a class, groups or times for folds"
     report = Training(
         model=str(output),
@@ -159,10 +161,13 @@ def train(
         why_not_tuned=f"{options} given" if options else few,
         fitted=FittedModel.of(model),
         training_auc=AUCOfMoments.of(auc) if isinstance(auc, MomentAUC) else auc,
+        suspicions=suspicions,
         read=passes_over(rows.X),
         seconds=time.perf_counter() - started,
     )
-    save(prepared.whole(model), output)  # last, so that Ctrl-C leaves no model behind
+    save(
+        prepared.whole(with_digests(model, prepared.table)), output
+    )  # last, so that Ctrl-C leaves no model behind
     show(report, as_json)
 
 

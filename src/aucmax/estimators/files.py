@@ -27,6 +27,7 @@ from aucmax.basics.needs import needs
 from aucmax.basics.version import package_version
 from aucmax.columns.steps import step_of, types_in_files
 from aucmax.data.columns import KINDS
+from aucmax.data.digests import RowDigests
 from aucmax.estimators import (
     AUCClassifier,
     AUCClassifierCV,
@@ -67,6 +68,7 @@ _OURS = (
     *types_in_files(),
     *KINDS,
     AUCInterval,
+    RowDigests,
     Isotonic,
     Sigmoid,
     *_MOMENTS,

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_array, check_is_fitted, validate_data
 
 from aucmax.basics.checks import check_array_of, check_labels, naming_columns
+from aucmax.data.digests import RowDigests
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import scores
 from aucmax.data.rows.source import OnPart, Part, Source, opened
@@ -39,6 +40,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
     intercept_: np.ndarray
     classes_: np.ndarray
     calibration_: Calibration
+    training_rows_: RowDigests
     positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
@@ -155,6 +157,8 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
             check_array_of(self.spread_, (d,), "spreads of the features")
         if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
             raise ValueError("the map to its probabilities is not one of the known kinds")
+        if not isinstance(getattr(self, "training_rows_", None), RowDigests | None):
+            raise ValueError("the digests of its training rows are of another kind")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")

@@ -100,7 +100,7 @@ class SolvedScorer(LinearScorer):
         classes : ndarray, shape (2,)
             The negative and the positive label.
         """
-        for old in ("moments_", "_stream", "passes_", "calibration_"):
+        for old in ("moments_", "_stream", "passes_", "calibration_", "training_rows_"):
             self.__dict__.pop(old, None)
         self.__dict__.update(fitted.attributes, classes_=classes)
         if fitted.stream is not None:

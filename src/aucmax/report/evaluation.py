@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax import metrics
+from aucmax.estimators.suspicions import Suspicion
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.explanation import Explanation
 from aucmax.metrics.scored import Scored
@@ -23,7 +24,7 @@ from aucmax.report.curves import (
 )
 from aucmax.report.distributions import calibration_figure, score_figure
 from aucmax.report.explained import effects_figure, effects_table, reasons_table, shape_figures
-from aucmax.report.facts import Pass, Rows, read_text
+from aucmax.report.facts import Pass, Rows, read_text, suspicious
 from aucmax.report.operating import Budget, budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -102,6 +103,7 @@ class Evaluation(Report):
     scorers: Sequence[Scorer]
     tests: Sequence[AgainstAnother]
     budgets: Sequence[Budget]
+    suspicions: Sequence[Suspicion] = ()
     read: Sequence[Pass] | None = optional()
     seed: int | None = unlisted()
     drawn: Mapping[str, Scored] = unlisted()  # test sets by scorer, for figures; may be empty
@@ -137,7 +139,7 @@ class Evaluation(Report):
         return Page(
             f"How well {self.scorers[0].name} ranks {self.rows.data}",
             described,
-            sections,
+            [*suspicious(self.suspicions), *sections],
             provenance=provenance(command, [("data", described)], self.seed),
             verdict=self._verdict(),
         )

@@ -13,6 +13,7 @@ from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.reading import options_text
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.suspicions import Suspicion
 from aucmax.metrics import MomentAUC
 from aucmax.report.page import ResultTable, Section
 from aucmax.report.reports import named, optional
@@ -35,6 +36,7 @@ __all__ = [
     "dropped_text",
     "read_facts",
     "read_text",
+    "suspicious",
 ]
 
 Facts = list[tuple[str, str]]
@@ -261,3 +263,11 @@ def auc_facts(auc: AUCOfMoments | None) -> Facts:
         ("AUC if normal", f"{normal}  (an estimate that assumes normal scores in both classes)"),
         ("AUC, bound", f"{bound}  (for any rows with these moments)"),
     ]
+
+
+def suspicious(suspicions: Sequence[Suspicion]) -> list[Section]:
+    """Return a section that lists suspicions; none if there are none."""
+    if not suspicions:
+        return []
+    listed = ((f"{number}.", one.sentence) for number, one in enumerate(suspicions, 1))
+    return [Section("Look at this first", tables=[ResultTable.facts(listed)])]

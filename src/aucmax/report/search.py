@@ -12,6 +12,7 @@ import numpy as np
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import scoring_of
 from aucmax.estimators.selection import Grid, best_cell
+from aucmax.estimators.suspicions import Suspicion
 from aucmax.metrics import AUCInterval
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import ScoredSets, ranking_figures
@@ -25,6 +26,7 @@ from aucmax.report.facts import (
     calibration_of,
     dropped_text,
     read_facts,
+    suspicious,
 )
 from aucmax.report.figures import Figure, Line, around, tuning_figure
 from aucmax.report.page import Page, ResultTable, Section
@@ -226,6 +228,7 @@ class Search(Report):
     nonzero: int
     probability: str | None = optional()
     grid: Sequence[AlphaPath]
+    suspicions: Sequence[Suspicion] = ()
     seconds: float
     read: Sequence[Pass] | None = optional()
     model: str | None = optional()
@@ -267,6 +270,7 @@ class Search(Report):
             tried += f"\n{dropped}"
         words = self.paths.words
         sections = [
+            *suspicious(self.suspicions),
             Section("Chosen", tables=[self._choice()]),
             Section(
                 f"{words} over alpha", tables=[self.paths.table()], figures=[self.paths.figure()]

@@ -11,6 +11,7 @@ import numpy as np
 from aucmax.basics.visible import in_line
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.suspicions import Suspicion
 from aucmax.estimators.training import Tuned
 from aucmax.metrics import AUCInterval, BinnedAUC
 from aucmax.report.facts import (
@@ -24,6 +25,7 @@ from aucmax.report.facts import (
     auc_facts,
     dropped_text,
     read_facts,
+    suspicious,
 )
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.reports import Report, inline, optional, unlisted
@@ -32,8 +34,13 @@ from aucmax.report.text import auc_text, counted, interval_text
 __all__ = ["FitToMoments", "Model", "OnePassFit", "Training", "Tuning", "Weight"]
 
 
-def _page(title: str, lead: str, facts: Facts, before: Sequence[Section] = ()) -> Page:
-    return Page(title, lead, [*before, Section("The model", tables=[ResultTable.facts(facts)])])
+Around = tuple[Sequence[Section], Sequence[Section]]
+
+
+def _page(title: str, lead: str, facts: Facts, around: Around = ((), ())) -> Page:
+    before, after = around
+    model = Section("The model", tables=[ResultTable.facts(facts)])
+    return Page(title, lead, [*before, model, *after])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +100,7 @@ class Training(Report):
     why_not_tuned: str = unlisted("")
     fitted: FittedModel = inline()
     training_auc: AUCInterval | BinnedAUC | AUCOfMoments  # the last for rows that were read once
+    suspicions: Sequence[Suspicion] = ()
     read: Sequence[Pass] | None = optional()
     seconds: float
 
@@ -118,7 +126,8 @@ class Training(Report):
             *read_facts(self.read),
             ("saved", self.model),
         ]
-        return _page(f"Trained on {rows.data}", str(rows), facts, rows.sections())
+        around = rows.sections(), suspicious(self.suspicions)
+        return _page(f"Trained on {rows.data}", str(rows), facts, around)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,93 @@
+"""What the commands say first: suspicions about the rows, in the words of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax.basics.errors import DataFileError, DataWarning
+from aucmax.cli.errors import worded
+from aucmax.cli.front import Prepared
+from aucmax.cli.options import given_file
+from aucmax.columns.steps import parts_of
+from aucmax.data.digests import RowDigests
+from aucmax.data.labelled import Labelled
+from aucmax.data.readers import rows_of
+from aucmax.data.reading import Reading
+from aucmax.estimators.suspicions import (
+    ID_DOUBT,
+    Suspicion,
+    few_of_a_class,
+    suspicions_of,
+    suspicions_of_test,
+)
+
+__all__ = ["about_test_rows", "about_training_rows", "ids_are_said_later", "with_digests"]
+
+
+@contextlib.contextmanager
+def ids_are_said_later() -> Iterator[None]:
+    """Leave out the warnings about ids, which are among the suspicions."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f"(?s).*{ID_DOUBT.pattern}", DataWarning)
+        yield
+
+
+def about_training_rows(prepared: Prepared, data: str, reading: Reading) -> list[Suspicion]:
+    """Return what is suspect about rows to learn from; of rows in parts, if a class has few."""
+    table = prepared.table
+    if table is None or table.in_parts:
+        return _worded(few_of_a_class(prepared.rows.positive, "row"))
+    dropped = _dropped(data, reading, len(table.positive))
+    labels = prepared.labels if reading.binarize is None else None
+    suspicions = suspicions_of(table, labels, dropped)
+    in_place = (
+        replace(one, sentence=f"{one.sentence[:-1]}, in place of drop={[one.column]!r})")
+        if one.column in dropped
+        else one
+        for one in suspicions
+    )
+    return _worded(in_place)
+
+
+def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
+    """Return what is suspect about rows that a model is tested on."""
+    if rows.in_parts:
+        return _worded(few_of_a_class(rows.positive, "row"))
+    return _worded(suspicions_of_test(rows, getattr(parts_of(model)[1], "training_rows_", None)))
+
+
+def with_digests(model: Any, table: Labelled | None) -> Any:
+    """Return a model with digests of the rows it was fitted to, if these are in memory."""
+    if table is not None and not table.in_parts:
+        counted = table.counted(np.arange(len(table.positive)))
+        parts_of(model)[1].training_rows_ = RowDigests.of(table.named[counted])
+    return model
+
+
+def _dropped(data: str, reading: Reading, count: int) -> dict[str, np.ndarray]:
+    """Return the columns of a file that are left out, as text."""
+    path = given_file(data)
+    if not (reading.drop and isinstance(path, Path) and path.is_file()):
+        return {}
+    asked = replace(
+        reading, columns=reading.drop, categories=reading.drop, drop=(), labels="none",
+        positive=None, binarize=None, missing=True, weight=None, groups=None, time=None,
+    )  # fmt: skip
+    try:
+        rows = rows_of(path, asked)
+    except DataFileError:  # such as a type that is not text
+        return {}
+    if len(rows.data) != count:
+        return {}
+    return dict(zip(reading.drop, rows.data.T, strict=True))
+
+
+def _worded(suspicions: Iterable[Suspicion]) -> list[Suspicion]:
+    return [replace(one, sentence=worded(one.sentence)) for one in suspicions]

@@ -1,0 +1,220 @@
+"""Digests of rows: 64 bits each, the same for equal rows of any file, dense or sparse.
+
+A digest is a sum over the cells that are not 0, so that columns can be taken together in any way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from aucmax.basics.checks import is_whole
+from aucmax.basics.needs import needs
+from aucmax.data.columns import is_no_word, names_in, values_at
+
+__all__ = ["MOST_KEPT", "Copies", "RowDigests", "copies_in", "digests_of"]
+
+MOST_KEPT = 4096  # digests, 32 KB
+_SAMPLE_ROWS = 2000  # on which columns are ordered by how often two of their cells are equal
+Digests = NDArray[np.uint64]
+
+
+def digests_of(X: Any) -> Digests:
+    """Return the digests of rows, shape (n,).
+
+    Parameters
+    ----------
+    X : ndarray, csr_matrix or data frame, shape (n, d)
+        Numbers, and text in columns of objects. Columns go by their position.
+    """
+    return _mixed(_sums(X)[0].sum(axis=0))
+
+
+# ---- a sample of the rows that a model was trained on
+
+
+@dataclass(frozen=True, eq=False)
+class RowDigests:
+    """The smallest digests of some rows, a uniform sample of them.
+
+    Parameters
+    ----------
+    rows : int
+        The number of rows.
+    repeated : float
+        The share of them that are equal to another one.
+    smallest : ndarray of uint64
+        The smallest of their digests, in ascending order, each once; all, if they are few.
+    """
+
+    rows: int
+    repeated: float
+    smallest: Digests
+
+    @classmethod
+    def of(cls, X: Any, most: int = MOST_KEPT) -> RowDigests:
+        """Return those of rows (n, d)."""
+        digests, counts = np.unique(digests_of(X), return_counts=True)
+        rows = int(counts.sum())
+        return cls(rows, float(counts[counts > 1].sum() / rows), digests[:most].copy())
+
+    def shared_with(self, X: Any) -> tuple[int, int]:
+        """Return how many of other rows could be compared, and how many of those are among these.
+
+        Rows are compared if their digest is not above the largest of the sample. Which these are
+        does not depend on whether they are among the rows here, so that the ratio of the two
+        numbers has no bias.
+        """
+        digests = digests_of(X)
+        if len(self.smallest) < self.rows:
+            digests = digests[digests <= self.smallest[-1]]
+        return len(digests), int(np.isin(digests, self.smallest).sum())
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless rows could have these digests."""
+        kept = self.smallest
+        if not (
+            is_whole(self.rows)
+            and isinstance(self.repeated, float)
+            and 0.0 <= self.repeated <= 1.0
+            and isinstance(kept, np.ndarray)
+            and kept.dtype == np.uint64
+            and kept.ndim == 1
+            and 0 < len(kept) <= self.rows
+            and (kept[1:] > kept[:-1]).all()
+        ):
+            raise ValueError("the digests of its training rows are not those of rows")
+
+
+# ---- rows that occur more than once
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many rows are equal to an earlier one, and whether that may be chance.
+
+    Parameters
+    ----------
+    rows : int
+        The number of rows that repeat an earlier one.
+    equal : float
+        The share of the pairs of rows that are equal.
+    by_chance : float
+        That share if the columns were independent.
+    in_half : float
+        The share of the pairs that are equal in a half of the columns: of two halves, the one in
+        which fewer are.
+    """
+
+    rows: int
+    equal: float
+    by_chance: float
+    in_half: float
+
+    @property
+    def copied(self) -> bool:
+        """Whether the rows are copies.
+
+        Rows of few distinct values coincide by chance. Then a second half of the columns would
+        tell most of those apart that are equal in the first; copies stay equal in all columns.
+        """
+        return self.equal > 3.0 * self.by_chance and self.equal >= 0.5 * self.in_half
+
+
+def copies_in(X: Any) -> Copies:
+    """Count the rows (n, d) that repeat an earlier one."""
+    halves, by_chance = _sums(X)
+    counts = _counts(halves.sum(axis=0))
+    return Copies(
+        int(counts.sum()) - len(counts),
+        _equal_pairs(counts),
+        by_chance,
+        min(_equal_pairs(_counts(half)) for half in halves),
+    )
+
+
+def _counts(digests: Digests) -> NDArray[np.int64]:
+    """Return how often each digest occurs."""
+    ascending = np.sort(digests)
+    starts = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+    return np.diff(starts, append=len(ascending))
+
+
+def _equal_pairs(counts: NDArray[np.int64]) -> float:
+    """Return the share of the pairs of rows that are equal, from the counts of distinct rows."""
+    of_values, n = counts.astype(np.float64), float(counts.sum())
+    return float(of_values @ (of_values - 1.0)) / max(n * (n - 1.0), 1.0)
+
+
+# ---- sums over the cells of a row
+
+
+def _sums(X: Any) -> tuple[Digests, float]:
+    """Return the sums of two halves of the columns (2, n), and the chance that two rows are equal.
+
+    The columns that distinguish rows best are dealt to the halves in turn.
+    """
+    if sp.issparse(X):
+        return _sums_of_sparse(sp.csr_matrix(X))
+    framed, n = hasattr(X, "columns"), len(X)
+    count = len(names_in(X)) if framed else X.shape[1]
+    some = np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp)
+    halves, equal = np.zeros((2, n), np.uint64), np.empty(count)
+
+    def cells(j: int, rows: Any) -> Digests:
+        values = np.asarray(X.iloc[:, j] if framed else values_at(X, j))[rows]
+        return _terms(_bits(values), np.uint64(j))
+
+    for j in range(count):
+        equal[j] = _equal_pairs(_counts(cells(j, some)))
+    for place, j in enumerate(np.argsort(equal, kind="stable")):
+        halves[place % 2] += cells(int(j), slice(None))
+    return halves, float(np.prod(equal))
+
+
+def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
+    """Return the same of sparse rows; of cells, only whether they are 0 counts for chance."""
+    n, d = X.shape
+    filled = np.bincount(X.indices, minlength=d) / n
+    side = np.empty(d, np.intp)
+    side[np.argsort(-filled, kind="stable")] = np.arange(d) % 2
+    terms = _terms(_bits(X.data), X.indices.astype(np.uint64))
+    halves = np.empty((2, n), np.uint64)
+    for half in range(2):
+        running = np.concatenate(
+            [np.zeros(1, np.uint64), np.cumsum(np.where(side[X.indices] == half, terms, 0))]
+        )
+        halves[half] = running[X.indptr[1:]] - running[X.indptr[:-1]]
+    return halves, float(np.prod(filled**2 + (1.0 - filled) ** 2))
+
+
+def _terms(bits: Digests, column: Any) -> Digests:
+    """Return what cells add to the sums of their rows: 0 for the number 0."""
+    return np.where(bits == 0, np.uint64(0), _mixed(bits ^ _mixed(column + np.uint64(1))))
+
+
+def _bits(values: NDArray[Any]) -> Digests:
+    """Return 64 bits for each value, the same for equal ones: of numbers their own, of words a hash."""
+    if values.dtype.kind != "O":
+        numbers = values.astype(np.float64) + 0.0  # 0 has one sign
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.uint64)
+    pd = needs("pandas", "a table with text")
+    codes, words = pd.factorize(values, use_na_sentinel=True)
+    gaps = np.array([is_no_word(word) for word in words], bool)
+    texts = np.array([str(word) for word in words], dtype=object)
+    hashes = pd.util.hash_array(texts, categorize=False) if len(texts) else np.empty(0, np.uint64)
+    gap = np.float64(np.nan).view(np.uint64)
+    return np.append(np.where(gaps, gap, hashes), gap)[codes]
+
+
+def _mixed(bits: Any) -> Any:
+    """Return 64 bits, each of which depends on every bit given (the finaliser of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

@@ -1,0 +1,535 @@
+"""What a colleague would ask about a table: columns that know the answer, ids, groups, copies.
+
+Each suspicion has the figure behind it and the arguments of `datasets.read` that answer it.
+docs/suspicions.md gives the thresholds and their reasons.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import chi2, rankdata
+
+from aucmax.basics.needs import needs
+from aucmax.data.codes import doubt
+from aucmax.data.columns import (
+    Column,
+    Date,
+    Words,
+    columns_in,
+    is_no_word,
+    named,
+    names_in,
+    values_at,
+)
+from aucmax.data.dates import day_number, forms_of
+from aucmax.data.digests import RowDigests, copies_in
+from aucmax.data.labelled import Labelled
+from aucmax.estimators.sampled import sample_of_classes
+from aucmax.metrics import auc_interval
+from aucmax.metrics.levels import area_of
+
+__all__ = [
+    "ID_DOUBT",
+    "KINDS",
+    "Suspicion",
+    "few_of_a_class",
+    "suspicions_of",
+    "suspicions_of_test",
+]
+
+# the gravest first
+KINDS = (
+    "ranks_alone", "missing_ranks_alone", "training_rows", "groups", "copies", "time", "id",
+    "few_rows", "other_labels",
+)  # fmt: skip
+ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # the doubts of `data.codes` about ids
+
+_AUC = 0.98  # of a column alone, from which it is suspect
+_LOW_AUC = 0.85  # which the interval must exclude
+_CLOSE_AUC = 0.95  # on a sample of rows, from which a column is measured on all
+_SAMPLE_ROWS = 2000
+_FOLDS = 5  # in which words are ranked by the rates of the others
+_MIN_CLASS_ROWS = 10
+_MIN_GROUPS = 30
+_FEW_GROUP_ROWS = 20  # on average
+_MIN_ICC, _MIN_ICC_OF_LARGE = 0.1, 0.5  # intraclass correlation
+_MIN_STANDARD_ERRORS = 6.0
+_ORDERED = 0.99  # rank correlation with the order of the rows
+_MIN_ORDERED = 50  # distinct values
+_PARTS = 5  # of the rows in order of time
+_DATED_ROWS = 20_000  # of a column of words, which are read as dates
+_MIN_DRIFT, _MAX_DRIFT_P = 0.25, 1e-4
+_MIN_COPIES, _MIN_SHARE_COPIED = 10, 0.002
+_MIN_SHARE_SEEN = 0.005
+_SHOWN_LABELS = 4
+_BIRTH = re.compile(r"birth|dob\b|_dob|born", re.IGNORECASE)
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspicion:
+    """A reason to look at the data before anything else.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    column : str
+        The name of the column; "" for the rows or their labels.
+    figure : float
+        What it rests on: an AUC, a share or a correlation, as the sentence says.
+    sentence : str
+        What is suspect and what to do, with arguments as they are written in Python.
+    answer : dict
+        The arguments of `datasets.read` that answer it; empty if none does.
+    """
+
+    kind: str
+    column: str
+    figure: float
+    sentence: str
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """A column with its values: numbers with NaN for gaps, or words."""
+
+    column: Column
+    values: NDArray[Any]
+    position: int
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences."""
+        name = self.column.name
+        return f"column {name!r}" if name else f"feature {self.position + 1:,}"
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The arguments that leave it out."""
+        return {"drop": [self.column.name]} if self.column.name else {}
+
+    @property
+    def remedy(self) -> str:
+        """The same as the end of a sentence."""
+        argument = f" (drop={self.answer['drop']!r})" if self.answer else ""
+        return f"leave it out{argument}"
+
+    def suspicion(
+        self, kind: str, figure: float, what: str, answer: dict[str, Any] | None = None
+    ) -> Suspicion:
+        """Return a suspicion about it; by default the answer is to leave it out."""
+        return Suspicion(
+            kind=kind,
+            column=self.column.name,
+            figure=figure,
+            sentence=f"{self.name} {what}",
+            answer=self.answer if answer is None else answer,
+        )
+
+    @functools.cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """A number from 0 for each distinct value, -1 for gaps, shape (n,); in order of numbers."""
+        if not self.column.is_text:
+            _, codes = np.unique(self.values, return_inverse=True)
+            return np.where(np.isnan(self.values), -1, codes)
+        codes, words = needs("pandas", "a table with text").factorize(self.values)
+        gaps = np.array([is_no_word(word) for word in words], bool)
+        return np.where(np.append(gaps, True)[codes], -1, codes)
+
+    @functools.cached_property
+    def missing(self) -> Bools:
+        """Which rows have no value."""
+        return self.codes < 0 if self.column.is_text else np.isnan(self.values)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds plain whole numbers, 0 or more."""
+        if self.column.is_text or not self.column.is_number:
+            return False
+        finite = self.values[np.isfinite(self.values)]
+        return bool(len(finite)) and finite.min() >= 0 and bool((finite == np.floor(finite)).all())
+
+
+def suspicions_of(
+    rows: Labelled,
+    labels: NDArray[Any] | None = None,
+    left_out: Mapping[str, NDArray[Any]] | None = None,
+) -> list[Suspicion]:
+    """Return what is suspect about rows to learn from, the gravest first.
+
+    Parameters
+    ----------
+    rows : Labelled
+        In memory, as they were read: before text, gaps and dates become numbers.
+    labels : ndarray, shape (n,), optional
+        Their labels in the file, of which there may be more than two.
+    left_out : mapping, optional
+        Columns that are not features, as text, by name: groups and times are sought among them.
+
+    Returns
+    -------
+    list of Suspicion
+        At most one about each column.
+    """
+    others = [] if labels is None else _other_labels(labels, rows)
+    few = few_of_a_class(rows.positive, "row")
+    counted = rows.counted(np.arange(len(rows.positive)))
+    if not rows.both_classes(np.arange(len(counted))):
+        return [*few, *others]
+    if not counted.all():
+        rows = rows.at(np.flatnonzero(counted))
+        left_out = {name: of[counted] for name, of in (left_out or {}).items()}
+    columns = list(_columns(rows))
+    divided = rows.groups is not None or rows.time is not None
+    beside = [_Values(Words(name), of, -1) for name, of in (left_out or {}).items()]
+    groups = [] if divided else _groups([*columns, *beside], rows.positive)
+    in_groups = {one.column for one in groups}
+    return _gravest(
+        groups,
+        *(_alone(one, rows) for one in columns if one.column.name not in in_groups),
+        _copies(rows),
+        [] if divided else _times([*columns, *map(_dated, beside)], rows),
+        _ids(columns, rows),
+        few,
+        others,
+    )
+
+
+def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
+    """Return what is suspect about rows that a model is tested on, the gravest first.
+
+    Parameters
+    ----------
+    rows : Labelled
+        In memory, as the model takes them.
+    trained_on : RowDigests, optional
+        Those of the rows that the model learned from.
+    """
+    few = few_of_a_class(rows.positive, "row")
+    shared = [] if trained_on is None else _trained_on(rows, trained_on)
+    return _gravest(shared, *(_alone(one, rows) for one in _columns(rows)), few)
+
+
+def few_of_a_class(is_positive: Bools, what: str) -> list[Suspicion]:
+    """Return a suspicion if a class has too few rows for a reliable AUC."""
+    count, total = int(is_positive.sum()), len(is_positive)
+    rarer, kind = min((count, "positive"), (total - count, "negative"))
+    if rarer >= _MIN_CLASS_ROWS:
+        return []
+    sentence = (
+        f"only {rarer} of {total:,} {what}{'' if total == 1 else 's'} "
+        f"{'is' if rarer == 1 else 'are'} {kind}: with fewer than {_MIN_CLASS_ROWS}, AUCs are "
+        "unreliable, and so are settings chosen by them"
+    )
+    return [Suspicion(kind="few_rows", column="", figure=rarer, sentence=sentence)]
+
+
+def _gravest(*of_each: Sequence[Suspicion]) -> list[Suspicion]:
+    """Return suspicions in the order of `KINDS`, only the first about each column."""
+    ordered = sorted((one for some in of_each for one in some), key=lambda s: KINDS.index(s.kind))
+    first = {one.column or (one.kind,): one for one in reversed(ordered)}
+    return [one for one in ordered if first[one.column or (one.kind,)] is one]
+
+
+# ---- the columns
+
+
+def _columns(rows: Labelled) -> Iterator[_Values]:
+    """Yield the columns of rows in memory; of sparse ones those that may rank well alone."""
+    X = rows.X
+    if sp.issparse(X):
+        filled = [_filled(X[own]) for own in (rows.positive, ~rows.positive)]
+        # at least half of the pairs of rows of which both have 0 are lost
+        for j in np.flatnonzero((1.0 - filled[0]) * (1.0 - filled[1]) <= 2.0 * (1.0 - _AUC)):
+            yield _Values(_column_at(rows, int(j)), values_at(X, int(j)), int(j))
+        return
+    columns = rows.columns
+    if hasattr(X, "columns"):
+        columns = tuple(named(names_in(X), columns_in(X)))
+    for j in range(X.shape[1]):
+        column = Column("") if columns is None else columns[j]
+        values = np.asarray(X.iloc[:, j] if hasattr(X, "columns") else X[:, j])
+        yield _Values(column, values if column.is_text else values.astype(np.float64), j)
+
+
+def _column_at(rows: Labelled, j: int) -> Column:
+    return Column("") if rows.columns is None else rows.columns[j]
+
+
+def _filled(X: sp.csr_matrix) -> Floats:
+    """Return the share of the rows in which a column is not 0, shape (d,)."""
+    return np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]
+
+
+# ---- columns that rank alone
+
+
+def _alone(one: _Values, rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion if the gaps of a column, or its values, rank nearly perfectly."""
+    best, kind = _best_auc(one.missing.astype(np.float64), rows), "missing_ranks_alone"
+    if best is not None:
+        of_classes = (one.missing[own].mean() for own in (rows.positive, ~rows.positive))
+        positive, negative = (_percent(1.0 - share) for share in of_classes)
+        what = (
+            f"has a value in {positive} of the positive and {negative} of the negative rows, which "
+            f"alone ranks with AUC {best:.4f}: if it is filled in only afterwards"
+        )
+    else:
+        text, kind = one.column.is_text, "ranks_alone"
+        values = _rates_of_others(one.codes, rows.positive) if text else one.values
+        best = _best_auc(values, rows, one_way=text)
+        what = f"alone ranks with AUC {best or 0.0:.4f}: if it is known only afterwards"
+    return [] if best is None else [one.suspicion(kind, best, f"{what}, {one.remedy}")]
+
+
+def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | None:
+    """Return the AUC of values, in either direction, if it is suspect; gaps are left out."""
+    some = sample_of_classes(rows.positive, _SAMPLE_ROWS)
+    auc = _auc_of(values[some], rows.positive[some])
+    if not max(auc, 0.0 if one_way else 1.0 - auc) > _CLOSE_AUC:
+        return None
+    with_value = np.flatnonzero(~np.isnan(values))
+    positive, weight = rows.positive[with_value], rows.weight_of(with_value)
+    score = values[with_value] if auc > 0.5 else -values[with_value]
+    interval = auc_interval(positive, score, sample_weight=weight)
+    return float(interval.auc) if interval.auc >= _AUC and interval.low >= _LOW_AUC else None
+
+
+def _auc_of(values: Floats, positive: Bools) -> float:
+    """Return the AUC of the values that are not missing; ½ if they are of one class."""
+    has_value = ~np.isnan(values)
+    own = positive[has_value]
+    return area_of(own, None, values[has_value]) if own.any() and not own.all() else 0.5
+
+
+def _rates_of_others(codes: NDArray[np.int64], positive: Bools) -> Floats:
+    """Return for each row the share of positives among the rows of its level in other folds.
+
+    So a level of one row, which in its own fold would tell its label, tells nothing.
+    """
+    fold = np.random.default_rng(0).permutation(len(codes)) % _FOLDS
+    cell = _FOLDS * (codes + 1) + fold
+    size = _FOLDS * (int(codes.max()) + 2)
+    counts, positives = (
+        np.bincount(cell, weights, minlength=size).reshape(-1, _FOLDS)
+        for weights in (None, positive)
+    )
+    others, positive_others = (
+        (table.sum(axis=1, keepdims=True) - table).ravel()[cell] for table in (counts, positives)
+    )
+    return (positive_others + positive.mean()) / (others + 1.0)
+
+
+# ---- groups
+
+
+def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
+    """Return a suspicion for each column of many values whose rows share their labels."""
+    suspicions = []
+    for one in columns:
+        if not (one.column.name and (one.column.is_text or one.is_whole)):
+            continue
+        codes = one.codes[one.codes >= 0]
+        shared = _shared_label(codes, positive[one.codes >= 0], ordered=not one.column.is_text)
+        if shared is None:
+            continue
+        correlation, of_same = shared
+        name = one.column.name
+        what = (
+            f"groups rows that share their label: where one is positive, {_percent(of_same)} "
+            f"of the others with the same value are ({_percent(positive.mean())} of all rows; "
+            f"correlation {correlation:.2f}), so that folds must not divide them (groups={name!r})"
+        )
+        suspicions.append(one.suspicion("groups", correlation, what, {"groups": name}))
+    return suspicions
+
+
+def _shared_label(
+    codes: NDArray[np.int64], positive: Bools, ordered: bool
+) -> tuple[float, float] | None:
+    """Return the correlation of labels within values, if it says that rows belong together.
+
+    Of ordered values, it is that beyond the correlation between neighbouring values, which amounts
+    have, too. Also return the share of positives beside a positive row.
+    """
+    if not len(codes) or positive.all() or not positive.any():
+        return None
+    sizes = np.bincount(codes)
+    pairs = float(sizes @ (sizes - 1.0))
+    repeating, share = sizes > 1, positive.mean()
+    if repeating.sum() < _MIN_GROUPS or sizes[repeating].sum() < 0.1 * len(codes):
+        return None
+    standardised = (positive - share) / np.sqrt(share * (1.0 - share))
+    sums = np.bincount(codes, standardised)
+    within = (sums @ sums - standardised @ standardised) / pairs
+    # products of independent standardised labels are uncorrelated and have variance 1
+    variance = 2.0 / pairs
+    if ordered:
+        neighbours = float(sizes[1:] @ sizes[:-1])
+        within -= max(sums[1:] @ sums[:-1] / neighbours, 0.0)
+        variance += 1.0 / neighbours
+    positives = np.bincount(codes, positive)
+    positive_pairs = float(positives @ (positives - 1.0))
+    least = _MIN_ICC if len(codes) <= _FEW_GROUP_ROWS * len(sizes) else _MIN_ICC_OF_LARGE
+    if (
+        within < max(least, _MIN_STANDARD_ERRORS * np.sqrt(variance))
+        or positive_pairs < 2.0 * _MIN_CLASS_ROWS
+    ):
+        return None
+    return float(within), positive_pairs / float(positives @ (sizes - 1.0))
+
+
+# ---- times and ids
+
+
+def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion for each column of times over which the share of positives changes."""
+    suspicions = []
+    for one in columns:
+        is_time = one.column.is_date or (not one.column.is_text and _grows(one.values))
+        if not (is_time and one.column.name) or _BIRTH.search(one.column.name):
+            continue
+        rates = _rates_over(one.values, rows.positive)
+        if rates is None:
+            continue
+        low, high = rates
+        what = (
+            f"orders the rows in time, and the share of positives changes, between "
+            f"{_percent(low)} and {_percent(high)} in fifths of the rows: divided at "
+            f"random, they do not show how later rows will be ranked; divide them by time "
+            f"(time={one.column.name!r})"
+        )
+        suspicions.append(one.suspicion("time", high - low, what, {"time": one.column.name}))
+    return suspicions
+
+
+def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
+    """Return the lowest and the highest share of positives in fifths of the rows, if it drifts."""
+    has_value = ~np.isnan(values)
+    values, positive = values[has_value], positive[has_value]
+    if len(values) < _MIN_ORDERED or len(np.unique(values)) < _PARTS:
+        return None
+    edges = np.quantile(values, np.arange(1, _PARTS) / _PARTS, method="higher")
+    part = np.searchsorted(np.unique(edges), values, side="right")
+    counts, positives = np.bincount(part), np.bincount(part, positive)
+    positives, counts = positives[counts > 0], counts[counts > 0]
+    share = positive.mean()
+    if len(counts) < 2 or not 0.0 < share < 1.0:
+        return None
+    spread = float(((positives - counts * share) ** 2 / (counts * share * (1.0 - share))).sum())
+    rates = positives / counts
+    low, high = float(rates.min()), float(rates.max())
+    drifts = chi2.sf(spread, len(counts) - 1) < _MAX_DRIFT_P and high - low >= _MIN_DRIFT * share
+    return (low, high) if drifts else None
+
+
+def _ids(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion for each column of ids, and for each that grows with the rows."""
+    suspicions = []
+    for one in columns:
+        if one.column.is_text or not (one.column.name and one.column.is_number):
+            continue
+        obstacle = doubt(one.column.name, one.values, ())
+        is_id = obstacle is not None and ID_DOUBT.search(obstacle.what)
+        if is_id and obstacle is not None:
+            what = obstacle.what.removeprefix(one.name).strip()
+        elif _grows(one.values):
+            what = "grows from row to row, so that new rows have other values"
+        else:
+            continue
+        auc = _auc_of(one.values, rows.positive)
+        auc = max(auc, 1.0 - auc)
+        what += f" (alone it ranks with AUC {auc:.4f}); {one.remedy}"
+        suspicions.append(one.suspicion("id", auc, what))
+    return suspicions
+
+
+def _grows(values: Floats) -> bool:
+    """Return whether numbers nearly increase, or decrease, in the order of the rows."""
+    rows = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE_ROWS)).astype(np.intp)
+    some = values[rows]
+    if np.isnan(some).any() or len(np.unique(some)) < _MIN_ORDERED:
+        return False
+    order = np.corrcoef(rankdata(some), np.arange(len(some)))[0, 1]
+    return bool(abs(order) >= _ORDERED)
+
+
+def _dated(one: _Values) -> _Values:
+    """Return a column of words as one of dates, if some of its values, evenly spread, are."""
+    rows = np.linspace(0, len(one.values) - 1, min(len(one.values), _DATED_ROWS)).astype(np.intp)
+    words = [word for word in set(one.values[rows].tolist()) if not is_no_word(word)]
+    forms = forms_of(words[:_MIN_ORDERED])
+    if not forms:
+        return one
+    form = max(forms, key=lambda form: forms[form])
+    days = {word: day_number(word, form) for word in words}
+    if None in days.values():
+        return one
+    values = np.full(len(one.values), np.nan)
+    values[rows] = [days.get(word, np.nan) for word in one.values[rows].tolist()]
+    return _Values(Date(one.column.name, form=form), values, one.position)
+
+
+# ---- rows and labels
+
+
+def _copies(rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion if rows are copies of others."""
+    copies, n = copies_in(rows.named), len(rows.positive)
+    share = copies.rows / n
+    if copies.rows < _MIN_COPIES or share < _MIN_SHARE_COPIED or not copies.copied:
+        return []
+    sentence = (
+        f"{copies.rows:,} of {n:,} rows ({_percent(share)}) repeat an earlier row in all "
+        "features: folds share them, so that held-out AUCs may be too high; leave such copies out "
+        "of the file"
+    )
+    return [Suspicion(kind="copies", column="", figure=share, sentence=sentence)]
+
+
+def _trained_on(rows: Labelled, trained_on: RowDigests) -> list[Suspicion]:
+    """Return a suspicion if more rows were in training than would coincide by chance."""
+    compared, shared = trained_on.shared_with(rows.X)
+    if shared < _MIN_COPIES:
+        return []
+    share = shared / compared
+    low = share - 2.0 * np.sqrt(share * (1.0 - share) / compared)
+    if low < max(_MIN_SHARE_SEEN, 2.0 * trained_on.repeated):
+        return []
+    sample = "" if compared == len(rows.positive) else f", as {compared:,} of them show"
+    sentence = (
+        f"{_percent(share)} of the rows were in training{sample}: the AUC is too high for new "
+        "rows; give rows that the model has not seen"
+    )
+    return [Suspicion(kind="training_rows", column="", figure=share, sentence=sentence)]
+
+
+def _other_labels(labels: NDArray[Any], rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion if one label is ranked against several others."""
+    names, counts = np.unique(labels[~rows.positive], return_counts=True)
+    if len(names) < 2:
+        return []
+    largest = np.argsort(-counts, kind="stable")
+    listed = ", ".join(f"{names[j]} ({counts[j]:,} rows)" for j in largest[:_SHOWN_LABELS])
+    more = "" if len(names) <= _SHOWN_LABELS else ", …"
+    sentence = (
+        f"{len(names):,} other labels count as negative: {listed}{more}; if some of them are "
+        "neither, leave their rows out of the file"
+    )
+    share = 1.0 - counts.max() / counts.sum()
+    return [Suspicion(kind="other_labels", column="", figure=share, sentence=sentence)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
