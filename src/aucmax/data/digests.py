@@ -198,7 +198,7 @@ def _terms(bits: Digests, column: Any) -> Digests:
 
 
 def _bits(values: NDArray[Any]) -> Digests:
-    """Return 64 bits for each value, the same for equal ones: of numbers their own, of words a hash."""
+    """Return 64 bits for each value: those of a number, and a hash of a word."""
     if values.dtype.kind != "O":
         numbers = values.astype(np.float64) + 0.0  # 0 has one sign
         numbers[np.isnan(numbers)] = np.nan

@@ -247,24 +247,19 @@ def _gravest(*of_each: Sequence[Suspicion]) -> list[Suspicion]:
 
 def _columns(rows: Labelled) -> Iterator[_Values]:
     """Yield the columns of rows in memory; of sparse ones those that may rank well alone."""
-    X = rows.X
-    if sp.issparse(X):
-        filled = [_filled(X[own]) for own in (rows.positive, ~rows.positive)]
-        # at least half of the pairs of rows of which both have 0 are lost
-        for j in np.flatnonzero((1.0 - filled[0]) * (1.0 - filled[1]) <= 2.0 * (1.0 - _AUC)):
-            yield _Values(_column_at(rows, int(j)), values_at(X, int(j)), int(j))
-        return
-    columns = rows.columns
+    X, columns = rows.X, rows.columns
     if hasattr(X, "columns"):
         columns = tuple(named(names_in(X), columns_in(X)))
-    for j in range(X.shape[1]):
+    places: Sequence[int] = range(X.shape[1])
+    if sp.issparse(X):
+        filled = [_filled(X[own]) for own in (rows.positive, ~rows.positive)]
+        # half of the pairs of rows of which both have 0 are lost
+        lost = 0.5 * (1.0 - filled[0]) * (1.0 - filled[1])
+        places = np.flatnonzero(lost <= 1.0 - _AUC).tolist()
+    for j in places:
         column = Column("") if columns is None else columns[j]
-        values = np.asarray(X.iloc[:, j] if hasattr(X, "columns") else X[:, j])
+        values = np.asarray(X.iloc[:, j]) if hasattr(X, "columns") else values_at(X, j)
         yield _Values(column, values if column.is_text else values.astype(np.float64), j)
-
-
-def _column_at(rows: Labelled, j: int) -> Column:
-    return Column("") if rows.columns is None else rows.columns[j]
 
 
 def _filled(X: sp.csr_matrix) -> Floats:
@@ -394,24 +389,30 @@ def _shared_label(
 
 
 def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
-    """Return a suspicion for each column of times over which the share of positives changes."""
-    suspicions = []
-    for one in columns:
-        is_time = one.column.is_date or (not one.column.is_text and _grows(one.values))
-        if not (is_time and one.column.name) or _BIRTH.search(one.column.name):
-            continue
-        rates = _rates_over(one.values, rows.positive)
-        if rates is None:
-            continue
-        low, high = rates
-        what = (
-            f"orders the rows in time, and the share of positives changes, between "
-            f"{_percent(low)} and {_percent(high)} in fifths of the rows: divided at "
-            f"random, they do not show how later rows will be ranked; divide them by time "
-            f"(time={one.column.name!r})"
-        )
-        suspicions.append(one.suspicion("time", high - low, what, {"time": one.column.name}))
-    return suspicions
+    """Return a suspicion for each column of times over which the share of positives changes.
+
+    Times are dates or, if no date is suspect, numbers that grow from row to row.
+    """
+    named = [one for one in columns if one.column.name and not _BIRTH.search(one.column.name)]
+    dates = (one for one in named if one.column.is_date)
+    numbers = (one for one in named if one.column.is_number and _grows(one.values))
+    of_dates = [suspicion for one in dates for suspicion in _drifting(one, rows)]
+    return of_dates or [suspicion for one in numbers for suspicion in _drifting(one, rows)]
+
+
+def _drifting(one: _Values, rows: Labelled) -> list[Suspicion]:
+    """Return a suspicion if the share of positives changes over a column."""
+    rates = _rates_over(one.values, rows.positive)
+    if rates is None:
+        return []
+    low, high = rates
+    name = one.column.name
+    what = (
+        f"orders the rows in time, and the share of positives changes, between {_percent(low)} and "
+        f"{_percent(high)} in fifths of the rows: divided at random, they do not show how later "
+        f"rows will be ranked; divide them by time (time={name!r})"
+    )
+    return [one.suspicion("time", high - low, what, {"time": name})]
 
 
 def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
