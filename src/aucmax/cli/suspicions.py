@@ -27,6 +27,7 @@ from aucmax.estimators.suspicions import (
     suspicions_of,
     suspicions_of_test,
 )
+from aucmax.estimators.training import Tuned
 
 __all__ = ["about_test_rows", "about_training_rows", "ids_are_said_later", "with_digests"]
 
@@ -39,11 +40,14 @@ def ids_are_said_later() -> Iterator[None]:
         yield
 
 
-def about_training_rows(prepared: Prepared, data: str, reading: Reading) -> list[Suspicion]:
-    """Return what is suspect about rows to learn from; of rows in parts, if a class has few."""
+def about_training_rows(
+    prepared: Prepared, data: str, reading: Reading, tuned: Tuned | None = None
+) -> list[Suspicion]:
+    """Return what is suspect about rows to learn from; of rows in parts, about those tuned on."""
     table = prepared.table
     if table is None or table.in_parts:
-        return _worded(few_of_a_class(prepared.rows.positive, "row"))
+        of_sample = () if tuned is None else tuned.suspicions
+        return _worded([*of_sample, *few_of_a_class(prepared.rows.positive, "row")])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None
     suspicions = suspicions_of(table, labels, dropped)
@@ -59,7 +63,7 @@ def about_training_rows(prepared: Prepared, data: str, reading: Reading) -> list
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
     """Return what is suspect about rows that a model is tested on."""
     if rows.in_parts:
-        return _worded(few_of_a_class(rows.positive, "row"))
+        return few_of_a_class(rows.positive, "row")
     return _worded(suspicions_of_test(rows, getattr(parts_of(model)[1], "training_rows_", None)))
 
 

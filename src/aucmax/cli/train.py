@@ -135,7 +135,7 @@ def train(
         prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, facts, folding = prepared.rows, prepared.facts(), Folding.of(prepared.rows)
     started = time.perf_counter()
-    tuning = None
+    tuning = result = None
     if settings or folding.most(rows.positive, FOLDS) < 2:
         if on_folds.probability:
             raise ValueError(
@@ -150,7 +150,7 @@ def train(
         model, tuning = result.model, Tuning.of(result, folding.words)
     with working("measuring", as_json):
         auc = training_auc(rows, model)
-        suspicions = about_training_rows(prepared, data, reading)
+        suspicions = about_training_rows(prepared, data, reading, result)
     few = "too few rows of a class, groups or times for folds"
     report = Training(
         model=str(output),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ __all__ = [
     "Suspicion",
     "few_of_a_class",
     "suspicions_of",
+    "suspicions_of_sample",
     "suspicions_of_test",
 ]
 
@@ -50,12 +51,14 @@ KINDS = (
     "ranks_alone", "missing_ranks_alone", "training_rows", "groups", "copies", "time", "id",
     "few_rows", "other_labels",
 )  # fmt: skip
+_KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "copies", "id")
 ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # the doubts of `data.codes` about ids
 
 _AUC = 0.98  # of a column alone, from which it is suspect
 _LOW_AUC = 0.85  # which the interval must exclude
 _CLOSE_AUC = 0.95  # on a sample of rows, from which a column is measured on all
 _SAMPLE_ROWS = 2000
+_PARTS_ROWS = 20_000  # of a file in parts that are looked at
 _FOLDS = 5  # in which words are ranked by the rates of the others
 _MIN_CLASS_ROWS = 10
 _MIN_GROUPS = 30
@@ -190,6 +193,7 @@ def suspicions_of(
     if not counted.all():
         rows = rows.at(np.flatnonzero(counted))
         left_out = {name: of[counted] for name, of in (left_out or {}).items()}
+    rows = replace(rows, X=rows.named)
     columns = list(_columns(rows))
     divided = rows.groups is not None or rows.time is not None
     beside = [_Values(Words(name), of, -1) for name, of in (left_out or {}).items()]
@@ -204,6 +208,24 @@ def suspicions_of(
         few,
         others,
     )
+
+
+def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> list[Suspicion]:
+    """Return what a sample shows about rows in parts, which have neither groups nor times.
+
+    Parameters
+    ----------
+    rows : Labelled
+        The sample, in memory.
+    columns : sequence of Column or None
+    """
+    some = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
+    some = replace(some, columns=None if columns is None else tuple(columns))
+    return [
+        replace(one, sentence=f"{one.sentence} (as {len(some.positive):,} of the rows show)")
+        for one in suspicions_of(some)
+        if one.kind in _KINDS_IN_PARTS
+    ]
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
@@ -259,7 +281,7 @@ def _columns(rows: Labelled) -> Iterator[_Values]:
     for j in places:
         column = Column("") if columns is None else columns[j]
         values = np.asarray(X.iloc[:, j]) if hasattr(X, "columns") else values_at(X, j)
-        yield _Values(column, values if column.is_text else values.astype(np.float64), j)
+        yield _Values(column, values if column.is_text else np.asarray(values, np.float64), j)
 
 
 def _filled(X: sp.csr_matrix) -> Floats:
@@ -487,7 +509,7 @@ def _dated(one: _Values) -> _Values:
 
 def _copies(rows: Labelled) -> list[Suspicion]:
     """Return a suspicion if rows are copies of others."""
-    copies, n = copies_in(rows.named), len(rows.positive)
+    copies, n = copies_in(rows.X), len(rows.positive)
     share = copies.rows / n
     if copies.rows < _MIN_COPIES or share < _MIN_SHARE_COPIED or not copies.copied:
         return []

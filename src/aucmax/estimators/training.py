@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from aucmax.estimators.labelling import of_two_classes
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
+from aucmax.estimators.suspicions import Suspicion, suspicions_of_sample
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
 from aucmax.objective.losses import LOSSES
 from aucmax.solvers.auto import MAX_MATRIX_FEATURES
@@ -53,6 +55,8 @@ class Tuned:
         The losses tried on these, for which there was room.
     dropped : int, optional
         `Folding.dropped`.
+    suspicions : sequence of Suspicion
+        What is suspect about some of these.
     """
 
     model: AUCClassifier
@@ -64,6 +68,7 @@ class Tuned:
     rows: int | None = None
     losses: list[str] | None = None
     dropped: int | None = None
+    suspicions: Sequence[Suspicion] = ()
 
     @property
     def losses_left_out(self) -> list[str]:
@@ -118,6 +123,7 @@ def tuned(
     losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, result = _searched(some, seed, verbose, losses=losses, **settings)
     chosen = settings_for_all(search, some.rarest / rows.rarest)
+    suspicions = suspicions_of_sample(some, rows.columns)
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
     del some, search  # the fit has the memory to itself
     with working(f"fitting {rows.name}", not verbose):
@@ -130,7 +136,7 @@ def tuned(
             weight = weight_of_all(rows.positive, rows.weight, sample)
             of_folds = [scores[test] for test in tests]
             model.calibration_ = calibrate_folds(tests, held_out, of_folds, some.positive, weight)
-    return replace(result, model=model, rows=len(sample), losses=losses)
+    return replace(result, model=model, rows=len(sample), losses=losses, suspicions=suspicions)
 
 
 def _searched(
