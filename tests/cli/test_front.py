@@ -155,7 +155,7 @@ def test_a_class_of_few_rows_has_fewer_folds(tmp_path, run):
     ):
         y = np.repeat(["no", "yes"], [40, positives])
         pd.DataFrame({"x": np.arange(40.0 + positives) ** 0.5, "y": y}).to_csv(path, index=False)
-        code, out, err = run("train", path, "-o", tmp_path / "m")
+        code, out, _ = run("train", path, "-o", tmp_path / "m")
         assert (code, words in " ".join(out.split())) == (0, True)
         assert f"only {positives} of {40 + positives} rows" in " ".join(out.split())
 
@@ -871,3 +871,60 @@ def test_halves_of_many_labels_are_classes_in_every_command(tmp_path, good, bad)
     report = json.loads(good("evaluate", tmp_path / "m", path, *even, "--json"))
     assert (report["positives"], report["positive"]) == (60, "even")
     assert "no label 'even'" in bad("evaluate", tmp_path / "m", path)
+
+
+# ---- what to look at first
+
+
+def test_suspicions_are_on_the_screen_in_json_and_on_the_page(tmp_path, run, good):
+    rng = np.random.default_rng(0)
+    n = 2000
+    fraud = rng.random(n) < 0.1
+    customer = rng.permutation(500)[np.where(fraud, 0, 100) + rng.integers(0, 100, n)]
+    rows = pd.DataFrame(
+        {
+            "amount": np.round(rng.normal(size=n) + fraud, 3),
+            "fee": np.round(rng.random(n) + 2 * fraud, 3),
+            "customer": [f"C{k:03d}" for k in customer],
+            "class": np.where(fraud, "fraud", rng.choice(["ok", "open"], n)),
+        }
+    )
+    path, model, page = tmp_path / "a.csv", tmp_path / "m", tmp_path / "p.html"
+    rows.iloc[:1500].to_csv(path, index=False)
+    said = ("--positive", "fraud", "--drop", "customer")
+    first = " ".join(good("train", path, "-o", model, *FIT, *said).partition("first")[2].split())
+    assert "if it is known only afterwards, leave it out (--drop fee) 2. column 'customer'" in first
+    assert "(--groups customer, in place of --drop customer) 3. 2 other labels count as" in first
+    for command in ("train", "cv"):
+        report = json.loads(good(command, path, "-o", model, *said, "--json"))
+        answers = [one["answer"] for one in report["suspicions"]]
+        assert answers == [{"drop": ["fee"]}, {"groups": "customer"}, {}]
+        assert report["suspicions"][0]["kind"] == "ranks_alone"
+    answered = ("--positive", "fraud", "--groups", "customer", "--drop", "fee", "--json")
+    report = json.loads(good("cv", path, *answered))
+    assert [one["kind"] for one in report["suspicions"]] == ["other_labels"]
+    good("cv", path, *said, "--html", page)
+    assert "Look at this first" in page.read_text()
+    rows.iloc[500:].to_csv(path, index=False)
+    report = json.loads(good("evaluate", model, path, "--positive", "fraud", "--json"))
+    assert [one["kind"] for one in report["suspicions"]] == ["ranks_alone", "training_rows"]
+    assert report["suspicions"][1]["figure"] == pytest.approx(2 / 3, abs=1e-3)
+    rows.iloc[1500:].to_csv(path, index=False)
+    report = json.loads(good("evaluate", model, path, "--positive", "fraud", "--json"))
+    assert [one["kind"] for one in report["suspicions"]] == ["ranks_alone"]
+
+
+def test_rows_in_parts_are_suspected_on_a_sample(tmp_path, run):
+    rng = np.random.default_rng(0)
+    y = rng.random(30_000) < 0.1
+    rows = pd.DataFrame(rng.normal(size=(30_000, 8)).round(4)).add_prefix("x")
+    rows["fee"] = rng.random(30_000) + 2 * y
+    path = tmp_path / "a.csv"
+    rows.assign(y=y.astype(int)).to_csv(path, index=False)
+    command = ("train", path, "-o", tmp_path / "m", "--memory", "4MB", "--json")
+    code, out, err = run(*command)
+    assert code == 0
+    assert "is read in parts" in err
+    [one] = json.loads(out)["suspicions"]
+    assert (one["kind"], one["answer"]) == ("ranks_alone", {"drop": ["fee"]})
+    assert one["sentence"].endswith("of the rows show)")

@@ -189,8 +189,7 @@ def cv(
         raise _interrupted(reached, facts, asked, as_json) from None
     seconds = time.perf_counter() - started
     if output is not None:
-        best = with_digests(tuned.best_estimator_, prepared.table)
-        save(prepared.whole(best), output)
+        save(with_digests(prepared, tuned.best_estimator_), output)
     report = Search.of(
         tuned,
         rows=facts,

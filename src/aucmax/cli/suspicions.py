@@ -67,12 +67,13 @@ def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
     return _worded(suspicions_of_test(rows, getattr(parts_of(model)[1], "training_rows_", None)))
 
 
-def with_digests(model: Any, table: Labelled | None) -> Any:
-    """Return a model with digests of the rows it was fitted to, if these are in memory."""
+def with_digests(prepared: Prepared, model: Any) -> Any:
+    """Return the model and its steps, with digests of the rows it learned from in memory."""
+    table = prepared.table
     if table is not None and not table.in_parts:
         counted = table.counted(np.arange(len(table.positive)))
-        parts_of(model)[1].training_rows_ = RowDigests.of(table.named[counted])
-    return model
+        model.training_rows_ = RowDigests.of(table.named[counted])
+    return prepared.whole(model)
 
 
 def _dropped(data: str, reading: Reading, count: int) -> dict[str, np.ndarray]:

@@ -150,7 +150,6 @@ def train(
         model, tuning = result.model, Tuning.of(result, folding.words)
     with working("measuring", as_json):
         auc = training_auc(rows, model)
-        suspicions = about_training_rows(prepared, data, reading, result)
     few = "too few rows of a class, groups or times for folds"
     report = Training(
         model=str(output),
@@ -161,13 +160,11 @@ def train(
         why_not_tuned=f"{options} given" if options else few,
         fitted=FittedModel.of(model),
         training_auc=AUCOfMoments.of(auc) if isinstance(auc, MomentAUC) else auc,
-        suspicions=suspicions,
+        suspicions=about_training_rows(prepared, data, reading, result),
         read=passes_over(rows.X),
         seconds=time.perf_counter() - started,
     )
-    save(
-        prepared.whole(with_digests(model, prepared.table)), output
-    )  # last, so that Ctrl-C leaves no model behind
+    save(with_digests(prepared, model), output)  # last, so that Ctrl-C leaves no model behind
     show(report, as_json)
 
 

@@ -177,19 +177,22 @@ def _sums(X: Any) -> tuple[Digests, float]:
 
 
 def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
-    """Return the same of sparse rows; of cells, only whether they are 0 counts for chance."""
+    """Return the same of sparse rows."""
     n, d = X.shape
-    filled = np.bincount(X.indices, minlength=d) / n
-    side = np.empty(d, np.intp)
-    side[np.argsort(-filled, kind="stable")] = np.arange(d) % 2
     terms = _terms(_bits(X.data), X.indices.astype(np.uint64))
-    halves = np.empty((2, n), np.uint64)
+    cells, rows = sp.csr_matrix((terms, X.indices, X.indptr), X.shape), min(n, _SAMPLE_ROWS)
+    some = cells[np.linspace(0, n - 1, rows).astype(np.intp)]
+    _, first, counts = np.unique(some.data, return_index=True, return_counts=True)
+    zeros = rows - np.bincount(some.indices, minlength=d)
+    pairs = np.bincount(some.indices[first], counts * (counts - 1.0), d) + zeros * (zeros - 1.0)
+    equal = pairs / max(rows * (rows - 1.0), 1.0)
+    side, halves = np.empty(d, np.intp), np.empty((2, n), np.uint64)
+    side[np.argsort(equal, kind="stable")] = np.arange(d) % 2
     for half in range(2):
-        running = np.concatenate(
-            [np.zeros(1, np.uint64), np.cumsum(np.where(side[X.indices] == half, terms, 0))]
-        )
+        own = np.where(side[X.indices] == half, terms, np.uint64(0))
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(own)])
         halves[half] = running[X.indptr[1:]] - running[X.indptr[:-1]]
-    return halves, float(np.prod(filled**2 + (1.0 - filled) ** 2))
+    return halves, float(np.prod(equal))
 
 
 def _terms(bits: Digests, column: Any) -> Digests:
