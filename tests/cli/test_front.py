@@ -912,6 +912,10 @@ def test_suspicions_are_on_the_screen_in_json_and_on_the_page(tmp_path, run, goo
     rows.iloc[1500:].to_csv(path, index=False)
     report = json.loads(good("evaluate", model, path, "--positive", "fraud", "--json"))
     assert [one["kind"] for one in report["suspicions"]] == ["ranks_alone"]
+    loaded = load(model)
+    assert loaded.training_rows_.rows == 1500
+    X = rows[["amount", "fee"]]  # a fit to other rows has no digests of these
+    assert not hasattr(loaded.fit(X, rows["class"] == "fraud"), "training_rows_")
 
 
 def test_rows_in_parts_are_suspected_on_a_sample(tmp_path, run):

@@ -14,15 +14,16 @@ FOLDS = "folds rounds folding settings_tried"
 AREA = "auc low high std_error"
 KEYS = {
     "train rows.csv -o m": f"{ROWS} {FIT} {FOLDS} model negatives tuned held_out_auc "
-    "held_out_interval training_auc seconds",
-    "train rows.csv -o f --alpha 1": f"{ROWS} {FIT} model negatives tuned training_auc seconds",
+    "held_out_interval training_auc suspicions seconds",
+    "train rows.csv -o f --alpha 1": f"{ROWS} {FIT} model negatives tuned training_auc "
+    "suspicions seconds",
     "train rows.csv -o o --one-pass": f"{FIT} model data positive negative weight_of_positives "
     "weight features rank auc read seconds",
     "cv rows.csv -o c --alphas 1 --probability": f"{ROWS} {SETTINGS} {FOLDS} scoring max_fpr seed "
     "scale leaning score score_std auc auc_interval at_edge solver objective optimality nonzero "
-    "probability grid seconds model",
+    "probability grid suspicions seconds model",
     "evaluate m rows.csv f --weight w": "file data rows features positives positive weight "
-    "confidence k fpr scorers tests budgets",
+    "confidence k fpr scorers tests budgets suspicions",
     "compare rows.csv --solvers exact,spam --splits 2": f"{ROWS} splits splitting loss alpha "
     "l1_ratio standardize "
     "training_rows test_rows split_sizes tol max_iter seed scale against test test_note solvers "

@@ -54,9 +54,10 @@ KINDS = (
 _KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "copies", "id")
 ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # the doubts of `data.codes` about ids
 
-_AUC = 0.98  # of a column alone, from which it is suspect
+_AUC = 0.99  # of a column alone, from which it is suspect
+_AUC_OF_TWO_VALUES = 0.95  # the same of two values, such as having a value and having none
 _LOW_AUC = 0.85  # which the interval must exclude
-_CLOSE_AUC = 0.95  # on a sample of rows, from which a column is measured on all
+_CLOSE_AUC = 0.92  # on a sample of rows, from which a column is measured on all
 _SAMPLE_ROWS = 2000
 _PARTS_ROWS = 20_000  # of a file in parts that are looked at
 _FOLDS = 5  # in which words are ranked by the rates of the others
@@ -277,7 +278,7 @@ def _columns(rows: Labelled) -> Iterator[_Values]:
         filled = [_filled(X[own]) for own in (rows.positive, ~rows.positive)]
         # half of the pairs of rows of which both have 0 are lost
         lost = 0.5 * (1.0 - filled[0]) * (1.0 - filled[1])
-        places = np.flatnonzero(lost <= 1.0 - _AUC).tolist()
+        places = np.flatnonzero(lost <= 1.0 - _AUC_OF_TWO_VALUES).tolist()
     for j in places:
         column = Column("") if columns is None else columns[j]
         values = np.asarray(X.iloc[:, j]) if hasattr(X, "columns") else values_at(X, j)
@@ -320,7 +321,8 @@ def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | 
     positive, weight = rows.positive[with_value], rows.weight_of(with_value)
     score = values[with_value] if auc > 0.5 else -values[with_value]
     interval = auc_interval(positive, score, sample_weight=weight)
-    return float(interval.auc) if interval.auc >= _AUC and interval.low >= _LOW_AUC else None
+    least = _AUC if len(np.unique(score)) > 2 else _AUC_OF_TWO_VALUES
+    return float(interval.auc) if interval.auc >= least and interval.low >= _LOW_AUC else None
 
 
 def _auc_of(values: Floats, positive: Bools) -> float:
