@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import chi2, rankdata
+from scipy.special import chdtrc
 
 from aucmax.basics.needs import needs
 from aucmax.data.codes import doubt
@@ -455,7 +455,7 @@ def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
     spread = float(((positives - counts * share) ** 2 / (counts * share * (1.0 - share))).sum())
     rates = positives / counts
     low, high = float(rates.min()), float(rates.max())
-    drifts = chi2.sf(spread, len(counts) - 1) < _MAX_DRIFT_P and high - low >= _MIN_DRIFT * share
+    drifts = chdtrc(len(counts) - 1, spread) < _MAX_DRIFT_P and high - low >= _MIN_DRIFT * share
     return (low, high) if drifts else None
 
 
@@ -484,9 +484,12 @@ def _grows(values: Floats) -> bool:
     """Return whether numbers nearly increase, or decrease, in the order of the rows."""
     rows = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE_ROWS)).astype(np.intp)
     some = values[rows]
-    if np.isnan(some).any() or len(np.unique(some)) < _MIN_ORDERED:
+    if np.isnan(some).any():
         return False
-    order = np.corrcoef(rankdata(some), np.arange(len(some)))[0, 1]
+    distinct, ranks = np.unique(some, return_inverse=True)
+    if len(distinct) < _MIN_ORDERED:
+        return False
+    order = np.corrcoef(ranks, np.arange(len(some)))[0, 1]
     return bool(abs(order) >= _ORDERED)
 
 
