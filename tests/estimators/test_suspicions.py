@@ -51,7 +51,7 @@ def words_known_afterwards(frame, fraud, rng):
 
 
 def words_of_many_rows(frame, fraud, rng):
-    frame["status"] = rng.choice([f"S{k}" for k in range(1500)], N)
+    frame["status"] = rng.choice([f"S {k}" for k in range(1500)], N)
 
 
 def number_known_afterwards(frame, fraud, rng):
@@ -144,11 +144,12 @@ def of_customers(spread, seed=0):
 
 
 def test_customers_with_few_rows_that_share_their_label(tmp_path):
-    for spread, said in ((0.5, [("groups", {"groups": "customer"})]), (1e6, [])):
+    for spread, said in ((0.5, "share their label"), (1e6, "as customers or patients")):
         frame, fraud, customer = of_customers(spread)
         frame["customer"] = 10_000 + 37 * customer
-        suspicions = suspected(tmp_path, frame, fraud)
-        assert [(one.kind, one.answer) for one in suspicions] == said
+        [one] = suspected(tmp_path, frame, fraud)
+        assert (one.kind, one.answer) == ("groups", {"groups": "customer"})
+        assert said in one.sentence
     frame, fraud, customer = of_customers(0.5)
     names = np.array([f"C{k:04d}" for k in customer], dtype=object)
     [one] = suspected(tmp_path, frame, fraud, left_out={"customer": names})
@@ -173,7 +174,7 @@ def test_an_amount_that_predicts_is_no_group(tmp_path):
 
 @pytest.mark.parametrize("form", ["day", "step"])
 def test_the_share_of_positives_drifts(form, tmp_path):
-    for drift, said in ((0.15, "time"), (0.0, "id" if form == "step" else None)):
+    for drift, said in ((0.15, "time"), (0.0, "id" if form == "step" else "time")):
         frame, _, rng = table()
         day = np.sort(rng.integers(0, 400, N))
         fraud = rng.random(N) < 0.05 + drift * day / 400
@@ -182,8 +183,9 @@ def test_the_share_of_positives_drifts(form, tmp_path):
             order = rng.permutation(N)
             frame, fraud = frame.iloc[order], fraud[order]
         suspicions = suspected(tmp_path, frame, fraud)
-        assert [one.kind for one in suspicions] == [said] * (said is not None)
-        if said == "time":
+        assert [one.kind for one in suspicions] == [said]
+        assert ("share of positives changes" in suspicions[0].sentence) == bool(drift)
+        if drift:
             assert suspicions[0].answer == {"time": form}
             assert suspected(tmp_path, frame, fraud, time=form) == []
             left_out = {form: frame.pop(form).astype(str).to_numpy(object)}
@@ -207,7 +209,7 @@ def test_copies_of_rows(tmp_path):
     [one] = suspected(tmp_path, frame.iloc[again], fraud[again])
     assert (one.kind, one.column, one.answer) == ("copies", "", {})
     assert one.figure == pytest.approx(200 / 4200, abs=1e-12)
-    assert "200 of 4,200 rows (4.76 %)" in one.sentence
+    assert "200 of 4,200 (4.76 %)" in one.sentence
 
 
 def test_rows_of_few_distinct_values_coincide_by_chance(tmp_path):

@@ -16,6 +16,7 @@ from aucmax.cli.errors import worded
 from aucmax.cli.front import Prepared
 from aucmax.cli.options import given_file
 from aucmax.columns.steps import parts_of
+from aucmax.data.bunch import objects_of
 from aucmax.data.digests import RowDigests
 from aucmax.data.labelled import Labelled
 from aucmax.data.readers import rows_of
@@ -57,7 +58,8 @@ def about_training_rows(
         else one
         for one in suspicions
     )
-    return _worded(in_place)
+    decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
+    return _worded(one for one in in_place if one.kind != "id" or one.column not in decided)
 
 
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
@@ -91,7 +93,7 @@ def _dropped(data: str, reading: Reading, count: int) -> dict[str, np.ndarray]:
         return {}
     if len(rows.data) != count:
         return {}
-    return dict(zip(reading.drop, rows.data.T, strict=True))
+    return dict(zip(reading.drop, objects_of(rows.data).T, strict=True))
 
 
 def _worded(suspicions: Iterable[Suspicion]) -> list[Suspicion]:

@@ -26,5 +26,10 @@ class Decision:
     what: str
     otherwise: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether no model learns from the column."""
+        return self.what.endswith("left out")
+
     def __str__(self) -> str:
         return f"{self.column}: {self.what}" if self.column else self.what

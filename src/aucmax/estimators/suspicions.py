@@ -63,6 +63,9 @@ _PARTS_ROWS = 20_000  # of a file in parts that are looked at
 _FOLDS = 5  # in which words are ranked by the rates of the others
 _MIN_CLASS_ROWS = 10
 _MIN_GROUPS = 30
+_MIN_SHARE_GROUPED = 0.5  # of the rows, which share their value with others
+_MOST_OF_MEAN = 6.0  # rows of the most frequent value, of the mean
+_MAX_UNDATED = 0.1  # share of rows without a date
 _FEW_GROUP_ROWS = 20  # on average
 _MIN_ICC, _MIN_ICC_OF_LARGE = 0.1, 0.5  # intraclass correlation
 _MIN_STANDARD_ERRORS = 6.0
@@ -74,6 +77,13 @@ _MIN_DRIFT, _MAX_DRIFT_P = 0.25, 1e-4
 _MIN_COPIES, _MIN_SHARE_COPIED = 10, 0.002
 _MIN_SHARE_SEEN = 0.005
 _SHOWN_LABELS = 4
+_MOSTLY = 0.9
+# those to whom several rows may belong
+_OWNER = re.compile(
+    "customer|client|user|member|patient|person|account|policy|card|household|device|kunde|konto",
+    re.IGNORECASE,
+)
+_ID_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w.-]+")  # an id: one word of both
 _BIRTH = re.compile(r"birth|dob\b|_dob|born", re.IGNORECASE)
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -164,6 +174,14 @@ class _Values:
         finite = self.values[np.isfinite(self.values)]
         return bool(len(finite)) and finite.min() >= 0 and bool((finite == np.floor(finite)).all())
 
+    @property
+    def is_code(self) -> bool:
+        """Whether its values may be the ids of those to whom several rows belong."""
+        if not self.column.is_text:
+            return bool(_OWNER.search(self.column.name)) and self.is_whole
+        first = [str(value) for value in self.values[:_SAMPLE_ROWS][~self.missing[:_SAMPLE_ROWS]]]
+        return sum(map(bool, map(_ID_WORD.fullmatch, first))) > _MOSTLY * len(first)
+
 
 def suspicions_of(
     rows: Labelled,
@@ -199,12 +217,14 @@ def suspicions_of(
     divided = rows.groups is not None or rows.time is not None
     beside = [_Values(Words(name), of, -1) for name, of in (left_out or {}).items()]
     groups = [] if divided else _groups([*columns, *beside], rows.positive)
+    members = [] if divided or groups else [s for one in (*columns, *beside) for s in _members(one)]
     in_groups = {one.column for one in groups}
     return _gravest(
         groups,
         *(_alone(one, rows) for one in columns if one.column.name not in in_groups),
         _copies(rows),
         [] if divided else _times([*columns, *map(_dated, beside)], rows),
+        members,
         _ids(columns, rows),
         few,
         others,
@@ -361,10 +381,10 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
             continue
         codes = one.codes[one.codes >= 0]
         shared = _shared_label(codes, positive[one.codes >= 0], ordered=not one.column.is_text)
+        name = one.column.name
         if shared is None:
             continue
         correlation, of_same = shared
-        name = one.column.name
         what = (
             f"groups rows that share their label: where one is positive, {_percent(of_same)} "
             f"of the others with the same value are ({_percent(positive.mean())} of all rows; "
@@ -372,6 +392,26 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
         )
         suspicions.append(one.suspicion("groups", correlation, what, {"groups": name}))
     return suspicions
+
+
+def _members(one: _Values) -> list[Suspicion]:
+    """Return a suspicion if values look like those of customers or patients, with a few rows each.
+
+    Names of frequent and rare things, such as shops, are more uneven.
+    """
+    sizes = np.bincount(one.codes[one.codes >= 0])
+    sizes = sizes[sizes > 0]
+    repeating, mean = sizes > 1, len(one.codes) / max(len(sizes), 1)
+    uneven = not len(sizes) or sizes.max() > _MOST_OF_MEAN * mean or mean > _FEW_GROUP_ROWS
+    few = repeating.sum() < _MIN_GROUPS or sizes[repeating].sum() < _MIN_SHARE_GROUPED * sizes.sum()
+    if uneven or few or not one.is_code:
+        return []
+    name = one.column.name
+    what = (
+        f"has {len(sizes):,} values with {mean:.1f} rows each, as customers or patients have: if "
+        f"rows with the same value belong together, keep them in one fold (groups={name!r})"
+    )
+    return [one.suspicion("groups", mean, what, {"groups": name})]
 
 
 def _shared_label(
@@ -418,10 +458,11 @@ def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
     Times are dates or, if no date is suspect, numbers that grow from row to row.
     """
     named = [one for one in columns if one.column.name and not _BIRTH.search(one.column.name)]
-    dates = (one for one in named if one.column.is_date)
+    dates = [one for one in named if one.column.is_date]
     numbers = (one for one in named if one.column.is_number and _grows(one.values))
-    of_dates = [suspicion for one in dates for suspicion in _drifting(one, rows)]
-    return of_dates or [suspicion for one in numbers for suspicion in _drifting(one, rows)]
+    drifting = [suspicion for one in dates for suspicion in _drifting(one, rows)]
+    drifting = drifting or [suspicion for one in numbers for suspicion in _drifting(one, rows)]
+    return drifting or [suspicion for one in dates for suspicion in _in_time(one)][:1]
 
 
 def _drifting(one: _Values, rows: Labelled) -> list[Suspicion]:
@@ -437,6 +478,19 @@ def _drifting(one: _Values, rows: Labelled) -> list[Suspicion]:
         f"rows will be ranked; divide them by time (time={name!r})"
     )
     return [one.suspicion("time", high - low, what, {"time": name})]
+
+
+def _in_time(one: _Values) -> list[Suspicion]:
+    """Return a suspicion if a column of dates has a value for nearly every row, on many days."""
+    days = np.unique(np.floor(one.values[~np.isnan(one.values)]))
+    if np.isnan(one.values).mean() > _MAX_UNDATED or len(days) < _MIN_ORDERED:
+        return []
+    name = one.column.name
+    what = (
+        f"orders the rows in time, over {len(days):,} days: folds drawn at random do not show how "
+        f"later rows will be ranked; divide the rows by it (time={name!r})"
+    )
+    return [one.suspicion("time", float(len(days)), what, {"time": name})]
 
 
 def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
@@ -519,9 +573,9 @@ def _copies(rows: Labelled) -> list[Suspicion]:
     if copies.rows < _MIN_COPIES or share < _MIN_SHARE_COPIED or not copies.copied:
         return []
     sentence = (
-        f"{copies.rows:,} of {n:,} rows ({_percent(share)}) repeat an earlier row in all "
-        "features: folds share them, so that held-out AUCs may be too high; leave such copies out "
-        "of the file"
+        f"the table has duplicate rows: {copies.rows:,} of {n:,} ({_percent(share)}) repeat an "
+        "earlier one in all features; folds share them, so that held-out AUCs may be too high; "
+        "leave such copies out of the file"
     )
     return [Suspicion(kind="copies", column="", figure=share, sentence=sentence)]
 
