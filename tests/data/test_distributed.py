@@ -405,9 +405,6 @@ def test_what_a_cluster_cannot_read_is_said(folder, tmp_path, bad, client, monke
         return bad("train", folder / name, *TRAIN, *more, "-o", model)
 
     assert "rows.csv.gz: compressed text" in said("rows.csv.gz", *there)
-    whole = said("rows.csv", "--impute", *there)
-    assert "by --dask tcp://" in whole
-    assert "--impute needs all rows at once; leave out one of them" in whole
     assert "there is no file a9a" in bad("train", "a9a", *there, "-o", model)
     assert "there is no file standard input" in bad("train", "-", *there, "-o", model)
     assert "no Dask scheduler answers at nowhere; start" in said("rows.csv", "--dask", "nowhere")
