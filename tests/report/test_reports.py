@@ -30,7 +30,7 @@ KEYS = {
     "interrupted",
     "scorecard rows.csv -o s --against rows.csv": f"{ROWS} model training held_out scale against "
     "by_column bins",
-    "show m": "model type positive negative target features nonzero settings solver iterations "
+    "show m": "decisions model type positive negative target features nonzero settings solver iterations "
     "objective optimality keeps_moments intercept weights versions",
     "moments build rows.csv -o r.moments": "moments covariance target features feature_names "
     "classes guarantee largest",

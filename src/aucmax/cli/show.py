@@ -87,6 +87,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
         settings=settings,
         fit=Fit.of_solver(linear),
         keeps_moments=hasattr(linear, "moments_"),
+        decisions=getattr(linear, "decisions_", []),
         intercept=np.ravel(linear.intercept_)[0],
         weights=[
             Weight(feature=names[j], weight=coef[j], effect=None if effect is None else effect[j])

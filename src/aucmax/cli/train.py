@@ -48,6 +48,17 @@ OnePass = Annotated[
 ]
 
 
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="MODEL",
+        help="Where to save the model; by default the name of the data with .aucmax, here.",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fixed(Settings):
     """Settings of a model that is not tuned."""
@@ -80,15 +91,7 @@ def train(
     fixed: Fixed,
     stopping: Stopping,
     on_folds: OnFolds,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL",
-            help="Where to save the model; by default the name of the data with .aucmax, here.",
-        ),
-    ] = None,
+    output: Output = None,
     one_pass: OnePass = False,
     as_json: Json = False,
 ) -> None:

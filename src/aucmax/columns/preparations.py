@@ -270,8 +270,8 @@ class Levels:
             function.looked_up(dict.fromkeys(words, 1.0), 0.0) for words in spellings.values()
         ]
         if self.has_other:
-            known = [word for words in spellings.values() for word in words]
-            levels.append(function.looked_up(dict.fromkeys(known, 0.0), 1.0))
+            with_level = [word for words in spellings.values() for word in words]
+            levels.append(function.looked_up(dict.fromkeys(with_level, 0.0), 1.0))
         return [], [], levels
 
     def entries(self, cells: Coded) -> tuple[list[Entries], ...]:

@@ -108,12 +108,12 @@ def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | Non
 
 def _worth(rows: Labelled, values: np.ndarray) -> str:
     """Return what the order of a column's values tells about the labels, if it tells anything."""
-    known = values == values
-    positive = rows.positive[known]
+    filled = values == values
+    positive = rows.positive[filled]
     if positive.all() or not positive.any():
         return ""
-    weight = None if rows.weight is None else rows.weight[known]
-    interval = auc_interval(positive, values[known], sample_weight=weight, confidence=_SURE)
+    weight = None if rows.weight is None else rows.weight[filled]
+    interval = auc_interval(positive, values[filled], sample_weight=weight, confidence=_SURE)
     if interval.low <= 0.5 <= interval.high:
         return ""
     auc = max(interval.auc, 1.0 - interval.auc)

@@ -244,6 +244,7 @@ class Model(Report):
     settings: Mapping[str, Any]
     fit: Fit = inline()
     keeps_moments: bool
+    decisions: Sequence[str] = ()  # about the table it was trained on
     intercept: float
     weights: Sequence[Weight]  # the largest
     versions: Mapping[str, str | None]
@@ -261,6 +262,7 @@ class Model(Report):
             ("intercept", f"{self.intercept:.6g}"),
             *self.fit.facts(),
             ("saved by", versions),
+            *(("prepared" if not k else "", line) for k, line in enumerate(self.decisions)),
         ]
         tables = [ResultTable.facts(facts)]
         if self.weights:

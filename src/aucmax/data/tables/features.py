@@ -176,23 +176,23 @@ class _Cells(NamedTuple):
         The kind of column in which they are numbers.
     numbers : ndarray, shape (k,)
         NaN for what is none.
-    known : ndarray of bool, shape (k,)
+    filled : ndarray of bool, shape (k,)
         Which are no gaps.
     """
 
     column: Column
     numbers: NDArray[np.float64]
-    known: NDArray[np.bool_]
+    filled: NDArray[np.bool_]
 
     @property
     def share(self) -> float:
         """The share of numbers among the words that are no gaps."""
-        return 1.0 - float(self.strange.sum() / max(self.known.sum(), 1))
+        return 1.0 - float(self.strange.sum() / max(self.filled.sum(), 1))
 
     @property
     def strange(self) -> NDArray[np.bool_]:
         """Which words are neither numbers nor gaps."""
-        return self.known & np.isnan(self.numbers)
+        return self.filled & np.isnan(self.numbers)
 
 
 def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
@@ -213,7 +213,7 @@ def _of_text(column: FileColumn) -> Read:
     if declared.is_days:
         return declared_dates(column, declared)
     cells = _cells(distinct, declared, reading)
-    typed_text = column.source.typed and bool(cells.known.any())  # the file declares it as text
+    typed_text = column.source.typed and bool(cells.filled.any())  # the file declares it as text
     if not cells.strange.any() and (reading.prepare or not (typed_text and reading.text is True)):
         if typed_text and not reading.for_model and not reading.prepare:
             raise _text(column, f"has the type {column.kind}, not numbers")
@@ -235,7 +235,7 @@ def _of_text(column: FileColumn) -> Read:
 def _as_written(column: FileColumn, plain: _Cells) -> Read:
     """Return a column of text as a person would read it."""
     distinct, reading = column.distinct, column.reading
-    words = distinct.words.filter(plain.known).to_pylist() if plain.known.sum() <= 4 else []
+    words = distinct.words.filter(plain.filled).to_pylist() if plain.filled.sum() <= 4 else []
     truth = YesNo.written(column.name, words)
     if truth is not None and len(words) > 1:
         no, yes = truth.words
@@ -252,11 +252,11 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if not cells.strange.any():
         return _numbers(column, cells)
     if reading.dates is True:
-        dates = dates_in_text(column, cells.known)
+        dates = dates_in_text(column, cells.filled)
         if dates is not None:
             return dates
     if _are_numbers(distinct, cells):
-        numbers = f"as {distinct.rows(cells.known & ~cells.strange):,} of its values are"
+        numbers = f"as {distinct.rows(cells.filled & ~cells.strange):,} of its values are"
         return _numbers(column, cells, column.not_one(cells.strange, "a number", numbers))
     if reading.text is not True:
         row = distinct.first(cells.strange)
@@ -268,7 +268,7 @@ def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
     strange = distinct.words.filter(cells.strange).to_pylist()
     for_gaps = len(strange) <= _FEW_VALUES and not any(map(_DIGIT.search, strange))
-    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.known)
+    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
     if share < (MOSTLY if for_gaps else NEARLY_ALL):
         return False
     return not any(distinct.each(_CODE.fullmatch))
@@ -292,20 +292,20 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
 
 def _only_text(column: FileColumn, cells: _Cells) -> Read:
     """Return a column of text as dates or words, if these are accepted as they are."""
-    distinct, known, strange = column.distinct, cells.known, cells.strange
-    total, different = distinct.rows(known), int(known.sum())
+    distinct, filled, strange = column.distinct, cells.filled, cells.strange
+    total, different = distinct.rows(filled), int(filled.sum())
     no_number = ""
     if strange.any():
         row = distinct.first(strange)
         no_number = f"holds {distinct.word(row)!r}, which is not a number"
         _refuse_numbers(column, cells)
-    dates = dates_in_text(column, known)
+    dates = dates_in_text(column, filled)
     if dates is not None:
         return dates
     if different > _FEW_VALUES and different > total / 2:
         raise column.wrong(
             f"has {different:,} different values in {total:,} rows, such as "
-            f"{distinct.word(distinct.first(known))!r}",
+            f"{distinct.word(distinct.first(filled))!r}",
             f"this looks like an ID column and cannot generalise; leave the column {column.out}, "
             f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
@@ -330,9 +330,9 @@ def _refuse_numbers(column: FileColumn, cells: _Cells) -> None:
     """Refuse a text column of mostly numbers, some of them badly written."""
     distinct, strange = column.distinct, cells.strange
     as_numbers = np.array(distinct.each(_WRITTEN.fullmatch), dtype=bool) & strange
-    total, numbers = distinct.rows(cells.known), distinct.rows(cells.known & ~strange)
+    total, numbers = distinct.rows(cells.filled), distinct.rows(cells.filled & ~strange)
     share = (numbers + distinct.rows(as_numbers)) / total
-    if share < (MOSTLY if cells.known.sum() > _FEW_VALUES else NEARLY_ALL):
+    if share < (MOSTLY if cells.filled.sum() > _FEW_VALUES else NEARLY_ALL):
         return
     row = distinct.first(strange)
     if as_numbers[distinct.codes[row]]:
