@@ -97,7 +97,7 @@ class InTurn:
 
 
 class Native:
-    """A file that Arrow reads itself, and whether it contains 0x, which Arrow reads as a number.
+    """A file that Arrow reads itself, and whether it contains quotes, or 0x, a number for Arrow.
 
     Arrow's threads may still hold the file when Python ends. Releasing a Python stream then would
     end the process with "terminate called".
@@ -107,7 +107,7 @@ class Native:
     stream : BufferedReader
         The bytes, unpacked.
     watch : bool
-        Whether to look for 0x.
+        Whether to look for them.
     """
 
     def __init__(self, stream: io.BufferedReader, watch: bool = False) -> None:
@@ -116,9 +116,11 @@ class Native:
         raw = getattr(stream, "raw", None)
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
         kept = None if plain else pa.BufferOutputStream()
-        self.hexadecimal, end = False, b""
+        self.hexadecimal = self.quoted = False
+        end = b""
         while (watch or not plain) and (chunk := stream.read(BLOCK_BYTES)):
             self.hexadecimal |= watch and _has_hexadecimal(end, chunk)
+            self.quoted = self.quoted or (watch and b'"' in chunk)
             end = chunk[-1:]
             if kept is not None:
                 kept.write(chunk)

@@ -108,7 +108,7 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
             table = pa_csv.read_csv(
                 native.file,
                 pa_csv.ReadOptions(block_size=BLOCK_BYTES, encoding=text.encoding or "utf8"),
-                pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=True),
+                pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=native.quoted),
                 pa_csv.ConvertOptions(
                     column_types=dict.fromkeys(as_text, pa.string()) or None,
                     decimal_point=reading.decimal or ".",
