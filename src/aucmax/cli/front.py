@@ -299,7 +299,7 @@ def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
             f"trained on other columns ({wanted:,})."
         )
     for decision in rows.decisions:
-        if decision.column:  # else how the file is written
+        if decision.doubtful:
             tell("warning", f"{data}: {decision}")
     rows.data = inputs.taken(rows.columns, rows.data)
     return rows

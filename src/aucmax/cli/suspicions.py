@@ -21,6 +21,7 @@ from aucmax.data.digests import RowDigests
 from aucmax.data.labelled import Labelled
 from aucmax.data.readers import rows_of
 from aucmax.data.reading import Reading
+from aucmax.estimators.inputs import inputs_of
 from aucmax.estimators.suspicions import (
     ID_DOUBT,
     Suspicion,
@@ -74,7 +75,11 @@ def with_digests(prepared: Prepared, model: Any) -> Any:
     table = prepared.table
     if table is not None and not table.in_parts:
         counted = table.counted(np.arange(len(table.positive)))
-        model.training_rows_ = RowDigests.of(table.named[counted])
+        rows = table.named[counted]
+        if table.columns is not None:  # those of the model
+            columns = inputs_of(prepared.whole(model)).arguments["columns"]
+            rows = rows[[str(column) for column in columns]]
+        model.training_rows_ = RowDigests.of(rows)
     return prepared.whole(model)
 
 

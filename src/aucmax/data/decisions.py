@@ -20,11 +20,14 @@ class Decision:
         What was done, without the name of the column, such as "12 gaps: the median 34, and marked".
     otherwise : dict
         Arguments of `datasets.read` that decide otherwise; empty if there are none.
+    doubtful : bool
+        Whether values of the file were not used, which a model's user should know as well.
     """
 
     column: str
     what: str
     otherwise: dict[str, Any] = field(default_factory=dict)
+    doubtful: bool = False
 
     @property
     def leaves_out(self) -> bool:

@@ -249,7 +249,9 @@ class FileColumn:
                 if count == 1
                 else (f"{count:,} values, the first {word!r} ({where}), are")
             )
-            return Decision(self.name, f"{some} not {kind}: missing", {"categories": [self.name]})
+            return Decision(
+                self.name, f"{some} not {kind}: missing", {"categories": [self.name]}, True
+            )
         raise self.wrong(
             f"holds {word!r}, which is not {kind}{others and ', '}{others}",
             f"correct it, or leave the column {self.out}",

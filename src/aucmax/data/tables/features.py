@@ -121,7 +121,7 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
         )
     what = f"{count:,} infinite {'number is' if count == 1 else 'numbers are'} missing"
     values = np.where(infinite, np.nan, read.values)
-    return Read(read.column, values, (*read.decisions, Decision(column.name, what)))
+    return Read(read.column, values, (*read.decisions, Decision(column.name, what, {}, True)))
 
 
 def _empty(column: FileColumn) -> Obstacle:
