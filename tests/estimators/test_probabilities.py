@@ -374,7 +374,7 @@ def test_train_and_score_on_the_command_line(folder, capsys):
     assert json.loads(capsys.readouterr().out)["probability"] == "sigmoid"
     run("score", folder / "m.aucmax", folder / "new.csv", "--probability")
     scored = pd.read_csv(io.StringIO(capsys.readouterr().out))
-    assert scored.columns.tolist() == ["row", "score", "label", "probability"]
+    assert scored.columns.tolist() == ["row", "score", "probability"]
     model, rows = load(folder / "m.aucmax"), pd.read_csv(folder / "new.csv")
     expected = model.predict_proba(rows)[:, 1]
     np.testing.assert_allclose(scored["probability"], expected, atol=1e-12)

@@ -614,7 +614,7 @@ def test_scores_of_a_scorecard_come_with_points(run, files):
     frame = pd.read_csv(files / "unlabelled.csv")
     code, out, _ = run("score", card, files / "unlabelled.csv", "--probability")
     found = pd.read_csv(io.StringIO(out))
-    assert found.columns.tolist() == ["row", "score", "label", "probability", "points"]
+    assert found.columns.tolist() == ["row", "score", "probability", "points"]
     fitted = load(card)
     np.testing.assert_array_equal(found["points"], fitted.points(frame))
     np.testing.assert_allclose(found["score"], fitted.decision_function(frame))

@@ -240,7 +240,8 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
             f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
         )
     if reading.positive is None and len(labels) > 2:
-        what = f"{len(labels):,} different labels ({listed})"
+        column = "" if rows.target_name is None else f"column {rows.target_name!r} has "
+        what = f"{column}{len(labels):,} different labels ({listed})"
         hint = (
             "name the one to rank first with positive=LABEL, against all others (or take halves "
             "of the labels with binarize='even-odd')"

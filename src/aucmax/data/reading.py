@@ -227,8 +227,8 @@ class Reading:
     )
     prepare: bool = _field(
         False,
-        "Decide what a person would for a table as it comes; --no-prepare stops where there is "
-        "anything to decide.",
+        "Decide what a person would for a table as it comes; without it, the command stops where "
+        "there is anything to decide.",
         kind=bool,
         off="no-prepare",
         in_commands=True,
