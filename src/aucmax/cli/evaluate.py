@@ -32,11 +32,11 @@ __all__ = ["evaluate"]
 
 
 NewRows = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="FILE",
-        help="Rows and labels that the model has not seen: a file, - for standard input, or a data "
-        "set known by name.",
+        help="Rows and labels that the model has not seen: files as for 'aucmax train', - for "
+        "standard input, or a data set known by name.",
     ),
 ]
 Other = Annotated[
@@ -52,7 +52,7 @@ Plot = Annotated[
 class Rival:
     """The rival of a model, which is fitted anew."""
 
-    logistic: Path | None = option(
+    logistic: str | None = option(
         None,
         "Compare with scikit-learn's class-balanced logistic regression, tuned by "
         "cross-validation and trained on these rows.",
@@ -143,7 +143,7 @@ def evaluate(
         if rival.logistic is not None:
             if rows.in_parts:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; raise --memory.")
-            now(f"tuning logistic regression on {rival.logistic.name}")
+            now(f"tuning logistic regression on {given_file(rival.logistic).name}")
             scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
         tests = {name: _scored(rows, score) for name, score in scores.items()}

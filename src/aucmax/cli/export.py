@@ -50,7 +50,7 @@ def export(
         ),
     ] = False,
     rows: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--rows", metavar="FILE", help="Rows on which to test --float32."),
     ] = None,
 ) -> None:

@@ -24,6 +24,7 @@ from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.classes import Classes, classes_of, labelled_of
 from aucmax.data.columns import named
 from aucmax.data.decisions import Decision
+from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.obstacles import TableError
@@ -271,7 +272,7 @@ def parts_of_rows(
         reading = replace(reading, missing=False, text=False, dates=False)
     more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
     path = given_file(data)
-    if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
+    if exists(path) and (size_of(path) or 0) > PART_BYTES:
         parts = ahead(read_parts(path, PART_BYTES, replace(reading, **more)))
     else:
         parts = iter([_opened(data, reading, **more)])

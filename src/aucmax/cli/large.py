@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from sklearn.utils import Bunch
@@ -49,7 +48,7 @@ class Large(contextlib.AbstractContextManager[Any]):
     def __exit__(self, *error: Any) -> None:
         self.plan.__exit__(*error)
 
-    def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
+    def read(self, path: Any, reading: Reading, transforms: Transforms | None = None) -> Bunch:
         """Return the rows of a file in parts, behind the steps that a model needs."""
         if transforms is None:
             rows = self.plan.read(path, reading)
@@ -59,7 +58,7 @@ class Large(contextlib.AbstractContextManager[Any]):
         tell("note", f"{path} is read in parts{why}")
         return rows
 
-    def one_pass(self, path: Path, reading: Reading, transforms: Transforms) -> Source:
+    def one_pass(self, path: Any, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""
         if transforms.splines:
             self.plan.refuse(path, "splines", one_pass=True)

@@ -19,7 +19,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from aucmax.data.files import Piped
+from aucmax.data.files import AnyFile, Piped
+from aucmax.data.named import named
 from aucmax.data.reading import DEFAULTS, FIELDS, Reading, flag_of
 
 __all__ = [
@@ -80,7 +81,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), - for "
+        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), a pattern "
+        "in quotes such as 'pay/*.csv', a folder, an address such as s3://bucket/pay/, - for "
         "standard input, or a name that 'aucmax datasets' lists.",
     ),
 ]
@@ -172,11 +174,11 @@ def number_or_word(text: str) -> float | str:
         return text
 
 
-def given_file(path: Path | str | Piped) -> Any:
-    """The file of a command line, or standard input, which is called ``-`` there."""
-    if isinstance(path, Piped):
+def given_file(path: Any) -> Any:
+    """The files of a command line, or standard input, which is called ``-`` there."""
+    if isinstance(path, Piped | AnyFile):
         return path
-    return Piped(sys.stdin.buffer, "standard input") if str(path) == "-" else Path(path)
+    return Piped(sys.stdin.buffer, "standard input") if path == "-" else named(path)
 
 
 def _options_of(kind: Any) -> tuple[Any, dict[str, tuple[Any, Any]]] | None:

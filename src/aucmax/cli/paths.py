@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from aucmax.data.named import local_files
 
 __all__ = ["check_paths", "model_of"]
 
@@ -31,9 +35,10 @@ def check_paths(
     for flag, path in written:
         _check_place(flag, path)
     read = [
-        (flag, _STANDARD_INPUT if str(path) == "-" else Path(path))
+        (flag, file)
         for flag, path in (inputs or {}).items()
         if path is not None
+        for file in ([_STANDARD_INPUT] if str(path) == "-" else local_files(path))
     ]
     pairs = [(one, other) for one in written for other in read if other[1].is_file()]
     for (flag, path), (other_flag, other) in [*combinations(written, 2), *pairs]:
@@ -48,7 +53,11 @@ def model_of(data: str) -> Path:
     """Return where a model of some data is saved by default: their name, in this folder."""
     if data == "-":
         raise ValueError("standard input has no name; say where to save the model with --output.")
-    name = Path(data).name
+    parts = PurePosixPath(urlsplit(data).path if "://" in data else data).parts
+    plain = (re.sub(r"\[.*?\]|[*?]", "", part).strip("-_ ") for part in reversed(parts))
+    name = next((part for part in plain if part not in ("", "/") and part not in _SUFFIXES), "")
+    if not name:
+        raise ValueError(f"{data}: say where to save the model with --output.")
     while (shorter := Path(name).stem) and Path(name).suffix.lower() in _SUFFIXES:
         name = shorter
     return Path(f"{name}.aucmax")

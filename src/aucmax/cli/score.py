@@ -62,10 +62,11 @@ class _Large(Large):
 def score(
     model: Model,
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="FILE",
-            help="Rows to score: a file, - for standard input, or a data set known by name. "
+            help="Rows to score: files as for 'aucmax train', - for standard input, or a data set "
+            "known by name. "
             "Columns of CSV and Parquet files are matched to the model's by name; other columns "
             "and labels are ignored.",
         ),

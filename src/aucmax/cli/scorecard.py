@@ -75,7 +75,7 @@ def scorecard(
     ],
     *,
     against: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--against", metavar="FILE", help="Later rows: how well the points do there (if they "
             "have labels), and how far the rows have moved (PSI).",
@@ -154,7 +154,7 @@ def _held_out(card: Scorecard, rows: Labelled) -> HeldOut | None:
 
 
 def _against(
-    card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: Labelled
+    card: Scorecard, path: str, reading: Reading, points: np.ndarray, rows: Labelled
 ) -> LaterRows:
     """Return how well the points rank other rows, and how far these have shifted."""
     source = given_file(path)

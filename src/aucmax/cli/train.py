@@ -25,6 +25,7 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
+from aucmax.data.files import exists
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
@@ -187,7 +188,7 @@ def _fit_in_one_pass(
         If the data are not a file, or settings or options need the rows again.
     """
     started, path = time.perf_counter(), given_file(data)
-    if not (isinstance(path, Path) and path.is_file()):
+    if not exists(path):
         raise ValueError(f"--one-pass is for files, but there is no file {data}.")
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")

@@ -13,21 +13,30 @@ import platform
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
+from aucmax.data.remote import Remote
 
-__all__ = ["COMPRESSIONS", "Block", "Mark", "Piped", "RowGroups", "fault", "opened", "unchanged"]
+__all__ = ["COMPRESSIONS", "FORMATS", "AnyFile", "Block", "DataFiles", "Mark", "Partitioned"]
+__all__ += ["Piped", "RowGroups", "absolute", "alone", "can_seek", "constants_of", "exists"]
+__all__ += ["fault", "files_of", "is_packed", "opened", "size_of", "suffix_of", "unchanged"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
+}
+FORMATS = {  # format: the suffixes of its files
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "parquet": (".parquet", ".pq"),
 }
 
 
@@ -82,7 +91,7 @@ class Block(Piped):
         """The header and the lines."""
         if self.text is not None:
             return self.header + self.text
-        with self.path.open("rb") as stream:
+        with opened(self.path) as stream:
             stream.seek(self.start)
             return self.header + stream.read(self.end - self.start)
 
@@ -120,20 +129,26 @@ class Mark:
     path : Path
     size : int
         Bytes.
-    written : int
-        Time of the last change, in nanoseconds.
+    written : int or str
+        Time of the last change, in nanoseconds; of a remote file, what its store tells.
     place : (str, int, int)
         The machine, its device and the file's number there; these differ between machines.
     """
 
-    path: Path
-    size: int
-    written: int
-    place: tuple[str, int, int]
+    path: Path | Remote
+    size: int | None
+    written: int | str
+    place: tuple[str, int, int] = ("", 0, 0)
 
     @classmethod
-    def of(cls, path: Path) -> Mark | None:
+    def of(cls, path: Any) -> Mark | None:
         """Return the mark of a file; None for a pipe and the like."""
+        path = alone(path)
+        if isinstance(path, Remote):
+            version = path.version()
+            return None if version is None else cls(path, *version)
+        if not isinstance(path, Path):
+            return None
         try:
             facts = path.stat()
         except OSError:
@@ -150,6 +165,8 @@ class Mark:
             what = "the file is gone"
         elif now.size != self.size:
             what = f"the file had {self.size:,} bytes and now has {now.size:,}"
+        elif now.written != self.written and isinstance(self.written, str):
+            what = "the file was written again"
         elif now.written != self.written:
             what = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
         elif now.place[0] == self.place[0] and now.place != self.place:
@@ -174,43 +191,183 @@ class Mark:
         self.check()
 
 
-def unchanged(path: Any) -> AbstractContextManager[None]:
-    """Return a context in which a file must not change; for other data it does nothing."""
-    mark = Mark.of(path) if isinstance(path, Path) else None
-    return nullcontext() if mark is None else mark.checked()
+@contextmanager
+def unchanged(path: Any) -> Iterator[None]:
+    """Return a context in which files must not change; for other data it does nothing."""
+    with ExitStack() as held:
+        for mark in map(Mark.of, files_of(path)):
+            if mark is not None:
+                held.enter_context(mark.checked())
+        yield
 
 
-def _clock(nanoseconds: int) -> str:
+def _clock(nanoseconds: Any) -> str:
     return datetime.fromtimestamp(nanoseconds / 1e9).isoformat(" ", "milliseconds")
 
 
-@dataclass(frozen=True)
-class RowGroups:
-    """Some row groups of a Parquet file after ``first`` rows, or up to ``most`` rows of them."""
+class _Of:
+    """What belongs to a file, which has its name."""
 
-    path: Path
-    groups: tuple[int, ...]
-    first: int
-    most: int | None = None
+    path: Any
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return str(self.path.name)
+
+    @property
+    def suffix(self) -> str:
+        return str(self.path.suffix)
 
     @property
     def suffixes(self) -> list[str]:
-        return self.path.suffixes
+        return list(self.path.suffixes)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class Partitioned(_Of):
+    """A file and the columns that its folders name, such as ``country=DE``.
+
+    Parameters
+    ----------
+    path : Path or Remote
+    constants : tuple of (str, object)
+        The value of each of these columns, in all rows.
+    """
+
+    path: Path | Remote
+    constants: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Several files whose rows are one table, in this order.
+
+    Parameters
+    ----------
+    files : tuple of files
+        At least one; a table has the columns of the first.
+    named : object
+        The pattern, the folder or the list that names them.
+    """
+
+    files: tuple[Any, ...]
+    named: Any
+
+    @property
+    def name(self) -> str:
+        return str(self)
+
+    suffix = ""  # a name of several files has none
+    suffixes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if isinstance(self.named, list | tuple):
+            return f"{self.files[0]} and {len(self.files) - 1:,} more"
+        return str(self.named)
+
+
+@dataclass(frozen=True)
+class RowGroups(_Of):
+    """Some row groups of a Parquet file after ``first`` rows, or some rows of them.
+
+    Parameters
+    ----------
+    path : Path, Remote or Partitioned
+    groups : tuple of int
+        All row groups if this is empty.
+    first : int
+        The number of rows of the file before them.
+    most : int, optional
+        Their number, if these are not all rows of the groups.
+    skipped : int
+        The number of rows of the groups before them.
+    """
+
+    path: Path | Remote | Partitioned
+    groups: tuple[int, ...]
+    first: int
+    most: int | None = None
+    skipped: int = 0
 
     @property
     def where(self) -> str:
         """Return its name in messages."""
         return f"{self.path}, rows from {self.first + 1:,} on"
 
-    def __str__(self) -> str:
-        return str(self.path)
+
+AnyFile = Remote | Partitioned | DataFiles  # what names of files stand for, if not a path
 
 
-def fault(path: Path | Piped | RowGroups | str, what: str, where: int | str = "") -> DataFileError:
+def alone(path: Any) -> Any:
+    """Return a file without what was said of it."""
+    while isinstance(path, RowGroups | Partitioned):
+        path = path.path
+    return path
+
+
+def files_of(path: Any) -> tuple[Any, ...]:
+    """Return the files, if several are named, or the only one."""
+    return path.files if isinstance(path, DataFiles) else (path,)
+
+
+def constants_of(path: Any) -> dict[str, Any]:
+    """Return the values that a file's folders name, by column."""
+    while isinstance(path, RowGroups | Block):
+        path = path.path
+    return dict(path.constants) if isinstance(path, Partitioned) else {}
+
+
+def exists(path: Any) -> bool:
+    """Return whether a name was found to be that of a file or files."""
+    return path.is_file() if isinstance(path, Path) else not isinstance(path, Piped)
+
+
+def absolute(path: Any) -> Any:
+    """Return files by names that hold in any folder."""
+    if isinstance(path, DataFiles):
+        return replace(path, files=tuple(map(absolute, path.files)))
+    if isinstance(path, Partitioned):
+        return replace(path, path=absolute(path.path))
+    return path.absolute() if isinstance(path, Path) else path
+
+
+def size_of(path: Any) -> int | None:
+    """Return the number of bytes of files; None for what is no file, or if a server hides it."""
+    total = 0
+    for file in map(alone, files_of(path)):
+        if isinstance(file, Remote):
+            size = file.size
+        else:
+            size = file.stat().st_size if isinstance(file, Path) and file.is_file() else None
+        if size is None:
+            return None
+        total += size
+    return total
+
+
+def is_packed(path: Any) -> bool:
+    """Return whether a file is compressed, by its suffix."""
+    return path.suffix.lower() in COMPRESSIONS
+
+
+def can_seek(path: Any) -> bool:
+    """Return whether any part of a file can be read alone, before it is unpacked."""
+    path = alone(path)
+    return not isinstance(path, Remote) or path.in_ranges
+
+
+def suffix_of(path: Any) -> str:
+    """Return the last suffix of a file's name in lower case, without that of a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def fault(path: Any, what: str, where: int | str = "") -> DataFileError:
     """Return the error for a file: `where` is a line number or words such as "row 3"."""
     if isinstance(path, Block) and isinstance(where, int) and where > bool(path.header):
         where += path.lines_before
@@ -219,18 +376,20 @@ def fault(path: Path | Piped | RowGroups | str, what: str, where: int | str = ""
 
 
 @contextmanager
-def opened(path: Path | Piped | RowGroups) -> Iterator[io.BufferedReader]:
+def opened(path: Any) -> Iterator[io.BufferedReader]:
     """Open the bytes of a file, unpacked according to its suffix, or of a stream."""
-    if isinstance(path, RowGroups):
-        path = path.path
+    path = alone(path)
     if isinstance(path, Piped):
         yield io.BytesIO(path.content)  # type: ignore[misc]
         return
-    packed = path.suffix.lower() in COMPRESSIONS
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         raise fault(path, "this is a folder; name a file in it")
+    packed = is_packed(path)
+    unpack = COMPRESSIONS.get(path.suffix.lower(), open)
     try:
-        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        with ExitStack() as held:
+            file = held.enter_context(path.open()) if isinstance(path, Remote) else path
+            stream = held.enter_context(unpack(file, "rb")) if packed or file is path else file
             # A large C buffer: reading lines off gzip or lzma objects directly is slow.
             yield io.BufferedReader(stream, 1 << 20) if packed else stream
     except FileNotFoundError:
@@ -244,5 +403,5 @@ def opened(path: Path | Piped | RowGroups) -> Iterator[io.BufferedReader]:
         raise fault(path, f"cannot be read: {error.strerror or error}") from error
 
 
-def _corrupt(path: Path, error: Exception) -> DataFileError:
+def _corrupt(path: Any, error: Exception) -> DataFileError:
     return fault(path, f"the compressed file is cut short or corrupt ({error}); get it again")

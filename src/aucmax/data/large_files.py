@@ -10,14 +10,13 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.basics.memory import free_memory, require
-from aucmax.data.files import COMPRESSIONS, opened
+from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import FIELDS, Reading
 from aucmax.data.rows import to_scipy
@@ -87,7 +86,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
             If the program, or the file, would take more memory than the system allows.
         """
         require(_PROGRAM_BYTES)
-        is_file = isinstance(path, Path) and path.is_file()
+        is_file = exists(path)
         if self.dask is not None and not is_file:
             raise ValueError(f"dask= is for files, but there is no file {path}.")
         if not is_file or self.dask is not None:
@@ -98,7 +97,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         require(_PROGRAM_BYTES, size, f"{path} in memory")
         return False
 
-    def read(self, path: Path, reading: Reading) -> Bunch:
+    def read(self, path: Any, reading: Reading) -> Bunch:
         """Return the result of `datasets.read`, with a source as ``data``.
 
         It also has the available memory as ``room``. Without labels (``labels="none"``) nothing is
@@ -109,13 +108,14 @@ class Plan(contextlib.AbstractContextManager[Any]):
         if rows:
             rows["room"] = self.room(sum(source.sizes or ()), path, reading)
         return Bunch(
-            data=source, name=path.name, files=[str(path)], columns=None, groups=None,
-            time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
+            data=source, name=path.name, files=[*map(str, files_of(path))], columns=None,
+            groups=None, time=None, feature_names=source.feature_names,
+            target_name=source.target_name, **rows,
         )  # fmt: skip
 
     def source(
         self,
-        path: Path,
+        path: Any,
         reading: Reading,
         one_pass: bool = False,
         spool: bool | None = None,
@@ -124,7 +124,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
         Parameters
         ----------
-        path : Path
+        path : Path, Remote, Partitioned or DataFiles
         reading : Reading
         one_pass : bool
             Whether it will be read only once, however much memory there is.
@@ -145,7 +145,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
             self._check_parts(path, reading, one_pass)
         return self._source(path, reading.in_parts() | {"spool": False if one_pass else spool})
 
-    def refuse(self, path: Path, name: str, one_pass: bool = False) -> None:
+    def refuse(self, path: Any, name: str, one_pass: bool = False) -> None:
         """Raise ValueError: this argument needs all rows of the file."""
         chosen = one_pass or self.dask is not None
         raise ValueError(
@@ -154,7 +154,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
             f"{'leave out one of them' if chosen else 'give it more memory='}."
         )
 
-    def _labels_of(self, source: Source, path: Path, reading: Reading) -> dict[str, Any]:
+    def _labels_of(self, source: Source, path: Any, reading: Reading) -> dict[str, Any]:
         """Read the labels and weights of all rows; for Parquet hardly any other column is read."""
         names, labels = source.feature_names, source
         if names is not None and reader_of(path, reading.format).name == "parquet":
@@ -168,11 +168,11 @@ class Plan(contextlib.AbstractContextManager[Any]):
         source.n_features = rows["n_features"] if names is None else len(names)
         return rows | {"n_features": source.n_features}
 
-    def rows_in(self, path: Path, reading: Reading) -> int:
+    def rows_in(self, path: Any, reading: Reading) -> int:
         """Return approximately how many rows a file has."""
         return _shape(path, reading).rows
 
-    def spool(self, path: Path, reading: Reading) -> Spool | None:
+    def spool(self, path: Any, reading: Reading) -> Spool | None:
         """Return where what is made of the rows of a file is kept, if it is slow to read."""
         text = reader_of(path, reading.format).name != "parquet"
         return Spool() if text and self.dask is None else None
@@ -206,31 +206,31 @@ class Plan(contextlib.AbstractContextManager[Any]):
             return f" by dask={self.dask!r}"
         return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
 
-    def _whole(self, path: Path, reading: Reading) -> int:
+    def _whole(self, path: Any, reading: Reading) -> int:
         """Return approximately how many bytes it takes to read a file whole and to process it."""
         shape = _shape(path, reading)
         return _COPIES_OF_NUMBERS * shape.numbers + self.footprint.of_row_in_memory * shape.rows
 
-    def _check_parts(self, path: Path, reading: Reading, one_pass: bool) -> None:
+    def _check_parts(self, path: Any, reading: Reading, one_pass: bool) -> None:
         """Raise MemoryError if there is too little memory to read a file in parts."""
         shape = _shape(path, reading)
-        part = max(shape.group, min(self._part_bytes, shape.numbers))
+        part = min(self._part_bytes, shape.numbers)
         parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
         needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
         require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
-    def room(self, n: int, path: Path, reading: Reading) -> Room:
+    def room(self, n: int, path: Any, reading: Reading) -> Room:
         """Return the available memory for the n rows of a file."""
         if self._allowed is None:
             return Room(n, np.inf)
         share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
         return Room(int(n * share), _ROWS_SHARE * self._allowed / n if n else np.inf)
 
-    def _source(self, path: Path, known: dict[str, Any]) -> Source:
+    def _source(self, path: Any, known: dict[str, Any]) -> Source:
         if self.dask is None:
             return scan(path, part_bytes=self._part_bytes, **known)
         how = known | {"part_bytes": self._part_bytes, "spool": False}
-        scanned: Source = scan(path.absolute(), **how)
+        scanned: Source = scan(absolute(path), **how)
         if scanned.loads is None:
             raise ValueError(
                 f"{path}: compressed text can only be read from its beginning, so workers cannot "
@@ -258,27 +258,28 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
 
 class _Shape(NamedTuple):
-    """Return approximate numbers of rows, bytes of numbers, and bytes of the largest row group."""
+    """Approximate numbers of rows, and bytes of numbers."""
 
     rows: int
     numbers: int
-    group: int
 
 
-def _shape(path: Path, reading: Reading) -> _Shape:
+def _shape(path: Any, reading: Reading) -> _Shape:
+    rows, numbers = zip(*(_shape_of(file, reading) for file in files_of(path)), strict=True)
+    return _Shape(sum(rows), sum(numbers))
+
+
+def _shape_of(path: Any, reading: Reading) -> _Shape:
     if reader_of(path, reading.format).name == "parquet":
         about = parquet_metadata(path)
         columns = about.num_columns
         if reading.columns is not None:  # and labels and weights
             columns = min(len(reading.columns) + 2, columns)
-        width = 8 * columns
-        groups = (about.row_group(k).num_rows for k in range(about.num_row_groups))
-        return _Shape(about.num_rows, width * about.num_rows, width * max(groups, default=0))
-    packed = path.suffix.lower() in COMPRESSIONS
-    size = path.stat().st_size * (_TEXT_PER_COMPRESSED if packed else 1)
+        return _Shape(about.num_rows, 8 * columns * about.num_rows)
+    size = (size_of(path) or 0) * (_TEXT_PER_COMPRESSED if is_packed(path) else 1)
     with opened(path) as stream:
         start = stream.read(_SAMPLE_BYTES)
-    return _Shape(size * start.count(b"\n") // max(len(start), 1), size, 0)
+    return _Shape(size * start.count(b"\n") // max(len(start), 1), size)
 
 
 def rows_of(source: Source) -> dict[str, Any]:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
 from aucmax.data.bunch import objects_of, rows_and_labels
 from aucmax.data.decisions import Decision
-from aucmax.data.files import COMPRESSIONS, Block, Piped, RowGroups, fault, unchanged
+from aucmax.data.files import (
+    FORMATS,
+    Block,
+    DataFiles,
+    Piped,
+    RowGroups,
+    fault,
+    files_of,
+    size_of,
+    suffix_of,
+    unchanged,
+)
+from aucmax.data.named import named
 from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
@@ -36,17 +48,21 @@ _FOREIGN = (
 
 
 @with_fields(lambda field: True)
-def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading: Reading) -> Bunch:
-    """Read rows and labels from a file.
+def read(path: Any, *, reading: Reading) -> Bunch:
+    """Read rows and labels from a file, or from several as one table.
 
     Columns of whole numbers that look like IDs or codes cause a warning, unless a model needs them
     (`columns`).
 
     Parameters
     ----------
-    path : str, path-like or binary file
+    path : str, path-like, a list of them, or binary file
         ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``); any other name is svmlight text. Text may
         be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` is given.
+        ``"2026-*.csv"`` names all files that match, sorted; a folder, all data files in it, also
+        in deeper folders, where names such as ``country=DE`` give columns. Several files have the
+        columns of the first. Addresses (``s3://``, ``gs://``, ``az://``, ``https://``) go through
+        fsspec, which finds credentials in its own way.
     {fields}
 
     Returns
@@ -113,9 +129,9 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
 def _source(path: Any) -> Any:
     if isinstance(path, Piped | RowGroups):
         return path
-    return (
-        Piped(path, str(getattr(path, "name", "stream"))) if hasattr(path, "read") else Path(path)
-    )
+    if hasattr(path, "read"):
+        return Piped(path, str(getattr(path, "name", "stream")))
+    return named(path)
 
 
 def find_label(y: Any, label: Any) -> Any:
@@ -159,7 +175,7 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _one_positive(path: Path, y: NDArray[Any], positive: Any) -> NDArray[np.int64]:
+def _one_positive(path: Any, y: NDArray[Any], positive: Any) -> NDArray[np.int64]:
     try:
         label = find_label(y, positive)
     except ValueError as error:
@@ -167,34 +183,50 @@ def _one_positive(path: Path, y: NDArray[Any], positive: Any) -> NDArray[np.int6
     return np.where(np.asarray(y) == label, 1, -1).astype(np.int64)
 
 
-def reader_of(path: Path | Piped, format: str | None) -> Reader:
-    """Return the requested reader, or else that of the file's suffix."""
+def reader_of(path: Any, format: str | None) -> Reader:
+    """Return the requested reader, or else that of the file's suffix, the same for several."""
     if format is not None:
         if format not in READERS:
             raise ValueError(f"format={format!r} is not one of {', '.join(READERS)}")
         return READERS[format]
     if isinstance(path, Piped):
         return READERS["csv"]
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix in _FOREIGN and not path.is_dir():
+    if isinstance(path, DataFiles):
+        return _one_reader(path.files)
+    suffix = suffix_of(path)
+    if suffix in _FOREIGN:
         raise fault(
             path, f"{suffix} files are not supported; convert to .csv, .tsv, .parquet or svmlight"
         )
-    named = (reader for reader in READERS.values() if suffix in reader.suffixes)
-    return next(named, READERS["svmlight"])
+    readers = (reader for reader in READERS.values() if suffix in reader.suffixes)
+    return next(readers, READERS["svmlight"])
+
+
+def _one_reader(files: Sequence[Any]) -> Reader:
+    """Return the reader of all files; raise DataFileError if their formats differ."""
+    readers = [reader_of(file, None) for file in files]
+    for file, reader in zip(files, readers, strict=True):
+        if reader is not readers[0]:
+            raise fault(
+                file, f"is read as {reader.name}, but {files[0]} as {readers[0].name}: give files "
+                "of one format, or name it"
+            )  # fmt: skip
+    return readers[0]
 
 
 def _first_rows(path: Any, reader: Reader, reading: Reading) -> Any:
     """Return the first rows of a table, where they show something before the others are read."""
     if reader.first is None or isinstance(path, RowGroups | Block):
         return None
-    large = isinstance(path, Path) and path.is_file() and path.stat().st_size > _LARGE_BYTES
+    large = (size_of(path) or 0) > _LARGE_BYTES
     if not large and (reading.for_model or not reading.prepare):
         return None
-    return reader.first(path)
+    if not isinstance(path, DataFiles):
+        return reader.first(path)
+    sizes = itertools.accumulate(size_of(file) or 0 for file in path.files)
+    files = [file for file, end in zip(path.files, sizes, strict=True) if end <= _LARGE_BYTES]
+    first = [reader.first(file) for file in files or path.files[:1]]
+    return None if None in first else replace(path, files=tuple(first))
 
 
 def _after(
@@ -221,7 +253,7 @@ def _after(
     return replace(reading, categories=(*reading.categories, *codes))
 
 
-def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
+def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
     """Return a reader's result, and warn of columns in doubt."""
     rows, doubts = _tried(path, reader, reading)
     if not reading.prepare:  # else they are decided
@@ -280,13 +312,13 @@ class Reader:
 
     name: str
     suffixes: tuple[str, ...]
-    open: Callable[[Path, Reading], tuple[Bunch, list[Obstacle]]]
+    open: Callable[[Any, Reading], tuple[Bunch, list[Obstacle]]]
     separated: bool = False
-    columns: Callable[[Path, str | None], list[str]] | None = None
+    columns: Callable[[Any, str | None], list[str]] | None = None
     first: Callable[[Any], Any] | None = None
 
 
-def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
+def _svmlight(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Read svmlight text; it has no column names, so arguments that name columns are mistakes."""
     if reading.columns is not None:
         names = listing(reading.names)
@@ -300,14 +332,31 @@ def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
                 f"svmlight text has no column names, so {name}= does not apply; a line is a label "
                 "and finite numbers",
             )
-    X, y = read_svmlight(path, reading.n_features, reading.labels)
-    return rows_and_labels(path.name, X, y, [str(path)]), []
+    files = files_of(path)
+    # those without rows are left out if others have some
+    tables = [
+        read_svmlight(file, reading.n_features, reading.labels)
+        for file in files
+        if len(files) == 1 or size_of(file) != 0
+    ]
+    X, y = tables[0] if len(tables) == 1 else _stacked(tables)
+    return rows_and_labels(path.name, X, y, list(map(str, files))), []
+
+
+def _stacked(tables: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return the rows and labels of several tables; they may lack the last features."""
+    d = max(X.shape[1] for X, _ in tables)
+    for X, _ in tables:
+        X.resize(X.shape[0], d)
+    labels = [y for _, y in tables]
+    y = None if any(some is None for some in labels) else np.concatenate(labels)
+    return sparse.vstack([X for X, _ in tables], "csr"), y
 
 
 def _separated(name: str, mark: str) -> Reader:
     return Reader(
         name,
-        (f".{name}",),
+        FORMATS[name],
         lambda path, reading: read_csv(path, mark, reading),
         separated=True,
         columns=lambda path, sep: csv_columns(path, sep or mark),
@@ -318,12 +367,12 @@ def _separated(name: str, mark: str) -> Reader:
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("svmlight", (".svm", ".svmlight", ".libsvm"), _svmlight),
+        Reader("svmlight", FORMATS["svmlight"], _svmlight),
         _separated("csv", ","),
         _separated("tsv", "\t"),
         Reader(
             "parquet",
-            (".parquet", ".pq"),
+            FORMATS["parquet"],
             read_parquet,
             columns=lambda path, _: parquet_columns(path),
             first=lambda path: RowGroups(path, (), 0, _FIRST_ROWS),

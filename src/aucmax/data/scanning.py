@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import copy
-import glob
 import io
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
 
 from aucmax.basics.checks import number
-from aucmax.basics.errors import DataFileError
 from aucmax.data.columns import other_than_numbers
-from aucmax.data.files import COMPRESSIONS, Block, Mark, fault, opened
+from aucmax.data.files import (
+    AnyFile,
+    Block,
+    DataFiles,
+    Mark,
+    can_seek,
+    fault,
+    files_of,
+    is_packed,
+    opened,
+    size_of,
+)
 from aucmax.data.frames import scan_frame
+from aucmax.data.named import check_names, named
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import Reading, with_fields
 from aucmax.data.rows.source import Part, Source, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.tables.parquet_files import row_groups, stored_bytes
-from aucmax.data.transforms import listing
+from aucmax.data.tables.wanted import check_columns
 
 __all__ = ["PART_BYTES", "read_parts", "scan"]
 
@@ -47,17 +56,17 @@ def scan(
     Parameters
     ----------
     data : str, path-like, a list of them, or a frame
-        Files as for `read`: Parquet is read by row groups, text in pieces of whole lines,
-        compressed or not. The columns of the first part decide for the others. Fits take numbers;
-        parts with words or missing values are for `Source.mapped`, behind a fitted step.
-        ``"2026-*.csv"`` names all files that match,
-        sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
-        or a Dask data frame.
+        Files, patterns, folders and addresses as for `read`: Parquet is read by row groups, text
+        in pieces of whole lines, compressed or not. The columns of the first part decide for the
+        others. Fits take numbers; parts with words or missing values are for `Source.mapped`,
+        behind a fitted step.
+        Some files may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table, or
+        a Dask data frame.
     {fields}
     part_bytes : int, optional
-        The approximate size of a part: bytes of text, or of a table's numbers. A row group of a
-        Parquet file is never divided. Two parts are in memory, and the results for one. None makes
-        each file one part, so that a cluster can also read compressed files.
+        The approximate size of a part: bytes of text, or of a table's numbers. A larger row group
+        of a Parquet file is read in slices. Two parts are in memory, and the results for one. None
+        makes each file one part, so that a cluster can also read compressed files.
     spool : bool, str or path-like, optional
         Whether to read the data once and then from temporary files, which take as much space as all
         rows would in memory and are removed with the source; a folder for them, else the system's
@@ -79,11 +88,13 @@ def scan(
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
-    if isinstance(data, (str, os.PathLike, list, tuple)):
-        paths = _named(data)
-        source = _files(paths, reading, part_bytes)
-        source.check = partial(_check_names, data, paths)
-        slow = reader_of(paths[0], reading.format).name != "parquet"
+    if isinstance(data, str | os.PathLike | list | tuple | AnyFile):
+        found = named(data)
+        source = _files(found, reading, part_bytes)
+        names = data.named if isinstance(data, DataFiles) else data
+        if not isinstance(names, AnyFile):
+            source.check = partial(check_names, names, files_of(found))
+        slow = reader_of(found, reading.format).name != "parquet"
     else:
         if reading.keep:
             raise ValueError("keep= is for files.")
@@ -96,51 +107,15 @@ def scan(
 # ---- files
 
 
-def _named(data: Any) -> list[Path]:
-    """Return the files that a path, a pattern or a list of them names."""
-    patterns = data if isinstance(data, (list, tuple)) else [data]
-    paths = []
-    for one in patterns:
-        text = os.fspath(one)
-        matches = sorted(glob.glob(text)) if glob.has_magic(text) else []
-        if glob.has_magic(text) and not matches and not Path(text).exists():
-            raise DataFileError(f"{text}: no file matches")
-        paths += [Path(match) for match in matches] or [Path(text)]
-    if not paths:
-        raise ValueError("no file is named.")
-    return paths
-
-
-def _check_names(data: Any, paths: list[Path]) -> None:
-    """Raise DataFileError if a path, a pattern or a list names other files than before."""
-    now = _named(data)
-    for path in now:
-        if path not in paths:
-            raise fault(
-                path,
-                "the file was not there when the others were read first: rows are read again and "
-                "again and must stay as they are; begin again when all files are there",
-            )
-    for path in paths:
-        if path not in now:
-            raise fault(path, "the file is gone, while it was in use; begin again without it")
-
-
-def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Source:
+def _files(found: Any, reading: Reading, part_bytes: int | None) -> Source:
+    paths = files_of(found)
     marks = [Mark.of(path) for path in paths]
-    readers = [reader_of(path, reading.format) for path in paths]
-    for path, reader in zip(paths, readers, strict=True):
-        if reader is not readers[0]:
-            raise fault(
-                path, f"is read as {reader.name}, but {paths[0]} as {readers[0].name}: give files "
-                "of one format, or name it"
-            )  # fmt: skip
-    reader = readers[0]
+    reader = reader_of(found, reading.format)
     if reader.columns is not None:
         columns = [reader.columns(path, reading.sep) for path in paths]
         for path, names in zip(paths, columns, strict=True):
             if reading.columns is None:  # else each file may have further columns
-                _check_columns(path, names, paths[0], columns[0])
+                check_columns(path, names, paths[0], columns[0])
     pieces = [
         partial(_marked_pieces, path, mark, reader.name, part_bytes)
         for path, mark in zip(paths, marks, strict=True)
@@ -175,7 +150,7 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
 
         source = Source.from_iterable(parts, **settings)
     wanted = [*(names or ()), reading.target, reading.weight, *reading.keep]
-    sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else path.stat().st_size
+    sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else size_of(path) or 0
              for path in paths)  # fmt: skip
     source.stored, source.columns = (
         Stored("file", sum(sizes)),
@@ -184,23 +159,14 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
     return source
 
 
-def _check_columns(path: Path, names: list[str], first: Path, others: list[str]) -> None:
-    """Refuse a file whose columns are not those of the first, in whatever order."""
-    lacks = [name for name in others if name not in names]
-    more = [name for name in names if name not in others]
-    if lacks or more:
-        what = " and ".join(
-            f"{verb} {listing(some)}" for verb, some in (("lacks", lacks), ("has", more)) if some
-        )
-        raise fault(path, f"{what}, unlike {first}; give files with the same columns")
-
-
-def _random(path: Path, kind: str) -> bool:
+def _random(path: Any, kind: str) -> bool:
     """Return whether a part can be read without those before it."""
-    return kind == "parquet" or path.suffix.lower() not in COMPRESSIONS
+    if kind == "parquet":
+        return True
+    return not is_packed(path) and can_seek(path)
 
 
-def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
+def _pieces(path: Any, kind: str, part_bytes: int | None) -> Iterator[Any]:
     """Yield the parts of a file, not yet read; none for a file without rows."""
     if part_bytes is None:
         if next(_pieces(path, kind, 1), None) is not None:
@@ -216,7 +182,7 @@ def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
         if not _random(path, kind):
             yield from _unpacked(path, stream, header, part_bytes)
             return
-        start, size = stream.tell(), path.stat().st_size
+        start, size = stream.tell(), size_of(path) or 0
         while start < size:
             stream.seek(min(start + part_bytes, size))
             stream.readline()
@@ -226,7 +192,7 @@ def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
 
 
 def _unpacked(
-    path: Path, stream: io.BufferedReader, header: bytes, part_bytes: int
+    path: Any, stream: io.BufferedReader, header: bytes, part_bytes: int
 ) -> Iterator[Block]:
     """Yield the parts of a compressed file, already read into memory."""
     start = stream.tell()
@@ -237,7 +203,7 @@ def _unpacked(
 
 
 def _marked_pieces(
-    path: Path, mark: Mark | None, kind: str, part_bytes: int | None
+    path: Any, mark: Mark | None, kind: str, part_bytes: int | None
 ) -> Iterator[tuple[Any, Mark | None]]:
     """Yield the parts of a file, each with the mark that the file had when it was scanned."""
     with _checked(mark):
@@ -261,12 +227,12 @@ def _as_first(reading: Reading, rows: Any) -> Reading:
     return replace(reading, columns=rows.columns, target=rows.target_name, drop=())
 
 
-def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
-    """Yield the results of `read` for the parts of a file; unlike `scan`, with text, gaps, dates.
+def read_parts(path: Any, part_bytes: int, reading: Reading) -> Iterator[Any]:
+    """Yield the results of `read` for the parts of files; unlike `scan`, with text, gaps, dates.
 
     Parameters
     ----------
-    path : Path
+    path : Path, Remote, Partitioned or DataFiles
     part_bytes : int
         As for `scan`.
     reading : Reading
@@ -274,7 +240,12 @@ def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
     """
     reader = reader_of(path, reading.format)
     reading = replace(reading, format=reader.name)
-    for piece, mark in _marked_pieces(path, Mark.of(path), reader.name, part_bytes):
+    pieces = (
+        piece
+        for file in files_of(path)
+        for piece in _marked_pieces(file, Mark.of(file), reader.name, part_bytes)
+    )
+    for piece, mark in pieces:
         with _checked(mark):
             rows = _read(piece, reading)
         yield rows

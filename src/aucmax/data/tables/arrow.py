@@ -7,18 +7,19 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.files import fault
+from aucmax.data.remote import RemoteBytes
+
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import parquet
 
 __all__ = ["BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_numeric", "is_text"]
+__all__ += ["place_in", "stacked", "with_constants"]
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
@@ -29,7 +30,7 @@ _BYTES_AT_ONCE = 1 << 22  # bytes of numbers
 class ArrowFile:
     """An Arrow table, or an object with its columns, and the place of each row in the file."""
 
-    path: Path
+    path: Any
     table: pa.Table | InTurn | SomeRows
     place: Callable[[int], int | str]
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
@@ -64,24 +65,25 @@ class SomeRows(NamedTuple):
 
 
 class InTurn:
-    """Columns of a Parquet file, read a few at a time, in the order in which they are requested.
+    """Columns of Parquet files, read a few at a time, in the order in which they are requested.
 
     All at once would take twice the memory of their numbers, and longer.
 
     Parameters
     ----------
-    file : ParquetFile
-    groups : list of int
-        Row groups.
+    num_rows : int
+    read : callable
+        (names) to a table of these columns.
     names : list of str
         The requested columns, in order.
     """
 
-    def __init__(self, file: parquet.ParquetFile, groups: list[int], names: list[str]) -> None:
+    def __init__(
+        self, num_rows: int, read: Callable[[list[str]], pa.Table], names: list[str]
+    ) -> None:
         import pyarrow as pa
 
-        self.num_rows = sum(file.metadata.row_group(k).num_rows for k in groups)
-        self._read = partial(file.read_row_groups, groups)
+        self.num_rows, self._read = num_rows, read
         self._names, self._place = names, {name: j for j, name in enumerate(names)}
         self._at_once = max(_BYTES_AT_ONCE // (8 * max(self.num_rows, 1)), pa.cpu_count())
         self._first: int | None = None
@@ -91,9 +93,80 @@ class InTurn:
         place = self._place[name]
         first = place - place % self._at_once
         if first != self._first:
-            self._table = self._read(columns=self._names[first : first + self._at_once])
+            self._table = self._read(self._names[first : first + self._at_once])
             self._first = first
         return self._table.column(name)
+
+
+def with_constants(table: pa.Table, constants: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
+    """Return these columns of a table, of which some have one value in all rows."""
+    import pyarrow as pa
+
+    if not set(names) - set(table.column_names):
+        return table.select(names)
+    own, n = set(table.column_names), table.num_rows
+    return pa.table({
+        name: table.column(name) if name in own else pa.repeat(pa.scalar(constants[name]), n)
+        for name in names
+    })  # fmt: skip
+
+
+def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the tables of files, which have the same columns, as one.
+
+    Raises
+    ------
+    DataFileError
+        If a column has types that do not go together.
+    """
+    import pyarrow as pa
+
+    if len(tables) == 1:
+        return tables[0]
+    columns = {}
+    for name in tables[0].column_names:
+        parts = [table.select([name]) for table in tables]
+        kinds = [part.schema.field(0).type for part in parts]
+        if len(set(kinds)) > 1:
+            parts = [_plain(part, any(map(is_float, kinds))) for part in parts]
+        try:
+            columns[name] = pa.concat_tables(parts, promote_options="permissive").column(name)
+        except pa.ArrowException:
+            k = next(k for k, kind in enumerate(kinds) if kind != kinds[0])
+            raise fault(
+                files[k], f"column {name!r} has the type {kinds[k]}, but {kinds[0]} in {files[0]}; "
+                "write both alike"
+            ) from None  # fmt: skip
+    return pa.table(columns)
+
+
+def _plain(table: pa.Table, as_float: bool) -> pa.Table:
+    """Return a table of one column without codes for its words, and perhaps with other numbers."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    column = table.column(0)
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if as_float and types.is_integer(column.type):  # beyond 2⁵³ as the reader of text rounds them
+        column = column.cast(pa.float64(), safe=False)
+    return pa.table({table.column_names[0]: column})
+
+
+def place_in(
+    files: Sequence[Any], sizes: Sequence[int], places: Sequence[Callable[[int], int | str]]
+) -> Callable[[int], int | str]:
+    """Return the place of a row of the tables of files, given the places in each."""
+    if len(files) == 1:
+        return places[0]
+    ends = np.cumsum(sizes)
+
+    def place(row: int) -> str:
+        k = int(np.searchsorted(ends, row, side="right"))
+        where = places[k](row - int(ends[k]) + sizes[k])
+        return f"{f'line {where}' if isinstance(where, int) else where} of {files[k]}"
+
+    return place
 
 
 class Native:
@@ -113,11 +186,15 @@ class Native:
     def __init__(self, stream: io.BufferedReader, watch: bool = False) -> None:
         import pyarrow as pa
 
-        raw = getattr(stream, "raw", None)
-        plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-        kept = None if plain else pa.BufferOutputStream()
         self.hexadecimal = self.quoted = False
         end = b""
+        raw = getattr(stream, "raw", None)
+        if isinstance(raw, RemoteBytes) and raw.seekable():
+            self.quoted = True  # perhaps
+            self.file = pa.PythonFile(_Watched(self, raw) if watch else raw, "r")
+            return
+        plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+        kept = None if plain else pa.BufferOutputStream()
         while (watch or not plain) and (chunk := stream.read(BLOCK_BYTES)):
             self.hexadecimal |= watch and _has_hexadecimal(end, chunk)
             self.quoted = self.quoted or (watch and b'"' in chunk)
@@ -127,6 +204,23 @@ class Native:
         self.file = (
             pa.OSFile(str(stream.name)) if kept is None else pa.BufferReader(kept.getvalue())
         )
+
+
+class _Watched(io.RawIOBase):
+    """Bytes that are read once, in order; whether they contain 0x is told."""
+
+    def __init__(self, native: Native, raw: io.RawIOBase) -> None:
+        self.native, self.raw, self.end = native, raw, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        some = self.raw.read(size) or b""
+        self.native.hexadecimal |= _has_hexadecimal(self.end, some)
+        self.end = some[-1:]
+        return some
 
 
 def _has_hexadecimal(before: bytes, text: bytes) -> bool:
@@ -142,6 +236,12 @@ def is_numeric(kind: pa.DataType) -> bool:
 
     tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
     return any(test(kind) for test in tests)
+
+
+def is_float(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_floating(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -8,23 +8,31 @@ import functools
 import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
 from aucmax.data.columns import NO_NUMBER
-from aucmax.data.files import Block, fault, opened
+from aucmax.data.files import Block, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
-from aucmax.data.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
+from aucmax.data.tables.arrow import (
+    BLOCK_BYTES,
+    ArrowFile,
+    Native,
+    is_binary,
+    place_in,
+    stacked,
+    with_constants,
+)
 from aucmax.data.tables.dialect import WESTERN, as_written
 from aucmax.data.tables.extract import extract
-from aucmax.data.tables.wanted import choose, columns_used
+from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,48 +43,60 @@ _SEPARATORS = ";\t|,"
 _FIRST_LINES = 1000  # lines that show how values are written
 
 
-def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
+def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return rows and labels of a CSV file whose first line names the columns."""
-    reading, decisions = as_written(path, delimiter, reading.trimmed())
-    text = _Text(path, reading.sep or delimiter, reading.encoding)
-    raw = text.header()
-    text.check_separator(raw, reading)
-    table, hexadecimal = _arrow_table(text, raw, reading)
-    names = table.column_names
-    _check_header(path, names, reading)
-    target, features = choose(path, names, reading)
-    kept, reading_alone = table, replace(reading, keep=())
+    files = files_of(path)
+    reading, decisions = as_written(files[0], delimiter, reading.trimmed())
+    texts = [_Text(file, reading.sep or delimiter, reading.encoding) for file in files]
+    tables = as_kept = _arrow_tables(texts, reading)
+    for file, table in zip(files, tables, strict=True):
+        _check_header(file, table.column_names, reading)
+    names = [
+        with_partition(file, table.column_names) for file, table in zip(files, tables, strict=True)
+    ]
+    target, features = choose(path, names[0], reading)
+    reading_alone = replace(reading, keep=())
     used = columns_used(target, features, reading_alone)
+    check_others(files, names, reading)
     if set(used) & set(reading.keep):  # their kinds are found in values that are not text
-        table, hexadecimal = _arrow_table(text, raw, reading_alone)
-    kinds = table.select(used).schema.types
+        tables = _arrow_tables(texts, reading_alone)
     # Arrow reads text that is not UTF-8 as bytes.
-    if any(is_binary(kind) for kind in kinds):
-        if reading.prepare and reading.encoding is None:
-            return read_csv(path, delimiter, replace(reading, encoding=WESTERN))
-        raise text.fault("bytes that are not text")
-    if hexadecimal:
-        _refuse_hexadecimal(text, table, used)
+    for text, table in zip(texts, tables, strict=True):
+        if any(is_binary(field.type) for field in table.schema if field.name in used):
+            if reading.prepare and reading.encoding is None:
+                return read_csv(path, delimiter, replace(reading, encoding=WESTERN))
+            raise text.fault("bytes that are not text")
+        if table.schema.metadata:
+            _refuse_hexadecimal(text, table, used)
+    sizes = [table.num_rows for table in tables]
+    places = [partial(text.line, rows=n) for text, n in zip(texts, sizes, strict=True)]
     source = ArrowFile(
         path,
-        table,
-        lambda row: text.line(row, table.num_rows),
+        _stacked(files, tables, used),
+        place_in(files, sizes, places),
         typed=False,
-        first_words=functools.cache(lambda: text.first_words(names)),
-        unnamed="" in names,
-        kept=kept,
+        first_words=functools.cache(lambda: texts[0].first_words(tables[0].column_names)),
+        unnamed="" in names[0],
+        kept=_stacked(files, as_kept, list(reading.keep)) if reading.keep else None,
     )
     rows, doubts = extract(source, target, features, reading)
     rows.decisions = [*decisions, *rows.decisions]
     return rows, doubts
 
 
-def csv_columns(path: Path, delimiter: str, encoding: str | None = None) -> list[str]:
+def _stacked(files: list[Any], tables: list[pa.Table], names: list[str]) -> pa.Table:
+    """Return columns of the tables of files as one, with those that the files' folders name."""
+    both = zip(files, tables, strict=True)
+    return stacked(files, [with_constants(table, constants_of(file), names) for file, table in both])
+
+
+def csv_columns(path: Any, delimiter: str, encoding: str | None = None) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    return [name.strip() for name in _Text(path, delimiter, encoding).header()]
+    header = _Text(path, delimiter, encoding).header()
+    return with_partition(path, [name.strip() for name in header])
 
 
-def first_lines(path: Path, count: int) -> Block | None:
+def first_lines(path: Any, count: int) -> Block | None:
     """Return the header and the first rows of a CSV file; None if they end in a quoted value."""
     with opened(path) as stream:
         header = stream.readline()
@@ -87,8 +107,24 @@ def first_lines(path: Path, count: int) -> Block | None:
     return Block(path, len(header), len(header) + len(text), header, text)
 
 
-def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Table, bool]:
-    """Return the Arrow table, with stripped column names, and whether the file contains 0x."""
+def _arrow_tables(texts: Sequence[_Text], reading: Reading) -> list[pa.Table]:
+    """Return the Arrow tables of files, whose types go together: text where they would not."""
+    pa = needs("pyarrow", "a CSV file")
+    tables = [_arrow_table(text, reading) for text in texts]
+    words = set()
+    for name in tables[0].column_names if len(tables) > 1 else ():
+        fields = [one.schema.field(name) for one in tables if one.column_names.count(name) == 1]
+        try:
+            pa.unify_schemas([pa.schema([field]) for field in fields], promote_options="permissive")
+        except pa.ArrowException:
+            words.add(name)
+    return [_arrow_table(text, reading, words) for text in texts] if words else tables
+
+
+def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> pa.Table:
+    """Return the Arrow table, with stripped column names; these columns as words."""
+    raw = text.header()
+    text.check_separator(raw, reading)
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
@@ -97,7 +133,7 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
         name for name, one in reading.declared.items() if one.is_text or not one.is_number
     }
     as_written.update(reading.keep)
-    as_text = [name for name in raw if name.strip() in as_written]
+    as_text = [name for name in raw if name.strip() in {*as_written, *words}]
     nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:
         nulls += {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
@@ -116,9 +152,9 @@ def _arrow_table(text: _Text, raw: list[str], reading: Reading) -> tuple[pa.Tabl
                 ),
             )
         table = table.rename_columns([name.strip() for name in table.column_names])
-        return table, native.hexadecimal
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
+    return table.replace_schema_metadata({"0x": "1"} if native.hexadecimal else None)
 
 
 def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
@@ -138,7 +174,7 @@ def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
                 )
 
 
-def _check_header(path: Path, names: list[str], reading: Reading) -> None:
+def _check_header(path: Any, names: list[str], reading: Reading) -> None:
     """Refuse a first line that is data, not a header."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
     asked = {reading.target, *(reading.names or ())}
@@ -161,7 +197,7 @@ class _Text:
         By default UTF-8.
     """
 
-    path: Path
+    path: Any
     sep: str
     encoding: str | None = None
 

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from aucmax.data.decisions import Decision
 from aucmax.data.files import opened
@@ -30,7 +30,7 @@ _DECIMAL = re.compile(
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 
-def as_written(path: Path, mark: str, reading: Reading) -> tuple[Reading, list[Decision]]:
+def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[Decision]]:
     """Return how to read a CSV file, completed by what its first lines show, and what was decided.
 
     Parameters

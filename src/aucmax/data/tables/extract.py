@@ -13,7 +13,7 @@ from aucmax.data.bunch import rows_and_labels, table_of
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
-from aucmax.data.files import fault
+from aucmax.data.files import fault, files_of
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile
@@ -78,7 +78,8 @@ def extract(
         others["kept"] = {name: source.written(name) for name in reading.keep}
     file = source.path
     rows = rows_and_labels(
-        file.name, table_of(values, columns), others.pop("target", None), [str(file)],
+        file.name, table_of(values, columns), others.pop("target", None),
+        [*map(str, files_of(file))],
         columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
     return rows, [one for one in doubts if one is not None]

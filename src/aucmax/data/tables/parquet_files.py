@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
-from aucmax.data.files import RowGroups, fault, opened
+from aucmax.data.files import Mark, RowGroups, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
-from aucmax.data.tables.arrow import ArrowFile, InTurn, Native
+from aucmax.data.tables.arrow import ArrowFile, InTurn, Native, place_in, stacked, with_constants
 from aucmax.data.tables.extract import extract
-from aucmax.data.tables.wanted import choose, columns_used
+from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,47 +27,118 @@ if TYPE_CHECKING:
 __all__ = ["parquet_columns", "parquet_metadata", "read_parquet", "row_groups", "stored_bytes"]
 
 # pandas stores a row index in Parquet under this name.
+_PAGES_BYTES = 1 << 20  # of each column that are in memory at once when a slice is read
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
-def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
-    """Return rows and labels of a Parquet file, or of some of its row groups."""
-    with _readable(path) as file:
-        target, features = choose(path, _names(file), reading)
-        used = columns_used(target, features, reading)
-        if isinstance(path, RowGroups):
-            first, groups = path.first, list(path.groups)
-        else:
-            first, groups = 0, list(range(file.num_row_groups))
-        most = path.most if isinstance(path, RowGroups) else None
-        table = _first_rows(file, most, used) or InTurn(file, groups, used)
-        unnamed = "" in _names(file)
-        rows = ArrowFile(path, table, lambda row: f"row {first + row + 1}", unnamed=unnamed)
+def read_parquet(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
+    """Return rows and labels of Parquet files, or of some row groups."""
+    files = files_of(path)
+    with ExitStack() as held:
+        open_file: Callable[[Any], AbstractContextManager[Any]] = _readable
+        if len(files) == 1:  # else there may be more than can be open
+            only = nullcontext(held.enter_context(_readable(path)))
+            open_file = {path: only}.__getitem__
+        names, sizes = [], []
+        for one in files:
+            with open_file(one) as file:
+                names.append(with_partition(one, _names(file)))
+                sizes.append(_count(file, one))
+        target, features = choose(path, names[0], reading)
+        check_others(files, names, reading)
+        used = list(columns_used(target, features, reading))
+
+        def read(columns: list[str]) -> pa.Table:
+            tables = []
+            for one in files:
+                with open_file(one) as file:
+                    tables.append(_columns(file, one, columns))
+            return stacked(files, tables)
+
+        slices = any(isinstance(one, RowGroups) and one.most is not None for one in files)
+        table = read(used) if slices else InTurn(sum(sizes), read, used)
+        places = [partial(_row, first=getattr(one, "first", 0)) for one in files]
+        rows = ArrowFile(path, table, place_in(files, sizes, places), unnamed="" in names[0])
         return extract(rows, target, features, reading)
 
 
-def _first_rows(file: parquet.ParquetFile, count: int | None, names: list[str]) -> pa.Table | None:
-    """Return up to ``count`` rows of a file; None if there are none, or all are wanted."""
+def _row(row: int, first: int) -> str:
+    return f"row {first + row + 1}"
+
+
+def _groups(file: parquet.ParquetFile, path: Any) -> list[int]:
+    groups = path.groups if isinstance(path, RowGroups) else ()
+    return list(groups or range(file.num_row_groups))
+
+
+def _count(file: parquet.ParquetFile, path: Any) -> int:
+    """Return the number of rows of a file, of its row groups or of a slice of one."""
+    rows = sum(file.metadata.row_group(k).num_rows for k in _groups(file, path))
+    if isinstance(path, RowGroups) and path.most is not None:
+        return min(path.most, rows - path.skipped)
+    return rows
+
+
+def _columns(file: parquet.ParquetFile, path: Any, names: list[str]) -> pa.Table:
+    """Return columns of a file, some of which its folders may name."""
+    stored = [name for name in names if name in file.schema_arrow.names]
+    if isinstance(path, RowGroups) and path.most is not None:
+        table = _slice(path, stored)
+    else:
+        table = file.read_row_groups(_groups(file, path), columns=stored)
+    return with_constants(table, constants_of(path), names)
+
+
+# ---- slices of a row group that is larger than a part
+
+_Slices = Iterator[tuple["pa.Table", bool]]
+_begun: dict[Any, _Slices] = {}  # that of which the next slice is likely to be read next
+
+
+def _slice(path: RowGroups, names: list[str]) -> pa.Table:
+    """Return some rows of row groups; those before them are decoded, unless they just were."""
+    assert path.most is not None
+    file = path.path, Mark.of(path), path.groups, tuple(names)
+    slices = _begun.pop((*file, path.skipped), None) or _slices(path, names)
+    table, more = next(slices)
+    _begun.clear()
+    if more and path.groups:
+        _begun[(*file, path.skipped + path.most)] = slices
+    return table
+
+
+def _slices(path: RowGroups, names: list[str]) -> _Slices:
+    """Yield so many rows at a time, and whether there are more."""
     import pyarrow as pa
 
-    batches = () if count is None else itertools.islice(file.iter_batches(count, columns=names), 1)
-    first = list(batches)
-    return pa.Table.from_batches(first) if first else None
+    assert path.most is not None
+    with _readable(path, _PAGES_BYTES) as file:
+        groups = _groups(file, path)
+        left = sum(file.metadata.row_group(k).num_rows for k in groups) - path.skipped
+        skipped, batches = path.skipped, []
+        for batch in file.iter_batches(path.most, row_groups=groups, columns=names):
+            batches.append(batch.slice(min(skipped, batch.num_rows)))
+            skipped = max(skipped - batch.num_rows, 0)
+            while (rows := sum(one.num_rows for one in batches)) >= min(path.most, left) > 0:
+                table = pa.Table.from_batches(batches)
+                yield table.slice(0, path.most), left > path.most
+                left -= path.most
+                batches = table.slice(path.most).to_batches() if rows > path.most else []
 
 
-def parquet_metadata(path: Path) -> parquet.FileMetaData:
+def parquet_metadata(path: Any) -> parquet.FileMetaData:
     """Return a Parquet file's metadata of its row groups and columns."""
     with _readable(path) as file:
         return file.metadata
 
 
-def parquet_columns(path: Path) -> list[str]:
+def parquet_columns(path: Any) -> list[str]:
     """Return the names of the columns of a Parquet file."""
     with _readable(path) as file:
-        return _names(file)
+        return with_partition(path, _names(file))
 
 
-def stored_bytes(path: Path, columns: Collection[str]) -> int:
+def stored_bytes(path: Any, columns: Collection[str]) -> int:
     """Return the number of bytes that these columns take in a Parquet file."""
     about, names = parquet_metadata(path), set(columns)
     chunks = (
@@ -78,8 +149,8 @@ def stored_bytes(path: Path, columns: Collection[str]) -> int:
     return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
 
 
-def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
-    """Yield groups of a file's row groups that hold up to this many bytes of numbers."""
+def row_groups(path: Any, part_bytes: int) -> Iterator[RowGroups]:
+    """Yield row groups of a file that hold up to this many bytes of numbers, or slices of one."""
     with _readable(path) as file:
         about, width = file.metadata, 8 * max(len(_names(file)), 1)
         counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
@@ -89,11 +160,20 @@ def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
         if taken and (rows + count) * width > part_bytes:
             yield RowGroups(path, tuple(taken), first)
             first, rows, taken = first + rows, 0, []
-        if count:
+        if count * width > part_bytes:
+            yield from _sliced(RowGroups(path, (k,), first), count, int(part_bytes // width) or 1)
+            first += count
+        elif count:
             taken.append(k)
             rows += count
     if taken:
         yield RowGroups(path, tuple(taken), first)
+
+
+def _sliced(group: RowGroups, rows: int, most: int) -> Iterator[RowGroups]:
+    """Yield the slices of a row group, of equal size but for the last."""
+    for skipped in range(0, rows, most):
+        yield replace(group, first=group.first + skipped, most=most, skipped=skipped)
 
 
 def _names(file: parquet.ParquetFile) -> list[str]:
@@ -104,30 +184,29 @@ _FRESH_NANOSECONDS = 10**9  # in which a file may change without a new time stam
 _seen: dict[Any, parquet.FileMetaData] = {}  # of the last file
 
 
-def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
+def _file(path: Any, native: Any, buffer_bytes: int) -> parquet.ParquetFile:
     """Open a file; the metadata of many row groups take longer to read than one of them."""
     from pyarrow import parquet
 
-    if isinstance(path, RowGroups):
-        path = path.path
-    stat = path.stat() if isinstance(path, Path) else None
-    if stat is None or time.time_ns() - stat.st_mtime_ns < _FRESH_NANOSECONDS:
-        return parquet.ParquetFile(native)
-    key = path, stat.st_ino, stat.st_size, stat.st_mtime_ns
-    file = parquet.ParquetFile(native, metadata=_seen.get(key))
-    if key not in _seen:
+    mark = Mark.of(path)
+    written = getattr(mark, "written", None)
+    fresh = isinstance(written, int) and time.time_ns() - written < _FRESH_NANOSECONDS
+    if mark is None or fresh:
+        return parquet.ParquetFile(native, buffer_size=buffer_bytes)
+    file = parquet.ParquetFile(native, metadata=_seen.get(mark), buffer_size=buffer_bytes)
+    if mark not in _seen:
         _seen.clear()
-        _seen[key] = file.metadata
+        _seen[mark] = file.metadata
     return file
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[parquet.ParquetFile]:
+def _readable(path: Any, buffer_bytes: int = 0) -> Iterator[parquet.ParquetFile]:
     """Open a Parquet file; raise DataFileError if it is not readable."""
     pa = needs("pyarrow", "a Parquet file")
 
     try:
-        with opened(path) as stream, _file(path, Native(stream).file) as file:
+        with opened(path) as stream, _file(path, Native(stream).file, buffer_bytes) as file:
             yield file
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-from aucmax.data.files import fault
+from aucmax.data.files import constants_of, fault
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
 from aucmax.data.transforms import listing
 
-__all__ = ["LABEL_NAMES", "choose", "columns_used", "header_hint", "suggest"]
+__all__ = ["LABEL_NAMES", "check_columns", "check_others", "choose", "columns_used"]
+__all__ += ["header_hint", "suggest", "with_partition"]
 
 LABEL_NAMES = ("target", "label", "y", "class")
 
@@ -22,7 +24,32 @@ def columns_used(target: str | None, features: list[str], reading: Reading) -> l
     return list(dict.fromkeys([*features, *labels, *reading.aside.values(), *reading.keep]))
 
 
-def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
+def check_columns(file: Any, names: list[str], first: Any, others: list[str]) -> None:
+    """Refuse a file whose columns are not those of the first, in whatever order."""
+    lacks = [name for name in others if name not in names]
+    more = [name for name in names if name not in others]
+    if lacks or more:
+        what = " and ".join(
+            f"{verb} {listing(some)}" for verb, some in (("lacks", lacks), ("has", more)) if some
+        )
+        raise fault(file, f"{what}, unlike {first}; give files with the same columns")
+
+
+def check_others(files: Sequence[Any], names: Sequence[list[str]], reading: Reading) -> None:
+    """Refuse files that lack columns, given those of each; further ones only without a model."""
+    for file, others in zip(files[1:], names[1:], strict=True):
+        if reading.columns is None:
+            check_columns(file, others, files[0], names[0])
+        else:
+            choose(file, others, reading)
+
+
+def with_partition(file: Any, names: list[str]) -> list[str]:
+    """Return the columns of a file and those that its folders name."""
+    return [*names, *(name for name in constants_of(file) if name not in names)]
+
+
+def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
     """Return the name of the label column, if any, and the names of the features in order."""
     counts = Counter(names)
     twice = [name for name, count in counts.items() if count > 1]
@@ -60,7 +87,7 @@ def choose(path: Path | str, names: list[str], reading: Reading) -> tuple[str | 
     return target, features
 
 
-def _check_aside(path: Path | str, names: list[str], target: str | None, reading: Reading) -> None:
+def _check_aside(path: Any, names: list[str], target: str | None, reading: Reading) -> None:
     """Refuse a weight, group or time column that is missing or has another role."""
     taken = {name: "read as categories" for name in reading.categories}
     taken |= {name: "dropped" for name in reading.drop}
@@ -75,7 +102,7 @@ def _check_aside(path: Path | str, names: list[str], target: str | None, reading
         taken[name] = part[what]
 
 
-def _target(path: Path | str, names: list[str], reading: Reading) -> str | None:
+def _target(path: Any, names: list[str], reading: Reading) -> str | None:
     wanted = reading.target
     if wanted is None and not (reading.labels == "none" and reading.columns is not None):
         taken = {*reading.drop, *(reading.names or ()), *reading.aside.values()}

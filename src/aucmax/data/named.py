@@ -1,0 +1,204 @@
+"""From a name to data files: a path, a pattern, a folder, an address, or a list of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from aucmax.basics.errors import DataFileError
+from aucmax.data.files import FORMATS, AnyFile, DataFiles, Partitioned, fault, suffix_of
+from aucmax.data.remote import Remote, is_remote, store_of, told
+
+__all__ = ["check_names", "local_files", "named"]
+
+_SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")  # not 01, which is a code
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def named(data: Any) -> Any:
+    """Return the file that a path, a pattern, a folder or a list of them names, or its files.
+
+    Folders ``name=value`` beneath a folder, or beneath the beginning of a pattern, name columns.
+
+    Parameters
+    ----------
+    data : str, path-like, a list of them, or what this function returned
+        A name with ``://`` is an address. A folder stands for all files in it, also deeper ones,
+        that have the suffix of a data format, if that is one format; names that begin with a dot
+        or an underscore are left out.
+
+    Returns
+    -------
+    Path, Remote, Partitioned or DataFiles
+        A path that does not exist is returned as it is.
+
+    Raises
+    ------
+    DataFileError
+        If no file matches, or a folder has no data files, or files of several formats.
+    """
+    if isinstance(data, AnyFile):
+        return data
+    names = list(data) if isinstance(data, list | tuple) else [data]
+    if not names:
+        raise ValueError("no file is named.")
+    files = [file for one in names for file in _files(one)]
+    return files[0] if len(files) == 1 else DataFiles(tuple(files), data)
+
+
+def check_names(data: Any, files: Sequence[Any]) -> None:
+    """Raise DataFileError if a path, a pattern or a list names other files than before."""
+    found = named(data)
+    now = found.files if isinstance(found, DataFiles) else (found,)
+    for file in now:
+        if file not in files:
+            raise fault(
+                file,
+                "the file was not there when the others were read first: rows are read again and "
+                "again and must stay as they are; begin again when all files are there",
+            )
+    for file in files:
+        if file not in now:
+            raise fault(file, "the file is gone, while it was in use; begin again without it")
+
+
+def local_files(name: Any) -> list[Path]:
+    """Return the files of this machine that a path, a pattern or a folder names, if any."""
+    if is_remote(name):
+        return []
+    return [path for root in _matches(os.fspath(name)) for path in _beneath(root)]
+
+
+def _files(name: Any) -> Iterable[Any]:
+    """Return the files of one name, with the columns that their folders name."""
+    text = os.fspath(name)
+    if is_remote(text):
+        if not text.startswith("file://"):
+            return _remote_files(text)
+        text = text.removeprefix("file://")
+    matches = _matches(text)
+    if not matches:
+        raise DataFileError(f"{text}: no file matches")
+    if matches == [Path(text)] and not matches[0].is_dir():
+        return matches
+    root = Path(text if matches == [Path(text)] else _fixed(text))
+    every: list[Any] = []
+    for match in matches:
+        every += _of_one_format(match, list(_beneath(match))) if match.is_dir() else [match]
+    return _partitioned(every, [path.relative_to(root).parts[:-1] for path in every])
+
+
+def _matches(text: str) -> list[Path]:
+    """Return the paths that match a pattern, or a path itself."""
+    if not glob.has_magic(text) or Path(text).exists():
+        return [Path(text)]
+    return [Path(match) for match in sorted(glob.glob(text, recursive=True))]
+
+
+def _fixed(pattern: str) -> str:
+    """Return the folder at the beginning of a pattern."""
+    parts = PurePosixPath(pattern).parts
+    plain = next((k for k, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
+    return str(PurePosixPath(*parts[:plain]))
+
+
+def _beneath(root: Path) -> Iterator[Path]:
+    """Yield the data files beneath a folder, sorted, or a file itself."""
+    if not root.is_dir():
+        yield root
+        return
+    for path in sorted(root.rglob("*")):
+        if _is_data(path.relative_to(root).parts, path) and path.is_file():
+            yield path
+
+
+def _is_data(parts: Sequence[str], file: Any) -> bool:
+    """Return whether a file of a folder has data, by its name and those of its folders."""
+    return suffix_of(file) in _SUFFIXES and not any(part.startswith((".", "_")) for part in parts)
+
+
+def _of_one_format(folder: Any, files: list[Any]) -> list[Any]:
+    """Return the files of a folder; raise DataFileError unless they have one format."""
+    if not files:
+        suffixes = ", ".join(_SUFFIXES)
+        raise fault(
+            folder, f"this folder has no data files ({suffixes}); name others by a pattern, such "
+            "as folder/*"
+        )  # fmt: skip
+    formats = sorted({_SUFFIXES[suffix_of(file)] for file in files})
+    if len(formats) > 1:
+        first = suffix_of(files[0])
+        raise fault(
+            folder, f"this folder has files of several formats, {' and '.join(formats)}; name "
+            f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}"
+        )  # fmt: skip
+    return files
+
+
+# ---- columns that are folders
+
+
+def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
+    """Return files with the values that their folders name, as numbers where all are numbers."""
+    rows = [
+        {key: unquote(value) for key, mark, value in (one.partition("=") for one in parts) if mark}
+        for parts in folders
+    ]
+    words: dict[str, set[str]] = {}
+    for row in rows:
+        for key, value in row.items():
+            words.setdefault(key, set()).add(value)
+    values: dict[str, dict[str, Any]] = {}  # of each column, by word
+    for key, some in words.items():
+        some.discard(_NO_VALUE)
+        kind = int if all(map(_NUMBER.fullmatch, some)) else str
+        values[key] = {word: kind(word) for word in some} | {_NO_VALUE: None}
+    constants = [tuple((key, values[key][word]) for key, word in row.items()) for row in rows]
+    return [
+        Partitioned(file, some) if some else file
+        for file, some in zip(files, constants, strict=True)
+    ]
+
+
+# ---- addresses
+
+
+def _remote_files(url: str) -> list[Any]:
+    """Return the files of an address, with the columns that their folders name."""
+    with told(url):
+        store, path = store_of(url)
+        pattern = glob.has_magic(path) and not store.exists(path)
+        found = store.glob(path, detail=True) if pattern else {path: store.info(path)}
+        if not found:
+            where = _fixed(path)
+            gone = "" if store.exists(where) else f"; there is no {_address(url, where)}"
+            raise DataFileError(f"{url}: no file matches{gone}")
+        if list(found) == [path] and found[path]["type"] != "directory":
+            return [Remote(url)]
+        root = _fixed(path) if pattern else path
+        every: list[str] = []
+        for match, about in sorted(found.items()):
+            if about["type"] != "directory":
+                every.append(match)
+                continue
+            inner = [
+                file
+                for file in sorted(store.find(match))
+                if _is_data(PurePosixPath(file).relative_to(match).parts, PurePosixPath(file))
+            ]
+            every += _of_one_format(_address(url, match), [Remote(_address(url, f)) for f in inner])
+    files = [Remote(_address(url, one)) if isinstance(one, str) else one for one in every]
+    folders = [PurePosixPath(store._strip_protocol(file.url)).relative_to(root) for file in files]
+    return _partitioned(files, [folder.parts[:-1] for folder in folders])
+
+
+def _address(url: str, path: str) -> str:
+    """Return the address of a path of the same store."""
+    return path if "://" in path else f"{url.partition('://')[0]}://{path.lstrip('/')}"

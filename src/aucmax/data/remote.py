@@ -1,0 +1,174 @@
+"""Files that are not on this machine, through fsspec: ``s3://``, ``gs://``, ``https://`` and more.
+
+Credentials and addresses are fsspec's matter: environment variables and its configuration files.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from aucmax.basics.errors import DataFileError
+from aucmax.basics.needs import MissingPackage, needs
+
+__all__ = ["Remote", "RemoteBytes", "is_remote", "store_of", "told"]
+
+_BUFFER_BYTES = 1 << 20  # which a request for less reads
+# what tells that a file was written again, by the stores' names
+_VERSIONS = ["ETag", "etag", "generation", "LastModified", "Last-Modified", "last_modified"]
+_VERSIONS += ["mtime", "created"]
+
+
+def is_remote(name: Any) -> bool:
+    """Return whether a name has a protocol, such as ``s3://``."""
+    return isinstance(name, str) and "://" in name
+
+
+def store_of(url: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path there.
+
+    Raises
+    ------
+    MissingPackage
+        If the package that knows its protocol is not installed; the message names it.
+    ValueError
+        If there is no such protocol.
+    """
+    fsspec = needs("fsspec", url)
+    try:
+        return fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        protocol = url.partition("://")[0]
+        extra = "pip install 'aucmax[remote]'" if protocol in ("s3", "http", "https") else ""
+        said = str(error).rstrip(".")
+        raise MissingPackage(f"{url}: {said}{': ' if extra else ''}{extra}") from None
+    except ValueError as error:
+        raise ValueError(f"{url}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file of a store that fsspec knows; any process can open it by its address.
+
+    Parameters
+    ----------
+    url : str
+        Its address.
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        return self._plain.name
+
+    @property
+    def suffix(self) -> str:
+        return self._plain.suffix
+
+    @property
+    def suffixes(self) -> list[str]:
+        return self._plain.suffixes
+
+    @property
+    def _plain(self) -> PurePosixPath:
+        is_page = self.url.startswith(("http://", "https://"))
+        return PurePosixPath(urlsplit(self.url).path if is_page else self.url)
+
+    @property
+    def size(self) -> int | None:
+        """The number of bytes; None if the server does not tell it."""
+        return self._about.get("size")
+
+    @cached_property
+    def _about(self) -> dict[str, Any]:
+        with told(self.url):
+            store, path = store_of(self.url)
+            return dict(store.info(path))
+
+    def version(self) -> tuple[int | None, str] | None:
+        """Return its present size and what tells that it was written; None if it is gone."""
+        with told(self.url):
+            store, path = store_of(self.url)
+            store.invalidate_cache()  # listings
+            try:
+                about = store.info(path)
+            except FileNotFoundError:
+                return None
+        marks = [str(about[key]) for key in _VERSIONS if about.get(key) is not None]
+        return about.get("size"), " ".join(marks)
+
+    @cached_property
+    def in_ranges(self) -> bool:
+        """Whether any part of it can be read alone; some web servers only send all of it."""
+        if not self.url.startswith(("http://", "https://")):
+            return True
+        if self.size is None or self._about.get("partial") is False:
+            return False
+        store, path = store_of(self.url)
+        try:
+            with store.open(path, "rb", cache_type="none") as file:
+                return self.size < 2 or len(file.read(1)) == 1
+        except ValueError:  # it sent more than was requested
+            return False
+
+    def open(self) -> io.BufferedReader:
+        """Return its bytes; they can be sought if it is read in ranges."""
+        with told(self.url):
+            store, path = store_of(self.url)
+            how = {"cache_type": "none"} if self.in_ranges else {"block_size": 0}
+            raw = RemoteBytes(store.open(path, "rb", **how), self.url, self.in_ranges)
+        return io.BufferedReader(raw, _BUFFER_BYTES)
+
+
+class RemoteBytes(io.RawIOBase):
+    """The bytes of a remote file, as Python's buffers and Arrow read them."""
+
+    def __init__(self, file: Any, url: str, in_ranges: bool) -> None:
+        self.file, self.url, self.in_ranges = file, url, in_ranges
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.in_ranges
+
+    def readinto(self, buffer: Any) -> int:
+        with told(self.url):
+            some = self.file.read(len(buffer))
+        buffer[: len(some)] = some
+        return len(some)
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        return int(self.file.seek(place, whence))
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
+
+
+@contextmanager
+def told(url: str) -> Iterator[None]:
+    """Turn the errors of a store, which are of many kinds, into a DataFileError."""
+    try:
+        yield
+    except (DataFileError, MissingPackage):
+        raise
+    except FileNotFoundError:
+        raise DataFileError(f"{url}: no such file") from None
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        raise DataFileError(f"{url}: cannot be read: {what}") from error
