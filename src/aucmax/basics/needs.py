@@ -9,8 +9,10 @@ __all__ = ["EXTRAS", "MissingPackage", "needs"]
 EXTRAS = {
     "clarabel": "svm",
     "dask": "dask",
+    "deltalake": "lake",
     "distributed": "dask",
     "filelock": "files",
+    "fsspec": "remote",
     "jinja2": "report",
     "matplotlib": "report",
     "narwhals": "query",

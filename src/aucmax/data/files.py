@@ -250,23 +250,20 @@ class DataFiles:
     files : tuple of files
         At least one; a table has the columns of the first.
     named : object
-        The pattern, the folder or the list that names them.
+        The pattern, the folder, the list or the table that names them.
+    name : str
+        For messages.
     """
 
     files: tuple[Any, ...]
     named: Any
-
-    @property
-    def name(self) -> str:
-        return str(self)
+    name: str
 
     suffix = ""  # a name of several files has none
     suffixes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if isinstance(self.named, list | tuple):
-            return f"{self.files[0]} and {len(self.files) - 1:,} more"
-        return str(self.named)
+        return self.name
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from urllib.parse import unquote
 
 from aucmax.basics.errors import DataFileError
 from aucmax.data.files import FORMATS, AnyFile, DataFiles, Partitioned, fault, suffix_of
+from aucmax.data.lake import delta_files, delta_table, iceberg_files, is_delta, is_iceberg
 from aucmax.data.remote import Remote, is_remote, store_of, told
 
 __all__ = ["check_names", "local_files", "named"]
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+_DELTA_LOG = "_delta_log"  # the folder that makes a folder a Delta table
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")  # not 01, which is a code
 _MAGIC = re.compile(r"[*?\[]")
@@ -29,7 +31,7 @@ def named(data: Any) -> Any:
 
     Parameters
     ----------
-    data : str, path-like, a list of them, or what this function returned
+    data : str, path-like, a list of them, a Delta or Iceberg table, or what this function returned
         A name with ``://`` is an address. A folder stands for all files in it, also deeper ones,
         that have the suffix of a data format, if that is one format; names that begin with a dot
         or an underscore are left out.
@@ -46,11 +48,18 @@ def named(data: Any) -> Any:
     """
     if isinstance(data, AnyFile):
         return data
+    if is_delta(data):
+        return delta_files(data, data)
+    if is_iceberg(data):
+        return iceberg_files(data)
     names = list(data) if isinstance(data, list | tuple) else [data]
     if not names:
         raise ValueError("no file is named.")
     files = [file for one in names for file in _files(one)]
-    return files[0] if len(files) == 1 else DataFiles(tuple(files), data)
+    if len(files) == 1:
+        return files[0]
+    one = len(names) == 1
+    return DataFiles(tuple(files), data, str(names[0]) if one else f"{files[0]} and others")
 
 
 def check_names(data: Any, files: Sequence[Any]) -> None:
@@ -88,6 +97,8 @@ def _files(name: Any) -> Iterable[Any]:
         raise DataFileError(f"{text}: no file matches")
     if matches == [Path(text)] and not matches[0].is_dir():
         return matches
+    if matches == [Path(text)] and (matches[0] / _DELTA_LOG).is_dir():
+        return delta_files(delta_table(text), name).files
     root = Path(text if matches == [Path(text)] else _fixed(text))
     every: list[Any] = []
     for match in matches:
@@ -170,7 +181,7 @@ def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
 # ---- addresses
 
 
-def _remote_files(url: str) -> list[Any]:
+def _remote_files(url: str) -> Iterable[Any]:
     """Return the files of an address, with the columns that their folders name."""
     with told(url):
         store, path = store_of(url)
@@ -182,6 +193,8 @@ def _remote_files(url: str) -> list[Any]:
             raise DataFileError(f"{url}: no file matches{gone}")
         if list(found) == [path] and found[path]["type"] != "directory":
             return [Remote(url)]
+        if not pattern and store.exists(f"{path}/{_DELTA_LOG}"):
+            return delta_files(delta_table(url), url).files
         root = _fixed(path) if pattern else path
         every: list[str] = []
         for match, about in sorted(found.items()):

@@ -117,8 +117,9 @@ class Remote:
         store, path = store_of(self.url)
         try:
             with store.open(path, "rb", cache_type="none") as file:
-                return self.size < 2 or len(file.read(1)) == 1
-        except ValueError:  # it sent more than was requested
+                file.seek(self.size - 1)
+                return self.size > 1 and len(file.read(1)) == 1
+        except ValueError:  # it sent all
             return False
 
     def open(self) -> io.BufferedReader:
@@ -135,6 +136,7 @@ class RemoteBytes(io.RawIOBase):
 
     def __init__(self, file: Any, url: str, in_ranges: bool) -> None:
         self.file, self.url, self.in_ranges = file, url, in_ranges
+        self.ended = False
 
     def readable(self) -> bool:
         return True
@@ -143,8 +145,11 @@ class RemoteBytes(io.RawIOBase):
         return self.in_ranges
 
     def readinto(self, buffer: Any) -> int:
+        if self.ended and not self.in_ranges:
+            return 0
         with told(self.url):
             some = self.file.read(len(buffer))
+        self.ended = not some
         buffer[: len(some)] = some
         return len(some)
 

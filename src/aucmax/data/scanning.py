@@ -28,6 +28,7 @@ from aucmax.data.files import (
     size_of,
 )
 from aucmax.data.frames import scan_frame
+from aucmax.data.lake import is_lake
 from aucmax.data.named import check_names, named
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of, rows_of
@@ -88,7 +89,7 @@ def scan(
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
-    if isinstance(data, str | os.PathLike | list | tuple | AnyFile):
+    if isinstance(data, str | os.PathLike | list | tuple | AnyFile) or is_lake(data):
         found = named(data)
         source = _files(found, reading, part_bytes)
         names = data.named if isinstance(data, DataFiles) else data

@@ -1,0 +1,132 @@
+"""Delta and Iceberg tables: their own libraries say which Parquet files have the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from aucmax.basics.errors import DataFileError
+from aucmax.basics.needs import needs
+from aucmax.data.files import DataFiles, Partitioned
+from aucmax.data.remote import Remote, is_remote
+
+__all__ = ["delta_files", "delta_table", "iceberg_files", "is_delta", "is_iceberg"]
+__all__ += ["is_lake"]
+
+# what Delta's readers must know that changes nothing of rows and columns
+_HARMLESS = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening"}
+
+
+def is_delta(data: Any) -> bool:
+    """Return whether an object is a `deltalake.DeltaTable`."""
+    return _is(data, "deltalake", "DeltaTable")
+
+
+def is_iceberg(data: Any) -> bool:
+    """Return whether an object is a `pyiceberg.table.Table`."""
+    return _is(data, "pyiceberg", "Table")
+
+
+def is_lake(data: Any) -> bool:
+    """Return whether an object is a Delta or an Iceberg table."""
+    return is_delta(data) or is_iceberg(data)
+
+
+def _is(data: Any, package: str, name: str) -> bool:
+    kinds = type(data).__mro__
+    return any(k.__module__.partition(".")[0] == package and k.__name__ == name for k in kinds)
+
+
+def delta_table(folder: str) -> Any:
+    """Return the Delta table of a folder or an address, as it is now."""
+    deltalake = needs("deltalake", f"{folder}, a Delta table,")
+    try:
+        return deltalake.DeltaTable(folder)
+    except deltalake.exceptions.DeltaError as error:
+        raise DataFileError(f"{folder}: not a readable Delta table ({error})") from None
+
+
+def delta_files(table: Any, named: Any) -> DataFiles:
+    """Return the files of a version of a Delta table, the oldest first.
+
+    Parameters
+    ----------
+    table : deltalake.DeltaTable
+    named : object
+        What named it.
+
+    Raises
+    ------
+    DataFileError
+        If it has no rows, or rows can only be read with what was deleted or renamed since.
+    """
+    title = str(table.table_uri).removeprefix("file://").rstrip("/")
+    features = {str(one) for one in table.protocol().reader_features or ()} - _HARMLESS
+    mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapped == "none":
+        features.discard("columnMapping")
+    if features or mapped != "none":
+        what = " and ".join(sorted(features)) or "columnMapping"
+        raise DataFileError(
+            f"{title}: the Delta table uses {what}, with which its Parquet files are not its rows; "
+            "write it again without, or give to_pyarrow_table()'s rows as a file"
+        )
+    actions = _columns(table.get_add_actions(flatten=True))
+    columns = [field.name for field in table.schema().fields]
+    order = sorted(zip(actions["modification_time"], actions["path"], strict=True))
+    place = {path: k for k, path in enumerate(actions["path"])}
+    files = []
+    for _, path in order:
+        values = dict.fromkeys(columns)  # older files lack the columns that were added since
+        for name in table.metadata().partition_columns:
+            values[name] = actions[f"partition.{name}"][place[path]]
+        files.append(Partitioned(_file(f"{title}/{unquote(path)}"), tuple(values.items())))
+    return _some(title, files, named)
+
+
+def iceberg_files(table: Any) -> DataFiles:
+    """Return the files of the present snapshot of a `pyiceberg.table.Table`.
+
+    Raises
+    ------
+    DataFileError
+        As for `delta_files`.
+    """
+    title = ".".join(table.name())
+    tasks = list(table.scan().plan_files())
+    names: dict[str, set[int]] = {}
+    ids: dict[int, set[str]] = {}
+    for schema in table.schemas().values():
+        for field in schema.fields:
+            names.setdefault(field.name, set()).add(field.field_id)
+            ids.setdefault(field.field_id, set()).add(field.name)
+    reused = any(len(some) > 1 for some in names.values())
+    reused |= any(len(some) > 1 for some in ids.values())
+    if reused or any(task.delete_files for task in tasks):
+        what = "renamed columns" if reused else "files of deleted rows"
+        raise DataFileError(
+            f"{title}: the Iceberg table has {what}, so its Parquet files are not its rows; write "
+            "it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
+        )
+    constants = tuple((field.name, None) for field in table.schema().fields)
+    paths = sorted(task.file.file_path for task in tasks)
+    files = [Partitioned(_file(path), constants) for path in paths]
+    return _some(title, files, table)
+
+
+def _some(title: str, files: list[Any], named: Any) -> DataFiles:
+    if not files:
+        raise DataFileError(f"{title}: the table has no rows")
+    return DataFiles(tuple(files), named, title)
+
+
+def _file(name: str) -> Path | Remote:
+    name = name.removeprefix("file://")
+    return Remote(name) if is_remote(name) else Path(name)
+
+
+def _columns(table: Any) -> dict[str, list[Any]]:
+    import pyarrow as pa
+
+    return dict(pa.table(table).to_pydict())
