@@ -185,12 +185,15 @@ def _remote_files(url: str) -> Iterable[Any]:
     """Return the files of an address, with the columns that their folders name."""
     with told(url):
         store, path = store_of(url)
-        pattern = glob.has_magic(path) and not store.exists(path)
-        found = store.glob(path, detail=True) if pattern else {path: store.info(path)}
+        is_one = store.exists(path)
+        pattern = glob.has_magic(path) and not is_one
+        found = store.glob(path, detail=True) if pattern else {}
+        if is_one:
+            found = {path: store.info(path)}
         if not found:
-            where = _fixed(path)
+            what, where = "no file matches" if pattern else "no such file", _fixed(path)
             gone = "" if store.exists(where) else f"; there is no {_address(url, where)}"
-            raise DataFileError(f"{url}: no file matches{gone}")
+            raise DataFileError(f"{url}: {what}{gone}")
         if list(found) == [path] and found[path]["type"] != "directory":
             return [Remote(url)]
         if not pattern and store.exists(f"{path}/{_DELTA_LOG}"):

@@ -37,7 +37,7 @@ def store_of(url: str) -> tuple[Any, str]:
     ------
     MissingPackage
         If the package that knows its protocol is not installed; the message names it.
-    ValueError
+    DataFileError
         If there is no such protocol.
     """
     fsspec = needs("fsspec", url)
@@ -49,7 +49,7 @@ def store_of(url: str) -> tuple[Any, str]:
         said = str(error).rstrip(".")
         raise MissingPackage(f"{url}: {said}{': ' if extra else ''}{extra}") from None
     except ValueError as error:
-        raise ValueError(f"{url}: {error}") from None
+        raise DataFileError(f"{url}: {error}") from None
 
 
 @dataclass(frozen=True)
