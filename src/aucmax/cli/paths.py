@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
 from aucmax.data.named import local_files
+from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["check_paths", "model_of"]
 
 # of data, which the name of a model does without
 _SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".svm", ".svmlight", ".libsvm"}
 _SUFFIXES |= {".gz", ".bz2", ".xz"}
+_PATTERN = re.compile(r"\[.*?\]|[*?]")
 _STANDARD_INPUT = Path("/dev/stdin")  # a link to the file that was redirected, if there is one
 
 
@@ -53,14 +54,14 @@ def model_of(data: str) -> Path:
     """Return where a model of some data is saved by default: their name, in this folder."""
     if data == "-":
         raise ValueError("standard input has no name; say where to save the model with --output.")
-    parts = PurePosixPath(urlsplit(data).path if "://" in data else data).parts
-    plain = (re.sub(r"\[.*?\]|[*?]", "", part).strip("-_ ") for part in reversed(parts))
-    name = next((part for part in plain if part not in ("", "/") and part not in _SUFFIXES), "")
-    if not name:
-        raise ValueError(f"{data}: say where to save the model with --output.")
-    while (shorter := Path(name).stem) and Path(name).suffix.lower() in _SUFFIXES:
-        name = shorter
-    return Path(f"{name}.aucmax")
+    path = Remote(data).plain if is_remote(data) else PurePosixPath(data)
+    for part in reversed(path.parts):
+        name = _PATTERN.sub("", part)
+        while Path(name.lower()).suffix in _SUFFIXES or name.lower() in _SUFFIXES:
+            name = name[: name.rindex(".")]
+        if word := name.strip("-_ /."):
+            return Path(f"{word if _PATTERN.search(part) else name}.aucmax")
+    raise ValueError(f"{data}: say where to save the model with --output.")
 
 
 def _check_place(flag: str, path: Path) -> None:

@@ -69,18 +69,19 @@ class Remote:
 
     @property
     def name(self) -> str:
-        return self._plain.name
+        return self.plain.name
 
     @property
     def suffix(self) -> str:
-        return self._plain.suffix
+        return self.plain.suffix
 
     @property
     def suffixes(self) -> list[str]:
-        return self._plain.suffixes
+        return self.plain.suffixes
 
     @property
-    def _plain(self) -> PurePosixPath:
+    def plain(self) -> PurePosixPath:
+        """Its path, without what a web address asks for."""
         is_page = self.url.startswith(("http://", "https://"))
         return PurePosixPath(urlsplit(self.url).path if is_page else self.url)
 
