@@ -106,6 +106,8 @@ USES = {
     "datasets.read('rows.parquet')": "pyarrow",
     "datasets.read('rows.svm')": "pyarrow",
     "datasets.scan('rows.parquet', target='y')": "pyarrow",
+    "datasets.read('s3://bucket/rows.csv')": "fsspec",
+    "datasets.read('lake')": "deltalake",
     "datasets.load('diabetes')": "pooch",
     "AUCClassifier(loss='hinge').fit(X, y)": "clarabel",
     "plots.RocDisplay.from_predictions(y, X[:, 0])": "matplotlib",
@@ -126,6 +128,7 @@ def test_a_use_that_lacks_a_package_says_which_extra_has_it(tmp_path):
     (tmp_path / "rows.csv").write_text("a,y\n1,0\n2,1\n")
     (tmp_path / "rows.svm").write_text("0 1:1\n1 1:2\n")
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    (tmp_path / "lake" / "_delta_log").mkdir(parents=True)
     said = without_extras(
         f"""
 import os
@@ -154,7 +157,7 @@ for use in {list(USES)}:
     )
     lines = said.splitlines()
     for (use, package), line in zip(USES.items(), lines, strict=True):
-        hint = rf"[\w .-]+ needs {package}: pip install 'aucmax\[{EXTRAS[package]}\]'"
+        hint = rf"[\w .:/-]+ needs {package}: pip install 'aucmax\[{EXTRAS[package]}\]'"
         assert re.fullmatch(hint, line), (use, line)
     assert {*USES.values()} >= {*EXTRAS} - {"distributed", "pandas", "rich", "typer"}
 

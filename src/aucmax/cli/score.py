@@ -66,8 +66,7 @@ def score(
         typer.Argument(
             metavar="FILE",
             help="Rows to score: files as for 'aucmax train', - for standard input, or a data set "
-            "known by name. "
-            "Columns of CSV and Parquet files are matched to the model's by name; other columns "
+            "known by name. Columns of tables are matched to the model's by name; other columns "
             "and labels are ignored.",
         ),
     ],

@@ -9,6 +9,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import platform
 import stat
 import zlib
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
-from aucmax.data.remote import Remote
+from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["COMPRESSIONS", "FORMATS", "AnyFile", "Block", "DataFiles", "Mark", "Partitioned"]
 __all__ += ["Piped", "RowGroups", "absolute", "alone", "can_seek", "constants_of", "exists"]
@@ -323,9 +324,13 @@ def exists(path: Any) -> bool:
 
 
 def absolute(path: Any) -> Any:
-    """Return files by names that hold in any folder."""
+    """Return files, or what names them, by names that hold in any folder."""
+    if isinstance(path, str):
+        return path if is_remote(path) else os.path.abspath(path)
+    if isinstance(path, list | tuple):
+        return [absolute(one) for one in path]
     if isinstance(path, DataFiles):
-        return replace(path, files=tuple(map(absolute, path.files)))
+        return replace(path, files=tuple(absolute(path.files)), named=absolute(path.named))
     if isinstance(path, Partitioned):
         return replace(path, path=absolute(path.path))
     return path.absolute() if isinstance(path, Path) else path

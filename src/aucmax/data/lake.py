@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
@@ -40,7 +39,7 @@ def _is(data: Any, package: str, name: str) -> bool:
 
 def delta_table(folder: str) -> Any:
     """Return the Delta table of a folder or an address, as it is now."""
-    deltalake = needs("deltalake", f"{folder}, a Delta table,")
+    deltalake = needs("deltalake", f"{folder}: a Delta table")
     try:
         return deltalake.DeltaTable(folder)
     except deltalake.exceptions.DeltaError as error:
@@ -72,16 +71,16 @@ def delta_files(table: Any, named: Any) -> DataFiles:
             f"{title}: the Delta table uses {what}, with which its Parquet files are not its rows; "
             "write it again without, or give to_pyarrow_table()'s rows as a file"
         )
-    actions = _columns(table.get_add_actions(flatten=True))
     columns = [field.name for field in table.schema().fields]
-    order = sorted(zip(actions["modification_time"], actions["path"], strict=True))
-    place = {path: k for k, path in enumerate(actions["path"])}
+    actions = _columns(table.get_add_actions(flatten=True))
+    addresses = table.file_uris()  # in the same order
+    ages = list(zip(actions["modification_time"], actions["path"], strict=True))
     files = []
-    for _, path in order:
+    for k in sorted(range(len(ages)), key=ages.__getitem__):
         values = dict.fromkeys(columns)  # older files lack the columns that were added since
         for name in table.metadata().partition_columns:
-            values[name] = actions[f"partition.{name}"][place[path]]
-        files.append(Partitioned(_file(f"{title}/{unquote(path)}"), tuple(values.items())))
+            values[name] = actions[f"partition.{name}"][k]
+        files.append(Partitioned(_file(addresses[k]), tuple(values.items())))
     return _some(title, files, named)
 
 

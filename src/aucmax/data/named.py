@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from aucmax.basics.errors import DataFileError
-from aucmax.data.files import FORMATS, AnyFile, DataFiles, Partitioned, fault, suffix_of
+from aucmax.data.files import FORMATS, AnyFile, DataFiles, Partitioned, fault, files_of, suffix_of
 from aucmax.data.lake import delta_files, delta_table, iceberg_files, is_delta, is_iceberg
 from aucmax.data.remote import Remote, is_remote, store_of, told
 
@@ -64,16 +64,15 @@ def named(data: Any) -> Any:
 
 def check_names(data: Any, files: Sequence[Any]) -> None:
     """Raise DataFileError if a path, a pattern or a list names other files than before."""
-    found = named(data)
-    now = found.files if isinstance(found, DataFiles) else (found,)
+    before, now = dict.fromkeys(files), dict.fromkeys(files_of(named(data)))
     for file in now:
-        if file not in files:
+        if file not in before:
             raise fault(
                 file,
                 "the file was not there when the others were read first: rows are read again and "
                 "again and must stay as they are; begin again when all files are there",
             )
-    for file in files:
+    for file in before:
         if file not in now:
             raise fault(file, "the file is gone, while it was in use; begin again without it")
 
@@ -102,7 +101,10 @@ def _files(name: Any) -> Iterable[Any]:
     root = Path(text if matches == [Path(text)] else _fixed(text))
     every: list[Any] = []
     for match in matches:
-        every += _of_one_format(match, list(_beneath(match))) if match.is_dir() else [match]
+        paths = list(_beneath(match))
+        if match.is_dir():
+            _check_format(match, paths)
+        every += paths
     return _partitioned(every, [path.relative_to(root).parts[:-1] for path in every])
 
 
@@ -135,8 +137,8 @@ def _is_data(parts: Sequence[str], file: Any) -> bool:
     return suffix_of(file) in _SUFFIXES and not any(part.startswith((".", "_")) for part in parts)
 
 
-def _of_one_format(folder: Any, files: list[Any]) -> list[Any]:
-    """Return the files of a folder; raise DataFileError unless they have one format."""
+def _check_format(folder: Any, files: list[Any]) -> None:
+    """Raise DataFileError unless a folder has data files, all of one format."""
     if not files:
         suffixes = ", ".join(_SUFFIXES)
         raise fault(
@@ -150,7 +152,6 @@ def _of_one_format(folder: Any, files: list[Any]) -> list[Any]:
             folder, f"this folder has files of several formats, {' and '.join(formats)}; name "
             f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}"
         )  # fmt: skip
-    return files
 
 
 # ---- columns that are folders
@@ -185,34 +186,36 @@ def _remote_files(url: str) -> Iterable[Any]:
     """Return the files of an address, with the columns that their folders name."""
     with told(url):
         store, path = store_of(url)
-        is_one = store.exists(path)
-        pattern = glob.has_magic(path) and not is_one
-        found = store.glob(path, detail=True) if pattern else {}
-        if is_one:
-            found = {path: store.info(path)}
-        if not found:
-            what, where = "no file matches" if pattern else "no such file", _fixed(path)
-            gone = "" if store.exists(where) else f"; there is no {_address(url, where)}"
-            raise DataFileError(f"{url}: {what}{gone}")
-        if list(found) == [path] and found[path]["type"] != "directory":
+        is_name = store.exists(path)
+        if is_name and store.info(path)["type"] != "directory":
             return [Remote(url)]
-        if not pattern and store.exists(f"{path}/{_DELTA_LOG}"):
+        if is_name and store.exists(f"{path}/{_DELTA_LOG}"):
             return delta_files(delta_table(url), url).files
-        root = _fixed(path) if pattern else path
-        every: list[str] = []
-        for match, about in sorted(found.items()):
-            if about["type"] != "directory":
-                every.append(match)
-                continue
-            inner = [
-                file
-                for file in sorted(store.find(match))
-                if _is_data(PurePosixPath(file).relative_to(match).parts, PurePosixPath(file))
-            ]
-            every += _of_one_format(_address(url, match), [Remote(_address(url, f)) for f in inner])
-    files = [Remote(_address(url, one)) if isinstance(one, str) else one for one in every]
-    folders = [PurePosixPath(store._strip_protocol(file.url)).relative_to(root) for file in files]
-    return _partitioned(files, [folder.parts[:-1] for folder in folders])
+        root, matches = path, {path: {"type": "directory"}}
+        if not is_name:
+            root, matches = _fixed(path), store.glob(path, detail=True)
+        if not matches:
+            what = "no file matches" if glob.has_magic(path) else "no such file"
+            gone = "" if store.exists(root) else f"; there is no {_address(url, root)}"
+            raise DataFileError(f"{url}: {what}{gone}")
+        paths: list[str] = []
+        for match, about in sorted(matches.items()):
+            folder = about["type"] == "directory"
+            paths += _in_remote_folder(url, match, store.find(match)) if folder else [match]
+    files = [Remote(_address(url, one)) for one in paths]
+    return _partitioned(files, [PurePosixPath(one).relative_to(root).parts[:-1] for one in paths])
+
+
+def _in_remote_folder(url: str, folder: str, paths: list[str]) -> list[str]:
+    """Return the data files among those beneath a folder, sorted."""
+    beneath = [PurePosixPath(one).relative_to(folder).parts for one in sorted(paths)]
+    chosen = [
+        one
+        for one, parts in zip(sorted(paths), beneath, strict=True)
+        if _is_data(parts, PurePosixPath(one))
+    ]
+    _check_format(_address(url, folder), [PurePosixPath(one) for one in chosen])
+    return chosen
 
 
 def _address(url: str, path: str) -> str:

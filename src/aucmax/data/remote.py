@@ -40,7 +40,7 @@ def store_of(url: str) -> tuple[Any, str]:
     DataFileError
         If there is no such protocol.
     """
-    fsspec = needs("fsspec", url)
+    fsspec = needs("fsspec", f"{url}: an address")
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:

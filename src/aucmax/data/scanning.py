@@ -90,12 +90,12 @@ def scan(
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
     if isinstance(data, str | os.PathLike | list | tuple | AnyFile) or is_lake(data):
-        found = named(data)
-        source = _files(found, reading, part_bytes)
+        path = named(data)
+        source = _files(path, reading, part_bytes)
         names = data.named if isinstance(data, DataFiles) else data
         if not isinstance(names, AnyFile):
-            source.check = partial(check_names, names, files_of(found))
-        slow = reader_of(found, reading.format).name != "parquet"
+            source.check = partial(check_names, names, files_of(path))
+        slow = reader_of(path, reading.format).name != "parquet"
     else:
         if reading.keep:
             raise ValueError("keep= is for files.")
@@ -108,10 +108,10 @@ def scan(
 # ---- files
 
 
-def _files(found: Any, reading: Reading, part_bytes: int | None) -> Source:
-    paths = files_of(found)
+def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
+    paths = files_of(path)
     marks = [Mark.of(path) for path in paths]
-    reader = reader_of(found, reading.format)
+    reader = reader_of(path, reading.format)
     if reader.columns is not None:
         columns = [reader.columns(path, reading.sep) for path in paths]
         for path, names in zip(paths, columns, strict=True):
