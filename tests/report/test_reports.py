@@ -30,8 +30,8 @@ KEYS = {
     "interrupted",
     "scorecard rows.csv -o s --against rows.csv": f"{ROWS} model training held_out scale against "
     "by_column bins",
-    "show m": "decisions model type positive negative target features nonzero settings solver iterations "
-    "objective optimality keeps_moments intercept weights versions",
+    "show m": "decisions model type positive negative target features nonzero settings solver "
+    "iterations objective optimality keeps_moments intercept weights versions",
     "moments build rows.csv -o r.moments": "moments covariance target features feature_names "
     "classes guarantee largest",
     "moments fit r.moments -o n": f"{FIT} model moments positive negative features auc",

@@ -62,7 +62,8 @@ def read(path: Any, *, reading: Reading) -> Bunch:
         ``"2026-*.csv"`` names all files that match, sorted; a folder, all data files in it, also
         in deeper folders, where names such as ``country=DE`` give columns. Several files have the
         columns of the first. Addresses (``s3://``, ``gs://``, ``az://``, ``https://``) go through
-        fsspec, which finds credentials in its own way.
+        fsspec, which finds credentials in its own way. Or a `deltalake.DeltaTable`, or a table of
+        pyiceberg.
     {fields}
 
     Returns

@@ -57,7 +57,7 @@ def scan(
     Parameters
     ----------
     data : str, path-like, a list of them, or a frame
-        Files, patterns, folders and addresses as for `read`: Parquet is read by row groups, text
+        Files and tables as for `read`: Parquet is read by row groups, text
         in pieces of whole lines, compressed or not. The columns of the first part decide for the
         others. Fits take numbers; parts with words or missing values are for `Source.mapped`,
         behind a fitted step.

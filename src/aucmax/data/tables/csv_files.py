@@ -84,10 +84,11 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     return rows, doubts
 
 
-def _stacked(files: list[Any], tables: list[pa.Table], names: list[str]) -> pa.Table:
+def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> pa.Table:
     """Return columns of the tables of files as one, with those that the files' folders name."""
     both = zip(files, tables, strict=True)
-    return stacked(files, [with_constants(table, constants_of(file), names) for file, table in both])
+    chosen = [with_constants(table, constants_of(file), names) for file, table in both]
+    return stacked(files, chosen)
 
 
 def csv_columns(path: Any, delimiter: str, encoding: str | None = None) -> list[str]:

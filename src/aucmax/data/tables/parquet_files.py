@@ -191,9 +191,11 @@ def _file(path: Any, native: Any, buffer_bytes: int) -> parquet.ParquetFile:
     mark = Mark.of(path)
     written = getattr(mark, "written", None)
     fresh = isinstance(written, int) and time.time_ns() - written < _FRESH_NANOSECONDS
+    # without a buffer all of a row group's bytes are read ahead
+    how: dict[str, Any] = {"buffer_size": buffer_bytes, "pre_buffer": not buffer_bytes}
     if mark is None or fresh:
-        return parquet.ParquetFile(native, buffer_size=buffer_bytes)
-    file = parquet.ParquetFile(native, metadata=_seen.get(mark), buffer_size=buffer_bytes)
+        return parquet.ParquetFile(native, **how)
+    file = parquet.ParquetFile(native, metadata=_seen.get(mark), **how)
     if mark not in _seen:
         _seen.clear()
         _seen[mark] = file.metadata
