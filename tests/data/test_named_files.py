@@ -1,5 +1,6 @@
 """What a name stands for: files, folders, patterns, partitions, addresses, tables of a lake."""
 
+import pickle
 import re
 import sys
 from pathlib import Path
@@ -419,3 +420,15 @@ def test_an_iceberg_table_is_read_as_its_library_reads_it(table, tmp_path):
         change.rename_column("b", "renamed")
     assert "bank.pay: the Iceberg table has renamed columns" in refusal(iceberg)
     catalogue.close()
+
+
+@pytest.mark.parametrize("place", ["folder", "memory"])
+def test_other_processes_can_load_the_parts(table, tmp_path, memory, place):
+    partitioned(tmp_path / "pay", table)
+    name = tmp_path / "pay"
+    if place == "memory":
+        name = f"memory://{tmp_path.name}/pay"
+        memory.put(str(tmp_path / "pay"), f"/{tmp_path.name}/pay", recursive=True)
+    source = datasets.scan(name, target="y", drop=["c", "word"], part_bytes=3000)
+    for load, part in zip(source.loads, source, strict=True):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(load))().X, part.X)
