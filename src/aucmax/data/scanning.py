@@ -57,10 +57,9 @@ def scan(
     Parameters
     ----------
     data : str, path-like, a list of them, or a frame
-        Files and tables as for `read`: Parquet is read by row groups, text
-        in pieces of whole lines, compressed or not. The columns of the first part decide for the
-        others. Fits take numbers; parts with words or missing values are for `Source.mapped`,
-        behind a fitted step.
+        Files and tables as for `read`: Parquet is read by row groups, text in pieces of whole
+        lines, compressed or not. The columns of the first part decide for the others. Fits take
+        numbers; parts with words or missing values are for `Source.mapped`, behind a fitted step.
         Some files may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table, or
         a Dask data frame.
     {fields}
