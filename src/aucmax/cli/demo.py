@@ -1,10 +1,11 @@
 """``aucmax demo``: rare events on one screen, computed as you watch.
 
-No network, no files, no number written in advance.
+No network, no number written in advance. With --files, the data of the tour instead.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,9 @@ import typer
 from aucmax.cli.common import show, working
 from aucmax.cli.options import Html, Json
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import say
 from aucmax.experiments.demo import computed
+from aucmax.experiments.payments import write_payments
 from aucmax.experiments.solver_gaps import computed_gaps
 
 __all__ = ["demo"]
@@ -26,6 +29,16 @@ def demo(
         bool,
         typer.Option("--research", help="Show each solver's distance to the true optimum instead."),
     ] = False,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Write card payments as a bank exports them to this folder instead: payments.csv, "
+            "june.csv and july.csv.",
+        ),
+    ] = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -35,10 +48,16 @@ def demo(
     alerts are worth; a customer's rows deleted and three sites merged, exactly. Needs no network
     and no files.
 
-    Example:
+    Examples:
 
         aucmax demo --seed 1 --html demo.html
+
+        aucmax demo --files .
     """
+    if files is not None:
+        for path in write_payments(files, seed):
+            say(f"{path} written")
+        return
     check_paths({"--html": html})
     with working("starting", as_json) as now:
         report = computed_gaps(seed, now) if research else computed(seed, now)
