@@ -74,11 +74,11 @@ def _payments(
     present = (rng.random(rows) < 0.6) & ~stolen
     new_device = ~present & (rng.random(rows) < np.where(stolen, 0.8, 0.1))
     log_odds = (
-        0.01 * amount + 5 * limit + np.array([*COUNTRIES.values()])[country]
-        + 2 * (shop < RISKY_SHOPS) - 2 * present + 2 * new_device
+        0.015 * amount + 5 * limit + np.array([*COUNTRIES.values()])[country]
+        + 2.5 * (shop < RISKY_SHOPS) - 2 * present + 3 * new_device
         + 2 * ((hour < 5) | (hour > 23)) + 7 * stolen
     )  # fmt: skip
-    fraud = rng.random(rows) < 1 / (1 + np.exp(10.2 - log_odds))
+    fraud = rng.random(rows) < 1 / (1 + np.exp(11.6 - log_odds))
     back = booked + rng.integers(5 * 1440, 40 * 1440, rows)
     return {
         "payment": [f"P-{number}" for number in range(first_number, first_number + rows)],
