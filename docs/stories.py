@@ -3,6 +3,7 @@
 __all__ = ["Order"]
 
 FIRST = [
+    "plot_messy_file.py",
     "plot_rare_events.py",
     "plot_low_false_positives.py",
     "plot_comparing_scorers.py",

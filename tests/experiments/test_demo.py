@@ -1,6 +1,7 @@
 """The demo: its claims, computed, and its one screen."""
 
 import contextlib
+import csv
 import io
 import json
 import re
@@ -163,6 +164,29 @@ def test_the_next_commands_work(tmp_path, monkeypatch, capsys):
             main(command.split()[1:])
         assert end.value.code == 0, capsys.readouterr().err
     assert (tmp_path / "page.html").stat().st_size > 1000
+
+
+def test_the_files_of_the_tour(tmp_path):
+    assert printed("demo", "--files", str(tmp_path)).count(" written\n") == 3
+    again = tmp_path / "again"
+    again.mkdir()
+    printed("demo", "--files", str(again))
+    heads = {}
+    for name in ("payments.csv", "june.csv", "july.csv"):
+        text = (tmp_path / name).read_bytes()
+        assert text == (again / name).read_bytes()
+        heads[name], *rows = csv.reader(io.StringIO(text.decode()), delimiter=";")
+        assert {len(row) for row in rows} == {len(heads[name])}
+        if name != "july.csv":  # only frauds have a chargeback
+            fraud = [row[-1] == "yes" for row in rows]
+            assert fraud == [row[-2] != "" for row in rows]
+            assert 0.005 < np.mean(fraud) < 0.02
+    assert heads["july.csv"] == heads["june.csv"][:-2] == heads["payments.csv"][:-2]
+    assert printed("demo", "--files", str(again), "--seed", "1")
+    assert (tmp_path / "june.csv").read_bytes() != (again / "june.csv").read_bytes()
+    with pytest.raises(SystemExit) as end:
+        main(["demo", "--files", str(again), "--json"])
+    assert end.value.code == 2
 
 
 # ---- for research

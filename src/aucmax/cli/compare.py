@@ -110,7 +110,7 @@ def compare(
     corrected resampled t-test over the splits, or DeLong's test if there is one split; the
     verdict is "tie" unless p < 0.05.
 
-    --impute and --one-hot learn from all rows.
+    How the columns are prepared is learned from all rows.
 
     Examples:
 

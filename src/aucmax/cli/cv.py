@@ -153,7 +153,8 @@ def cv(
     and moves from the best setting to its neighbours; if you give --alphas, all are tried with
     every loss, standardize and l1-ratio. The mean held-out AUC and its interval are biased upwards,
     being a maximum over the grid: for unbiased figures use 'aucmax evaluate' on rows that were not
-    given here. --impute and --one-hot learn from all rows.
+    given here. How columns are prepared
+    is learned from all rows.
 
     Examples:
 

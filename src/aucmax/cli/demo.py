@@ -55,6 +55,8 @@ def demo(
         aucmax demo --files .
     """
     if files is not None:
+        if research or html is not None or as_json:
+            raise ValueError("--files writes no report; leave out --research, --html and --json.")
         for path in write_payments(files, seed):
             say(f"{path} written")
         return

@@ -110,14 +110,16 @@ def train(
     not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
     rows, in the fit and in the AUC.
 
-    With --impute, --one-hot and --dates, what prepares the columns is put in front of the model and
-    saved with it.
+    A table is read as it comes: with missing values, text, dates, decimal commas. What was decided
+    is printed, with the option that decides otherwise; what prepares the columns is saved with the
+    model. --no-prepare stops where there is anything to decide, --strict at a cell that does not
+    fit its column.
 
     Examples:
 
-        aucmax train visits.csv --target booked -o booked.aucmax
+        aucmax train visits.csv --target booked
 
-        aucmax train visits.csv --impute --one-hot --dates -o booked.aucmax
+        aucmax train visits.csv --target booked --drop visit_id --day-first -o booked.aucmax
 
         aucmax train visits.csv --groups customer --weight amount -o booked.aucmax
 
