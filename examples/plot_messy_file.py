@@ -33,7 +33,7 @@ def run(command):
 
 
 run("aucmax demo --files .")
-print("".join((folder / "payments.csv").open().readlines()[:4]))
+print(*(folder / "payments.csv").read_text().splitlines()[:4], sep="\n")
 
 # %%
 # Train
