@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
+import pickle
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +29,10 @@ from aucmax.data.scanning import scan
 __all__ = ["connected", "source"]
 
 dask = needs("dask", "aucmax.distributed")
+task_spec = needs("dask.task_spec", "aucmax.distributed")
 
+_SMALL = 10_000  # bytes that are sent with each task, because fetching them takes longer
+_LOOK = 0.5  # seconds between looks for a straggler
 _RETRIES = 2  # of a failed task, since storage may fail for a moment
 # Ctrl-C reaches all processes of a terminal; workers ignore it, because this process ends them
 _WORKER_SETUP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -229,14 +234,19 @@ class _OnDask(Source):
         self.client, self.patience = client, patience
         self._address = client.scheduler.address
 
-    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        for results in self._groups(task, given, self._threads(), lambda nodes: nodes):
+    def each(
+        self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
+    ) -> Iterator[Any]:
+        groups = self._groups((task, *common), given, self._threads(), lambda nodes: nodes)
+        for results in groups:
             yield from results
 
-    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+    def total(
+        self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
+    ) -> Any:
         # sums of 2ᵏ parts are computed on the cluster and added here: the same tree of sums
         size = 1 << (4 * self._threads() - 1).bit_length()
-        groups = self._groups(task, given, size, lambda nodes: [sum_in_order(nodes)])
+        groups = self._groups((task, *common), given, size, lambda nodes: [sum_in_order(nodes)])
         return sum_in_order(group_sum for (group_sum,) in groups)
 
     def with_labels(self, y: Any = None, weight: Any = None) -> Source:
@@ -258,31 +268,34 @@ class _OnDask(Source):
 
     def _groups(
         self,
-        task: OnPart,
+        common: tuple[Any, ...],
         given: Iterable[tuple[Any, ...]],
         size: int,
-        asked: Callable[[list[_Node]], list[_Node]],
+        asked: _Asked,
     ) -> Iterator[list[Any]]:
         """Yield the requested results of ``size`` parts at a time, in order.
 
-        Two groups are in progress: tasks carry their arguments, and results wait on the workers.
+        Two groups are in progress: tasks carry the arguments of their part, and results wait on
+        the workers. ``common`` is the task and its arguments that are the same for each part.
         """
         arguments: Iterable[tuple[Any, ...]] = given
         if self.replaced:
             labels = zip(self._by_part("y"), self._by_part("sample_weight"), strict=False)
-            arguments, task = zip(labels, repeat(task), given, strict=False), _on_labelled
+            arguments, common = zip(labels, given, strict=False), (_on_labelled, *common)
         strict = not isinstance(given, repeat)
         parts = enumerate(zip(self.loads, arguments, strict=strict))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
             self.check()
+            start = partial(self._started, self._shared(common))
             with self.counts.one_pass(self.stored) as report:
                 while (group := list(islice(parts, size))) or waiting:
                     if group:
-                        waiting.append((self._started(task, group, asked), group))
+                        waiting.append((start(group, asked), group))
                     if not group or len(waiting) == 2:
-                        results = self._ended(task, *waiting[0])
-                        report(*self._counts(waiting[0][1]))
+                        futures, oldest = waiting[0]
+                        results = self._ended(start, futures, oldest, asked)
+                        report(*self._counts(oldest))
                         yield results
                         waiting.popleft()
             self.check()
@@ -290,33 +303,52 @@ class _OnDask(Source):
             for future in chain(*(futures for futures, _ in waiting)):
                 future.release()  # after a part failed, the others need not run
 
+    def _shared(self, common: tuple[Any, ...]) -> Any:
+        """Return what all tasks of a pass share, pickled: itself if it is small, else a future.
+
+        The future is that of a task, so the scheduler sends it to one worker, the workers send it
+        to each other, once to each, and it is made again if those that have it are lost.
+        """
+        from distributed.protocol.pickle import dumps
+
+        pickled = dumps(common)
+        if len(pickled) < _SMALL:
+            return pickled
+        graph: dict[Any, Any] = {}
+        return self._submitted(graph, [_Node(graph, partial(bytes, pickled)).key])[0]
+
     def _counts(self, group: list[Any]) -> tuple[int, int]:
         """Return the numbers of parts and of rows; 0 rows if the sizes are not known yet."""
         return len(group), 0 if self.sizes is None else sum(self.sizes[k] for k, _ in group)
 
     def _started(
-        self, task: OnPart, group: list[Any], asked: Callable[[list[_Node]], list[_Node]]
+        self, shared: Any, group: list[Any], asked: _Asked, workers: Sequence[str] = ()
     ) -> list[Any]:
+        """Start the tasks of a group, preferably on these workers if there are any."""
         graph: dict[Any, Any] = {}
         nodes = []
         for k, (load, arguments) in group:
-            make, keys = load, []
+            make, blocks = load, []
             if isinstance(load, Blocks):
                 graph.update(load.graph)
-                make, keys = load.make, load.keys
-            nodes.append(_Node(graph, partial(_loaded, make, self.name(k), task, arguments), *keys))
-        return self._submitted(graph, [node.key for node in asked(nodes)])
+                make, blocks = load.make, [task_spec.TaskRef(key) for key in load.keys]
+            call = partial(_loaded, make, self.name(k), arguments)
+            # a producer goes to the least busy worker, wherever the shared future is
+            nodes.append(_Node(graph, call, shared, *blocks, _data_producer=not blocks))
+        return self._submitted(graph, [node.key for node in asked(nodes)], workers)
 
-    def _ended(self, task: OnPart, futures: list[Any], group: list[Any]) -> list[Any]:
+    def _ended(
+        self, start: Callable[..., list[Any]], futures: list[Any], group: list[Any], asked: _Asked
+    ) -> list[Any]:
         from distributed.scheduler import KilledWorker
 
         try:
-            return self._results(futures)
+            return self._results(futures, partial(start, group, asked))
         except KilledWorker as error:
             count = error.allowed_failures + 1
         name = "some parts"
         for one in group:  # run alone, because Dask also blames the tasks that waited beside it
-            alone = self._started(task, [one], lambda nodes: nodes)
+            alone = start([one], lambda nodes: nodes)
             try:
                 self._results(alone)
             except KilledWorker:
@@ -329,28 +361,58 @@ class _OnDask(Source):
             f"{name}: give workers more memory, or make the parts smaller."
         )
 
-    def _submitted(self, graph: dict[Any, Any], keys: list[str]) -> list[Any]:
+    def _submitted(
+        self, graph: dict[Any, Any], keys: list[str], workers: Sequence[str] = ()
+    ) -> list[Any]:
+        bound = {"workers": workers, "allow_other_workers": True} if workers else {}
         try:
             # per-row numbers are sent with the tasks, so Dask's warning about large graphs is off
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                return self.client.get(graph, keys, sync=False, retries=_RETRIES)
+                return self.client.get(graph, keys, sync=False, retries=_RETRIES, **bound)
         except Exception as error:
             raise error if self.client.status == "running" else self._gone() from None
 
-    def _results(self, futures: list[Any]) -> list[Any]:
+    def _results(
+        self, futures: list[Any], again: Callable[[list[str]], list[Any]] | None = None
+    ) -> list[Any]:
+        """Return the results, each from the run that has it first.
+
+        If at least half of the workers have had nothing to do for as long as the others took
+        before, the tasks are started `again` on those: a straggler holds up a pass no longer.
+        """
         from distributed import wait
 
-        while True:
-            try:
-                with self.client.as_current():
-                    wait(futures, timeout=self.patience)
-                return self.client.gather(futures)
-            except _CANCELLED:
-                raise self._gone() from None
-            except TimeoutError:
-                if all(future.done() for future in futures):
-                    raise
-                self._threads()
+        runs, start, busy_seconds = [futures], time.monotonic(), 0.0
+        try:
+            while pending := [run for run in zip(*runs, strict=True) if not any(map(_done, run))]:
+                try:
+                    with self.client.as_current():
+                        any_of = "ALL_COMPLETED" if len(runs) == 1 else "FIRST_COMPLETED"
+                        wait(list(chain(*pending)), timeout=_LOOK, return_when=any_of)
+                except TimeoutError:
+                    self._threads()
+                    seconds, idle = time.monotonic() - start, self._idle()
+                    if not idle:
+                        busy_seconds = seconds
+                    elif (
+                        again is not None and len(runs) == 1 and seconds > 2 * busy_seconds + _LOOK
+                    ):
+                        runs.append(again(idle))
+            return self.client.gather([next(filter(_done, run)) for run in zip(*runs, strict=True)])
+        except _CANCELLED:
+            raise self._gone() from None
+        finally:
+            for future in chain(*runs[1:]):
+                future.release()
+
+    def _idle(self) -> list[str]:
+        """Return the workers without a task if they are at least half of all, else none."""
+        try:
+            tasks = self.client.processing()
+        except Exception:
+            raise self._gone() from None
+        idle = [worker for worker, keys in tasks.items() if not keys]
+        return idle if 2 * len(idle) >= len(tasks) else []
 
     def _threads(self) -> int:
         """Return how many threads the workers have; raise ConnectionError where there are none."""
@@ -377,19 +439,29 @@ class _OnDask(Source):
 class _Node:
     """A task of a graph; the sum of two is a third one, so that `sum_in_order` makes a tree."""
 
-    def __init__(self, graph: dict[Any, Any], call: Callable[..., Any], *keys: Any) -> None:
+    def __init__(
+        self, graph: dict[Any, Any], call: Callable[..., Any], *inputs: Any, **how: bool
+    ) -> None:
         self.graph, self.key = graph, f"aucmax-{uuid4().hex}"  # a new name: parts are read again
-        graph[self.key] = (call, *keys)
+        graph[self.key] = task_spec.Task(self.key, call, *inputs, **how)
 
     def __add__(self, other: _Node) -> _Node:
-        return _Node(self.graph, plus, self.key, other.key)
+        return _Node(self.graph, plus, task_spec.TaskRef(self.key), task_spec.TaskRef(other.key))
+
+
+_Asked = Callable[[list[_Node]], list[_Node]]
+
+
+def _done(future: Any) -> bool:
+    return future.done()
 
 
 def _loaded(
-    make: Callable[..., Any], name: str, task: OnPart, arguments: tuple[Any, ...], *blocks: Any
+    make: Callable[..., Any], name: str, arguments: tuple[Any, ...], shared: bytes, *blocks: Any
 ) -> Any:
     """Load a part and run a task on it: what a worker does."""
-    return on_part(as_part(make(*blocks), name), name, task, arguments)
+    task, *common = pickle.loads(shared)
+    return on_part(as_part(make(*blocks), name), name, task, (*arguments, *common))
 
 
 def _itself(part: Part) -> Part:
@@ -401,9 +473,9 @@ def _n_rows(part: Part) -> int:
 
 
 def _on_labelled(
-    part: Part, labels: tuple[Any, Any], task: OnPart, arguments: tuple[Any, ...]
+    part: Part, labels: tuple[Any, Any], arguments: tuple[Any, ...], task: OnPart, *common: Any
 ) -> Any:
     """Run a task on a part with the labels and weights that came with it."""
     y, weight = labels
     y, weight = part.y if y is None else y, part.weight if weight is None else weight
-    return task(part._replace(y=y, weight=weight), *arguments)
+    return task(part._replace(y=y, weight=weight), *arguments, *common)

@@ -62,7 +62,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
 
     def _scores_of_parts(self, source: Source) -> np.ndarray:
-        return np.concatenate(list(source.each(_scores, repeat(self._to_score(source)))))
+        return np.concatenate(list(source.each(_scores, repeat(()), self._to_score(source))))
 
     def scores_beside(
         self, source: Source, task: OnPart, *arguments: Any
@@ -77,15 +77,15 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         *arguments
             The task's, the same for each part.
         """
-        return source.each(_scores_beside, repeat((*self._to_score(source), task, arguments)))
+        return source.each(_scores_beside, repeat(()), (*self._to_score(source), task, arguments))
 
     def _to_score(self, source: Source) -> tuple["LinearScorer", bool]:
-        """Return the model to send with each part, and whether its names were checked."""
+        """Return the model to send to workers, and whether its names were checked."""
         mine, names = getattr(self, "feature_names_in_", None), source.feature_names
         if mine is not None and names is not None and mine.tolist() != names:
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
             raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
-        bare = type(self)()  # is sent with each part
+        bare = type(self)()  # is sent to workers
         bare.coef_, bare.intercept_ = self.coef_, self.intercept_
         restore_names(bare, input_names(self))
         return bare, names is not None
@@ -140,7 +140,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         bare, named = self._to_score(source)
         empty = ScoreSketch(self.classes_.tolist()[1], bins)
-        return source.total(_sketched, repeat((bare, named, empty)))
+        return source.total(_sketched, repeat(()), (bare, named, empty))
 
     # ---- checks --------------------------------------------------------------------------
 

@@ -223,10 +223,10 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         X, _, _ = opened(X)
         if isinstance(X, Source):
-            bare = MulticlassAUCClassifier()  # is sent with each part
+            bare = MulticlassAUCClassifier()  # is sent to workers
             restore_names(bare, input_names(self))
             bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
-            return np.concatenate(list(X.each(_scores_of_part, repeat((bare,)))))
+            return np.concatenate(list(X.each(_scores_of_part, repeat(()), (bare,))))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         margins = scores(as_rows(X), np.ascontiguousarray(self.coef_.T)) + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins

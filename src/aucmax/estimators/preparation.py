@@ -271,7 +271,7 @@ def _read_once(
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
     step = max(plan.rows_in(path, reading) // _SAMPLED_ROWS, 1)
-    told = list(raw.each(_told, repeat((columns, step))))
+    told = list(raw.each(_told, repeat(()), (columns, step)))
     of_rows = {
         name: _joined([getattr(one, name) for one in told])
         for name in ("target", "weight", "groups", "time")

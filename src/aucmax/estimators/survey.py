@@ -71,7 +71,7 @@ def survey(
         For a part that a fit would refuse, or whose features are not those of the first; the
         message names the part.
     """
-    looks = source.total(_look, repeat((empty, most)))
+    looks = source.total(_look, repeat(()), (empty, most))
     parts, statistics = looks.parts, looks.statistics
     for k, part in enumerate(parts):
         if differs := _difference(parts[0], part):

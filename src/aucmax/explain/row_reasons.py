@@ -119,7 +119,7 @@ def reasons_in_parts(
     d = np.size(model.coef_)
     mean = mean_of_parts(source, d) if mean is None else mean
     arguments = model, most, mean, feature_names
-    return chain.from_iterable(source.each(reasons_of_part, repeat(arguments)))
+    return chain.from_iterable(source.each(reasons_of_part, repeat(()), arguments))
 
 
 def mean_of_parts(source: Source, d: int) -> np.ndarray:

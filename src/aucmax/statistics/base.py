@@ -142,7 +142,7 @@ class ClassStatistics:
         if isinstance(X, sources.Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source includes its labels and weights; pass it alone.")
-            return X.total(_updated, itertools.repeat((empty,)))
+            return X.total(_updated, itertools.repeat(()), (empty,))
         return empty.update(X, y, sample_weight)
 
     # ---- what a subclass keeps -----------------------------------------------------------

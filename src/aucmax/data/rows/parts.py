@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from aucmax.data.rows import products
 from aucmax.data.rows.source import Part, Source
-from aucmax.data.rows.store import Arrays, Store, Task
+from aucmax.data.rows.store import Arrays, Made, Numbers, Store, Task
 from aucmax.data.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
 __all__ = ["InParts", "Passes", "rows_of", "sample_of"]
@@ -58,7 +58,7 @@ class InParts(Store):
         self.n_rows, self.n_features = int(self.ends[-1]), d
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        return self.source.each(_on_rows, self._pass(task, self._cut(by_row, common)))
+        return self.source.each(_on_rows, self._pass(self._cut(by_row)), (task, *common))
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
         out, first = np.empty(0), 0
@@ -70,20 +70,20 @@ class InParts(Store):
         return out
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
-        return self.source.total(_on_rows, self._pass(task, self._cut(by_row, common)))
+        return self.source.total(_on_rows, self._pass(self._cut(by_row)), (task, *common))
 
-    def _cut(self, by_row: Arrays, common: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield a task's arguments for each part."""
+    def _cut(self, by_row: Arrays) -> Iterator[list[Numbers | None]]:
+        """Yield the per-row arguments for each part."""
         for lo, hi in pairwise([0, *self.ends.tolist()]):
-            yield *(None if values is None else values[lo:hi] for values in by_row), *common
+            yield [None if values is None else _some(values, slice(lo, hi)) for values in by_row]
 
-    def _pass(self, task: Task, arguments: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    def _pass(self, by_part: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         """Yield what `_on_rows` takes, for each part with a task's arguments; count the pass."""
         self.passes.count += 1
-        for k, own in enumerate(arguments):
+        for k, own in enumerate(by_part):
             sample = None if self.samples is None else self.samples[k]
             expected = _Expected(int(self.sizes[k]), self.n_features, sample)
-            yield expected, None if self.kept is None else self.kept[k], task, own
+            yield expected, None if self.kept is None else self.kept[k], own
 
     @cached_property
     def gram_cost(self) -> float:
@@ -98,17 +98,17 @@ class InParts(Store):
         return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
 
     def take(self, rows: np.ndarray) -> Rows:
-        calls = self._pass(take_rows, ((in_part,) for in_part in self._by_part(rows)))
-        return _stacked(list(self.source.each(_on_rows, calls)))
+        by_part = self._pass([in_part] for in_part in self._by_part(rows))
+        return _stacked(list(self.source.each(_on_rows, by_part, (take_rows,))))
 
     def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
         tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
         filled = [0] * len(asked)
-        by_part = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
-        pairs = (
-            [(in_part, W) for in_part, (_, W) in zip(some, asked, strict=True)] for some in by_part
+        by_part = self._pass(
+            [some] for some in zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
         )
-        for scores in self.source.each(_on_rows, self._pass(_scores_of, pairs)):
+        common = _scores_of, [W for _, W in asked]
+        for scores in self.source.each(_on_rows, by_part, common):
             for k, Z in enumerate(scores):
                 tables[k][filled[k] : filled[k] + len(Z)] = Z
                 filled[k] += len(Z)
@@ -176,17 +176,26 @@ def _on_rows(
     part: Part,
     expected: _Expected,
     kept: np.ndarray | None,
+    by_row: Sequence[Any],
     task: Task,
-    arguments: Sequence[Any],
+    *common: Any,
 ) -> Any:
     """Run a task on the rows of a part; raise ValueError if they have changed."""
     rows = rows_of(part.X, expected.features)
     expected.check(rows)
-    return task(rows if kept is None else take_rows(rows, kept), *arguments)
+    arrays = (values[:] if isinstance(values, Made) else values for values in by_row)
+    return task(rows if kept is None else take_rows(rows, kept), *arrays, *common)
 
 
-def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
-    return [products.scores_at(X, rows, W) for rows, W in asked]
+def _some(values: Numbers, rows: slice) -> Numbers:
+    return values.part(rows) if isinstance(values, Made) else values[rows]
+
+
+def _scores_of(
+    X: Rows, by_request: Sequence[np.ndarray], coefficients: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    requests = zip(by_request, coefficients, strict=True)
+    return [products.scores_at(X, rows, W) for rows, W in requests]
 
 
 def _gram_cost(part: Part) -> float | None:

@@ -134,8 +134,10 @@ class Source:
         if self.spool is not None:
             self.spool.complete()
 
-    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield ``task(part, *arguments)`` for each part, in order.
+    def each(
+        self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
+    ) -> Iterator[Any]:
+        """Yield ``task(part, *arguments, *common)`` for each part, in order.
 
         Parameters
         ----------
@@ -143,6 +145,8 @@ class Source:
             A function at module level, so that it can be sent to other processes.
         given : iterable of tuple
             The arguments for each part; an `itertools.repeat` if the number of parts is unknown.
+        common : sequence
+            Further arguments, the same for each part: a cluster sends them once to each worker.
 
         Yields
         ------
@@ -161,16 +165,18 @@ class Source:
             if part_arguments is None:
                 raise ValueError("the source has more parts than when it was read first.")
             with _a_core_for_the_reader():
-                result = on_part(part, self.name(k), task, part_arguments)
+                result = on_part(part, self.name(k), task, (*part_arguments, *common))
             yield result
         if k < 0:
             raise ValueError("the source has no parts.")
         if not isinstance(given, repeat) and next(arguments, None) is not None:
             raise ValueError("the source has fewer parts than when it was read first.")
 
-    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+    def total(
+        self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
+    ) -> Any:
         """Return the sum of the results of `each`, computed by `sum_in_order`."""
-        return sum_in_order(self.each(task, given))
+        return sum_in_order(self.each(task, given, common))
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
         """Return the same rows with other labels or weights (n,), if given."""

@@ -39,6 +39,10 @@ class Made:
     def __getitem__(self, rows: Any) -> np.ndarray:
         return self._make(rows)
 
+    def part(self, rows: slice) -> "Numbers":
+        """Return the numbers of some rows in the form that takes the fewest bytes to send."""
+        return self[rows]
+
 
 class ByClass(Made):
     """One number for each class, times weights.
@@ -63,10 +67,21 @@ class ByClass(Made):
         numbers = np.where(self.positive[rows], *self.values)
         return numbers if self.weight is None else numbers * self.weight[rows]
 
+    def part(self, rows: slice) -> "Numbers":
+        weight = None if self.weight is None else self.weight[rows]
+        return ByClass(self.positive[rows], self.values, weight)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a bit for each row
+        return _unpacked, (len(self), np.packbits(self.positive), self.values, self.weight)
+
     def times(self, pos: float, neg: float) -> "ByClass":
         """Return the product with a number for each class."""
         values = self.values
         return ByClass(self.positive, (pos * values[0], neg * values[1]), self.weight)
+
+
+def _unpacked(n: int, bits: np.ndarray, *how: Any) -> ByClass:
+    return ByClass(np.unpackbits(bits, count=n).view(bool), *how)
 
 
 Numbers = np.ndarray | Made  # (n,); [:] gives the array
