@@ -47,17 +47,21 @@ from aucmax.columns.encoder import TableEncoder
 from aucmax.data.blocks import Blocks, of_bag
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
+    Pickled,
     data,
     drawn,
     first_label_is,
     load,
     load_and_die,
     load_and_wait,
+    load_beside,
     load_rows,
+    load_when_allowed,
     loads,
     number,
     number_of_rows,
     slow,
+    sum_of,
     unlabelled,
     weighed,
 )
@@ -298,6 +302,77 @@ def test_a_worker_holds_few_results(client):
     for _ in there.each(number_of_rows, repeat(())):
         most = max(most, len(client.run_on_scheduler(described)))
     assert most <= 4  # twice as many as there are threads
+
+
+# ---- what is sent
+
+
+def two_threads():
+    """Two workers in this process that talk over sockets, so that what is sent can be counted."""
+    return LocalCluster(2, threads_per_worker=1, processes=False, protocol="tcp", **QUIET)
+
+
+@pytest.mark.parametrize("method", ["each", "total"])
+def test_what_all_tasks_share_is_pickled_once_and_sent_once_to_each_worker(method):
+    parts = Source([partial(load, 0, 5) for _ in range(20)])
+    shared, before = Pickled(np.ones(100_000)), Pickled.count
+    with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
+        there = distributed.source(parts, client=client)
+        sums = getattr(there, method)(sum_of, repeat(()), (shared,))
+        here = getattr(parts, method)(sum_of, repeat(()), (shared,))
+        assert listed(sums) == listed(here)
+        to_workers = sum(to.byte_count for to in cluster.scheduler.stream_comms.values())
+        from_client = client.scheduler_comm.byte_count
+        among_workers = sum(one.transfer_outgoing_bytes_total for one in cluster.workers.values())
+    assert Pickled.count == before + 1
+    assert 800_000 < from_client < 1_000_000
+    assert 800_000 < to_workers < 1_000_000  # the scheduler sends it to one worker,
+    assert among_workers < 1_000_000  # who sends it to the other
+
+
+def test_what_all_functions_that_load_share_is_pickled_once():
+    """The columns of a wide file, for example."""
+    shared, before = Pickled(np.ones(100_000)), Pickled.count
+    parts = Source([partial(load_beside, k, shared) for k in range(20)])
+    with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
+        there = distributed.source(parts, client=client)
+        assert list(there.each(number, repeat(()))) == list(range(20))
+        assert client.scheduler_comm.byte_count < 1_000_000
+    assert Pickled.count == before + 1
+
+
+def listed(results):
+    return results if np.isscalar(results) else list(results)
+
+
+def test_what_only_a_lost_worker_had_is_sent_again(tmp_path):
+    shared = Pickled(np.ones(100_000))
+    here = source().total(sum_of, repeat(()), (shared,))
+    with (
+        LocalCluster(1, threads_per_worker=1, **QUIET) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        there = distributed.source(fatal_parts(tmp_path, 3), client=client)
+        assert there.total(sum_of, repeat(()), (shared,)) == here
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.parametrize("method", ["each", "total"])
+def test_a_straggler_does_not_hold_up_a_pass(method, client, tmp_path):
+    parts = Source(
+        [
+            partial(load_when_allowed, a, b, str(tmp_path), k == 1)
+            for k, (a, b) in enumerate(pairwise(CUTS))
+        ]
+    )
+    there = distributed.source(parts, client=client)
+    results = listed(getattr(there, method)(number_of_rows, repeat(())))
+    assert not (tmp_path / "ended").exists()  # its first run has not ended yet
+    (tmp_path / "end").touch()
+    assert (tmp_path / "straggles").exists()
+    assert np.sum(results) == 600
+    while not (tmp_path / "ended").exists():
+        time.sleep(0.01)
 
 
 # ---- a cluster that is gone

@@ -1,5 +1,7 @@
 """The duality gap, the objective over single rows, and what both rest on."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,6 +98,16 @@ def test_a_rounded_hinge_lies_on_the_hinge_or_little_above(loss, width):
     h = 1e-6
     slope = (loss.rounded(width).point(t + h) - loss.rounded(width).point(t - h)) / (2 * h)
     np.testing.assert_allclose(loss.rounded(width).derivative(t), slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_by_class_are_sent_as_a_bit_for_each_row(weighted):
+    rng = np.random.default_rng(0)
+    weight = rng.random(80_003) if weighted else None
+    numbers = ByClass(rng.random(80_003) < 0.1, (0.3, -0.7), weight).part(slice(1, None))
+    sent = pickle.dumps(numbers)
+    assert len(sent) < 11_000 + (80_002 * 8 if weighted else 0)
+    np.testing.assert_array_equal(pickle.loads(sent)[:], numbers[:])
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])

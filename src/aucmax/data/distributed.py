@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import io
 import logging
 import pickle
 import time
@@ -30,6 +31,7 @@ __all__ = ["connected", "source"]
 
 dask = needs("dask", "aucmax.distributed")
 task_spec = needs("dask.task_spec", "aucmax.distributed")
+cloudpickle = needs("cloudpickle", "aucmax.distributed")
 
 _SMALL = 10_000  # bytes that are sent with each task, because fetching them takes longer
 _LOOK = 0.5  # seconds between looks for a straggler
@@ -233,6 +235,8 @@ class _OnDask(Source):
         vars(self).update(vars(made))
         self.client, self.patience = client, patience
         self._address = client.scheduler.address
+        pairs = zip(*map(_pieces, (self.loads[0], self.loads[-1])), strict=False)
+        self._alike = [one for one, other in pairs if one is other]  # such as columns and options
 
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
@@ -293,9 +297,8 @@ class _OnDask(Source):
                     if group:
                         waiting.append((start(group, asked), group))
                     if not group or len(waiting) == 2:
-                        futures, oldest = waiting[0]
-                        results = self._ended(start, futures, oldest, asked)
-                        report(*self._counts(oldest))
+                        results = self._ended(start, asked, *waiting[0])
+                        report(*self._counts(waiting[0][1]))
                         yield results
                         waiting.popleft()
             self.check()
@@ -309,9 +312,7 @@ class _OnDask(Source):
         The future is that of a task, so the scheduler sends it to one worker, the workers send it
         to each other, once to each, and it is made again if those that have it are lost.
         """
-        from distributed.protocol.pickle import dumps
-
-        pickled = dumps(common)
+        pickled = _pickled((self._alike, *common))
         if len(pickled) < _SMALL:
             return pickled
         graph: dict[Any, Any] = {}
@@ -328,17 +329,18 @@ class _OnDask(Source):
         graph: dict[Any, Any] = {}
         nodes = []
         for k, (load, arguments) in group:
-            make, blocks = load, []
+            make: Callable[..., Any] = load
+            blocks = []
             if isinstance(load, Blocks):
                 graph.update(load.graph)
                 make, blocks = load.make, [task_spec.TaskRef(key) for key in load.keys]
-            call = partial(_loaded, make, self.name(k), arguments)
+            own = _pickled((make, self.name(k), arguments), self._alike)
             # a producer goes to the least busy worker, wherever the shared future is
-            nodes.append(_Node(graph, call, shared, *blocks, _data_producer=not blocks))
+            nodes.append(_Node(graph, _loaded, own, shared, *blocks, _data_producer=not blocks))
         return self._submitted(graph, [node.key for node in asked(nodes)], workers)
 
     def _ended(
-        self, start: Callable[..., list[Any]], futures: list[Any], group: list[Any], asked: _Asked
+        self, start: Callable[..., list[Any]], asked: _Asked, futures: list[Any], group: list[Any]
     ) -> list[Any]:
         from distributed.scheduler import KilledWorker
 
@@ -456,12 +458,44 @@ def _done(future: Any) -> bool:
     return future.done()
 
 
-def _loaded(
-    make: Callable[..., Any], name: str, arguments: tuple[Any, ...], shared: bytes, *blocks: Any
-) -> Any:
+def _loaded(own: bytes, shared: bytes, *blocks: Any) -> Any:
     """Load a part and run a task on it: what a worker does."""
-    task, *common = pickle.loads(shared)
+    alike, task, *common = pickle.loads(shared)
+    unpickler = _Unpickler(io.BytesIO(own))
+    unpickler.alike = alike
+    make, name, arguments = unpickler.load()
     return on_part(as_part(make(*blocks), name), name, task, (*arguments, *common))
+
+
+def _pickled(values: Any, alike: Sequence[Any] = ()) -> bytes:
+    """Return pickled values; in the place of objects that all tasks share are their numbers."""
+    pickler = _Pickler(stream := io.BytesIO())
+    pickler.numbers = {id(one): k for k, one in enumerate(alike)}
+    pickler.dump(values)
+    return stream.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[name-defined]
+    numbers: dict[int, int]
+
+    def persistent_id(self, one: Any) -> int | None:
+        return self.numbers.get(id(one))
+
+
+class _Unpickler(pickle.Unpickler):
+    alike: Sequence[Any]
+
+    def persistent_load(self, number: int) -> Any:
+        return self.alike[number]
+
+
+def _pieces(load: Any) -> Iterator[Any]:
+    """Yield what a function that loads a part consists of."""
+    if not isinstance(load, partial):
+        yield load
+        return
+    for piece in (load.func, *load.args, *load.keywords.values()):
+        yield from _pieces(piece)
 
 
 def _itself(part: Part) -> Part:
