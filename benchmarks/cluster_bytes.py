@@ -69,7 +69,7 @@ def measured(workers: int, parts: int, d: int, n: int) -> dict[str, np.ndarray]:
     """Return the bytes of a pass each of the `WAYS`, and its tasks, for each kind of pass."""
     address = dict(processes=False, protocol="tcp", dashboard_address=":0")
     with (
-        LocalCluster(workers, threads_per_worker=1, **address) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, **address) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         source = Source([partial(a_part, n, d, k) for k in range(parts)])
@@ -85,9 +85,11 @@ def measured(workers: int, parts: int, d: int, n: int) -> dict[str, np.ndarray]:
     return passes | {"scores": np.array(sent)}
 
 
-def fitted(settings: list[tuple[int, ...]], counts: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the coefficient of each of the `TERMS`, and the largest relative error."""
-    A = np.array([[term(*setting) for term in TERMS.values()] for setting in settings])
+def fitted(
+    settings: list[tuple[int, ...]], counts: np.ndarray, terms: list[Callable[..., float]]
+) -> tuple[np.ndarray, float]:
+    """Return the coefficients of the terms, and the largest relative error."""
+    A = np.array([[term(*setting) for term in terms] for setting in settings])
     A = A / np.maximum(counts, 1.0)[:, None]
     scale = np.linalg.norm(A, axis=0)
     x, _ = nnls(A / scale, np.ones(len(A)))
@@ -102,9 +104,11 @@ def main(many_workers: int = 1000, many_parts: int = 6000, many_rows: float = 1e
     large = [(many_workers, many_parts, d, many_rows) for d in (2_000, 100_000)]
 
     def row(kind: str, k: int, name: str) -> list[str]:
-        x, error = fitted(settings, np.array([one[kind][k] for one in counts]))
-        sums = (sum(x * [term(*setting) for term in TERMS.values()]) for setting in large)
-        return [name, *(f"{value:.2g}" for value in x), f"{error:.0%}", *(f"{s:.2g}" for s in sums)]
+        terms = list(TERMS.values())[: 2 if name == "tasks" else None]
+        x, error = fitted(settings, np.array([one[kind][k] for one in counts]), terms)
+        sums = [x @ [term(*setting) for term in terms] for setting in large]
+        coefficients = [f"{value:.2g}" for value in x] + [""] * (len(TERMS) - len(terms))
+        return [name, *coefficients, f"{error:.0%}", *(f"{value:.2g}" for value in sums)]
 
     for kind in counts[0]:
         print(f"\n{kind}: bytes of a pass, and tasks")

@@ -309,7 +309,7 @@ def test_a_worker_holds_few_results(client):
 
 def two_threads():
     """Two workers in this process that talk over sockets, so that what is sent can be counted."""
-    return LocalCluster(2, threads_per_worker=1, processes=False, protocol="tcp", **QUIET)
+    return LocalCluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", **QUIET)
 
 
 @pytest.mark.parametrize("method", ["each", "total"])
@@ -349,7 +349,7 @@ def test_what_only_a_lost_worker_had_is_sent_again(tmp_path):
     shared = Pickled(np.ones(100_000))
     here = source().total(sum_of, repeat(()), (shared,))
     with (
-        LocalCluster(1, threads_per_worker=1, **QUIET) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, **QUIET) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         there = distributed.source(fatal_parts(tmp_path, 3), client=client)
@@ -373,6 +373,11 @@ def test_a_straggler_does_not_hold_up_a_pass(method, client, tmp_path):
     assert np.sum(results) == 600
     while not (tmp_path / "ended").exists():
         time.sleep(0.01)
+
+
+def test_there_are_no_more_local_workers_than_asked_for():
+    with distributed.connected("local", 1) as client:
+        assert len(client.nthreads()) == 1
 
 
 # ---- a cluster that is gone

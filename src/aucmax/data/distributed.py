@@ -170,7 +170,8 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
     if address == "local":
         with (
             LocalCluster(
-                min(workers or cores, cores), threads_per_worker=1, dashboard_address=":0",
+                n_workers=min(workers or cores, cores), threads_per_worker=1,
+                dashboard_address=":0",
                 silence_logs=logging.CRITICAL, preload=[_WORKER_SETUP],
                 env={"NUMBA_NUM_THREADS": "1"},  # kernels would have a thread for each core
             ) as cluster,
@@ -291,8 +292,8 @@ class _OnDask(Source):
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
             self.check()
-            start = partial(self._started, self._shared(common))
-            with self.counts.one_pass(self.stored) as report:
+            with self._sharing(common) as shared, self.counts.one_pass(self.stored) as report:
+                start = partial(self._started, shared)
                 while (group := list(islice(parts, size))) or waiting:
                     if group:
                         waiting.append((start(group, asked), group))
@@ -300,23 +301,29 @@ class _OnDask(Source):
                         results = self._ended(start, asked, *waiting[0])
                         report(*self._counts(waiting[0][1]))
                         yield results
-                        waiting.popleft()
+                        _release(waiting.popleft()[0])
             self.check()
         finally:
-            for future in chain(*(futures for futures, _ in waiting)):
-                future.release()  # after a part failed, the others need not run
+            for futures, _ in waiting:  # after a part failed, the others need not run
+                _release(futures)
 
-    def _shared(self, common: tuple[Any, ...]) -> Any:
-        """Return what all tasks of a pass share, pickled: itself if it is small, else a future.
+    @contextmanager
+    def _sharing(self, common: tuple[Any, ...]) -> Iterator[Any]:
+        """Context with what all tasks share, pickled: itself if it is small, else a future.
 
         The future is that of a task, so the scheduler sends it to one worker, the workers send it
         to each other, once to each, and it is made again if those that have it are lost.
         """
         pickled = _pickled((self._alike, *common))
         if len(pickled) < _SMALL:
-            return pickled
+            yield pickled
+            return
         graph: dict[Any, Any] = {}
-        return self._submitted(graph, [_Node(graph, partial(bytes, pickled)).key])[0]
+        futures = self._submitted(graph, [_Node(graph, partial(bytes, pickled)).key])
+        try:
+            yield futures[0]
+        finally:
+            _release(futures)
 
     def _counts(self, group: list[Any]) -> tuple[int, int]:
         """Return the numbers of parts and of rows; 0 rows if the sizes are not known yet."""
@@ -357,7 +364,7 @@ class _OnDask(Source):
                 name = self.name(one[0])
                 break
             finally:
-                alone[0].release()
+                _release(alone)
         raise ConnectionError(
             f"{count} workers of the Dask cluster at {self._address} ended while they processed "
             f"{name}: give workers more memory, or make the parts smaller."
@@ -404,8 +411,7 @@ class _OnDask(Source):
         except _CANCELLED:
             raise self._gone() from None
         finally:
-            for future in chain(*runs[1:]):
-                future.release()
+            _release(chain(*runs[1:]))
 
     def _idle(self) -> list[str]:
         """Return the workers without a task if they are at least half of all, else none."""
@@ -452,6 +458,12 @@ class _Node:
 
 
 _Asked = Callable[[list[_Node]], list[_Node]]
+
+
+def _release(futures: Iterable[Any]) -> None:
+    """Let results go now: the traceback of a timeout may hold the futures for long."""
+    for future in futures:
+        future.release()
 
 
 def _done(future: Any) -> bool:
