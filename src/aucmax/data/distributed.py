@@ -91,11 +91,14 @@ def source(
     Notes
     -----
     A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
-    Further data are sent with the tasks, and the results are summed on the cluster in an
-    order that depends only on the number of parts. Tasks are not bound to workers, and workers keep
-    nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
-    is lost. This process keeps the labels, the weights and a few numbers for each row, so its
-    memory is the limit; `ClassMoments.from_data` of a source keeps none of them.
+    What all tasks of a pass share is sent to one worker, and from worker to worker, once to each;
+    per-row numbers are sent with the tasks, classes as a bit. The results are summed on the cluster
+    in an order that depends only on the number of parts. Tasks are not bound to workers, and
+    workers keep nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
+    is lost. If half of the workers wait for the others for long, they start the same tasks, and the
+    results that come first count; a block of a Dask collection is not computed a second time. This
+    process keeps the labels, the weights and a few numbers for each row, so its memory is the
+    limit; `ClassMoments.from_data` of a source keeps none of them.
 
     A pass raises ConnectionError if the scheduler is lost, if there has been no worker for
     ``patience`` seconds, or if a part has killed several workers. A model that was being fitted
