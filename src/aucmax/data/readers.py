@@ -306,7 +306,7 @@ class Reader:
     separated : bool
         Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
     columns : callable, optional
-        (path, sep) to the names of all columns; None if they have no names.
+        (path, reading) to the names of all columns; None if they have no names.
     first : callable, optional
         (path) to its first rows, as another file; None if they are not known.
     """
@@ -315,7 +315,7 @@ class Reader:
     suffixes: tuple[str, ...]
     open: Callable[[Any, Reading], tuple[Bunch, list[Obstacle]]]
     separated: bool = False
-    columns: Callable[[Any, str | None], list[str]] | None = None
+    columns: Callable[[Any, Reading], list[str]] | None = None
     first: Callable[[Any], Any] | None = None
 
 
@@ -360,7 +360,7 @@ def _separated(name: str, mark: str) -> Reader:
         FORMATS[name],
         lambda path, reading: read_csv(path, mark, reading),
         separated=True,
-        columns=lambda path, sep: csv_columns(path, sep or mark),
+        columns=lambda path, reading: csv_columns(path, mark, reading),
         first=lambda path: first_lines(path, _FIRST_ROWS),
     )
 

@@ -186,7 +186,7 @@ def _needs_encoder(rows: Labelled, reading: Reading) -> bool:
         return True
     if not columns or not reading.missing:
         return False
-    return not reading.prepare or bool(np.isnan(rows.X).any())
+    return not reading.prepare or bool(np.isnan(np.asarray(rows.X)).any())
 
 
 def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import Column
+from aucmax.data.columns import NO_WORD, Column
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
@@ -130,7 +130,11 @@ class FileColumn:
     @cached_property
     def stored(self) -> pa.ChunkedArray:
         """The Arrow values, perhaps dictionary-encoded."""
-        return self.source.table.column(self.name)
+        import pyarrow as pa
+        from pyarrow import types
+
+        column = self.source.table.column(self.name)
+        return column.cast(pa.string()) if types.is_string_view(column.type) else column
 
     @cached_property
     def values(self) -> pa.ChunkedArray:
@@ -174,13 +178,11 @@ class FileColumn:
         return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def missing(self) -> NDArray[np.bool_]:
-        """The rows without a value: null, NaN, or only white space."""
-        import pyarrow.compute as pc
-
+        """The rows without a value: null, NaN, or only white space; or a word for a gap."""
         if not is_text(self.kind):
             return self.values.is_null(nan_is_null=True).to_numpy()
-        blank = pc.equal(self.distinct.words, "").to_numpy(zero_copy_only=False)
-        return self.distinct.of_rows(blank, gap=True)
+        words = NO_WORD if self.reading.prepare else ("",)
+        return self.distinct.of_rows(self.distinct.are(words), gap=True)
 
     @property
     def out(self) -> str:

@@ -30,7 +30,7 @@ from aucmax.data.tables.arrow import (
     stacked,
     with_constants,
 )
-from aucmax.data.tables.dialect import WESTERN, as_written
+from aucmax.data.tables.dialect import WESTERN, as_written, not_utf8
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
@@ -64,7 +64,9 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     for text, table in zip(texts, tables, strict=True):
         if any(is_binary(field.type) for field in table.schema if field.name in used):
             if reading.prepare and reading.encoding is None:
-                return read_csv(path, delimiter, replace(reading, encoding=WESTERN))
+                rows, doubts = read_csv(path, delimiter, replace(reading, encoding=WESTERN))
+                rows.decisions.insert(0, not_utf8(WESTERN))
+                return rows, doubts
             raise text.fault("bytes that are not text")
         if table.schema.metadata:
             _refuse_hexadecimal(text, table, used)
@@ -91,9 +93,10 @@ def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> 
     return stacked(files, chosen)
 
 
-def csv_columns(path: Any, delimiter: str, encoding: str | None = None) -> list[str]:
+def csv_columns(path: Any, delimiter: str, reading: Reading) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    header = _Text(path, delimiter, encoding).header()
+    reading, _ = as_written(path, delimiter, reading)
+    header = _Text(path, reading.sep or delimiter, reading.encoding).header()
     return with_partition(path, [name.strip() for name in header])
 
 

@@ -15,7 +15,7 @@ from aucmax.data.decisions import Decision
 from aucmax.data.files import opened
 from aucmax.data.reading import Reading
 
-__all__ = ["WESTERN", "as_written"]
+__all__ = ["WESTERN", "as_written", "not_utf8"]
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_BYTES = 1 << 18
@@ -52,12 +52,17 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     sep = reading.sep or _separator(lines, mark)
     decimal = reading.decimal or _decimal(lines, sep)
     if encoding != reading.encoding:
-        decisions.append(Decision("", f"read as {encoding}, as it is not UTF-8"))
+        decisions.append(not_utf8(str(encoding)))
     if reading.sep is None and sep != mark:
         decisions.append(Decision("", f"values are separated by {_NAMES[sep]}", {"sep": mark}))
     if reading.decimal is None and decimal == ",":
         decisions.append(Decision("", "numbers have decimal commas", {"decimal": "."}))
     return replace(reading, sep=sep, decimal=decimal, encoding=encoding), decisions
+
+
+def not_utf8(encoding: str) -> Decision:
+    """Return the decision that a text has another encoding."""
+    return Decision("", f"read as {encoding}, as it is not UTF-8")
 
 
 def _encoding(start: bytes) -> str | None:

@@ -268,6 +268,7 @@ def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
     strange = distinct.words.filter(cells.strange).to_pylist()
     for_gaps = len(strange) <= _FEW_VALUES and not any(map(_DIGIT.search, strange))
+    for_gaps = for_gaps and YesNo.written("", strange) is None
     share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
     if share < (MOSTLY if for_gaps else NEARLY_ALL):
         return False

@@ -22,6 +22,8 @@ _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{2}\p{Sc}|[A-Z]{3})"
 _DIGITS = r"((?:[0-9]|[.,'’ \x{00a0}\x{202f}][0-9])+[.,]?(?:[eE][+-]?[0-9]+)?)"
 # sign, unit, digits and unit; a sign may also follow, and brackets are one
 _BARE = rf"^(\()?([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?(?:([-])|(\)))?$"
+_ROUND = r"([0-9])[.,]-+"  # no cents
+_BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _USUAL_UNITS = "$€£% "
 _THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
 _OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
@@ -56,10 +58,13 @@ def amounts(words: pa.Array, decimal: str) -> NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
     numbers = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
     rest = np.isnan(numbers)
     if rest.any():  # what takes five times as long
-        bare = pc.replace_substring_regex(words.filter(pa.array(rest)), _BARE, r"\1\2\3\5\4\6")
+        odd = pc.replace_substring_regex(words.filter(pa.array(rest)), _ROUND, r"\1")
+        odd = pc.replace_substring_regex(odd, _BRACKETS, r"-\1")
+        bare = pc.replace_substring_regex(odd, _BARE, r"\1\2\3\5\4\6")
         bare = pc.replace_substring_regex(bare, r"^\((.*)\)$", r"-\1")
         blanks = pc.match_substring_regex(bare, rf"^[+-]?[1-9][0-9]{{0,2}}{_OTHERS}(?:[.,]|$)")
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
