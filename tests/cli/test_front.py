@@ -640,10 +640,13 @@ def test_a_model_reads_dates_as_it_learned_them(tmp_path, good, run):
     typed = rows.assign(day=pd.to_datetime(rows["day"], format="%d/%m/%Y"))
     typed.to_parquet(tmp_path / "a.parquet")
     assert scores(good("score", model, tmp_path / "a.parquet")) == pytest.approx(whole)
-    rows.assign(day="2024-01-31").to_csv(path, index=False)
+    iso = rows.assign(day=pd.to_datetime(rows["day"], format="%d/%m/%Y").dt.date)
+    iso.to_csv(path, index=False)
+    assert scores(good("score", model, path)) == pytest.approx(whole)
+    rows.assign(day="2024.01.31").to_csv(path, index=False)
     code, _, err = run("score", model, path)
     assert code == 2
-    assert "holds '2024-01-31', which is not a date such as 31/01/2024; the model was" in err
+    assert "holds '2024.01.31', which is not a date such as 31/01/2024; the model was" in err
 
 
 # ---- ids and codes among numbers

@@ -126,3 +126,11 @@ def test_rows_without_a_label_are_left_out(tmp_path):
 def test_codes_with_zeros_are_words(come):
     assert come(["01234", "04567", "12345"]).columns[0].is_text
     assert come(["01234", "04567", "12345"], numbers=["a"]).columns[0].is_number
+
+
+def test_labels_that_differ_in_case_or_space_are_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n1,No\n2,no\n3, Yes\n4,YES\n5,Yes\n6,No\n")
+    rows = datasets.read(path, target="y", prepare=True)
+    assert rows.target.tolist() == ["No", "No", "Yes", "Yes", "Yes", "No"]
+    assert any("labels that differ in case or space are one" in d.what for d in rows.decisions)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aucmax.basics.checks import is_whole
 from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
-from aucmax.data.columns import Column, Words, YesNo
+from aucmax.data.columns import Column, Words, YesNo, usual_spellings
 
 __all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
@@ -227,7 +227,7 @@ class Levels:
         """Decide from the summary of a column."""
         as_written = isinstance(column, Words) and column.as_written
         least = 1 if as_written else rules.min_level_rows
-        usual = {} if as_written else _usual_spellings(summary.counts)
+        usual = {} if as_written else usual_spellings(summary.counts)
         counts: Counter[str] = Counter()
         for word, rows in summary.counts.items():
             counts[usual.get(word, word)] += rows
@@ -308,18 +308,6 @@ class Levels:
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or not is_whole(self.min_rows):
             raise ValueError("a column of words is prepared as no fit would do it")
-
-
-def _usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the most frequent spelling of words that are other spellings of the same."""
-    alike: dict[str, list[str]] = {}
-    for word in counts:
-        alike.setdefault(word.strip().casefold(), []).append(word)
-    usual: dict[str, str] = {}
-    for words in alike.values():
-        most = max(words, key=lambda word: (counts[word], word))
-        usual |= {word: most for word in words if word != most}
-    return usual
 
 
 def _at(place: NDArray[np.intp]) -> Entries:

@@ -6,7 +6,7 @@ is read from text and how it is shown, for everything that reads, explains or ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -21,7 +21,8 @@ from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
     "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
-    "is_no_word", "named", "names_in", "other_than_numbers", "series_in", "values_at", "values_in",
+    "is_no_word", "named", "names_in", "other_than_numbers", "series_in", "usual_spellings",
+    "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -300,6 +301,18 @@ def _yes(word: str) -> int | None:
     """Return 1 for a word that means yes, 0 for no, None for any other."""
     word = word.lower()
     return 1 if word in _YES else 0 if word in _NO else None
+
+
+def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the most frequent spelling of words that are other spellings of the same."""
+    alike: dict[str, list[str]] = {}
+    for word in counts:
+        alike.setdefault(word.strip().casefold(), []).append(word)
+    usual: dict[str, str] = {}
+    for words in alike.values():
+        most = max(words, key=lambda word: (counts[word], word))
+        usual |= {word: most for word in words if word != most}
+    return usual
 
 
 def date_of(days: float) -> str:

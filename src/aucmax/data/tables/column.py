@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_WORD, Column
+from aucmax.data.columns import NO_WORD, Column, usual_spellings
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
@@ -161,10 +161,13 @@ class FileColumn:
         """The different words, stripped."""
         return self.written.stripped()
 
-    @property
-    def has_space(self) -> bool:
-        """Whether words differ in surrounding space only."""
-        return is_text(self.kind) and len(self.distinct.words) < len(self.written.words)
+    @cached_property
+    def spelt(self) -> dict[str, str]:
+        """The usual spelling of words that differ from it in case or surrounding space only."""
+        if not (self.reading.prepare and is_text(self.kind)):
+            return {}
+        counts = self.written.counts.tolist()
+        return usual_spellings(dict(zip(self.written.words.to_pylist(), counts, strict=True)))
 
     @property
     def declared(self) -> Column | None:

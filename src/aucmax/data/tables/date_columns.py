@@ -95,6 +95,7 @@ def declared_dates(column: FileColumn, declared: Column) -> Read:
     distinct = column.distinct
     if isinstance(declared, Date):
         days = day_numbers(distinct.words, declared.form)
+        days = np.where(np.isnan(days), day_numbers(distinct.words, ISO), days)  # never in doubt
     else:
         days = np.array(distinct.each(declared.number), dtype=np.float64)
     strange = np.isnan(days) & ~distinct.are(NO_NUMBER)

@@ -62,8 +62,10 @@ def extract(
                 others[what] = role(aside)
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
-            if what == "target" and reading.prepare and aside.has_space:
-                decisions.append(Decision(name, "space around the labels is left out"))
+            if what == "target" and aside.spelt:
+                odd, usual = next(iter(aside.spelt.items()))
+                same = f"labels that differ in case or space are one, as {odd!r} and {usual!r}"
+                decisions.append(Decision(name, same))
     if obstacles:
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []

@@ -36,8 +36,9 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
 
 
 def _text_labels(column: FileColumn) -> NDArray[Any]:
-    distinct = column.distinct if column.reading.prepare else column.written
-    words, codes = distinct.words.to_pylist(), distinct.codes
+    words, codes = column.written.words.to_pylist(), column.written.codes
+    if column.reading.prepare:
+        words = [column.spelt.get(word, word).strip() for word in words]
     for code, word in enumerate(words):
         what = hint = ""
         if "\0" in word:  # NumPy drops it at the end of a string
