@@ -47,7 +47,7 @@ def is_model(path):
 
 def is_scores(path):
     lines = path.read_text().splitlines()
-    return lines[0] == "row,score,label" and len(lines) == ROWS + 1
+    return lines[0] == "row,score" and len(lines) == ROWS + 1
 
 
 def is_table(path):

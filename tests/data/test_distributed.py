@@ -301,7 +301,8 @@ def test_a_worker_holds_few_results(client):
     most = 0
     for _ in there.each(number_of_rows, repeat(())):
         most = max(most, len(client.run_on_scheduler(described)))
-    assert most <= 4  # twice as many as there are threads
+    # twice as many as there are threads, and those of a group that was started again
+    assert most <= 8
 
 
 # ---- what is sent

@@ -261,7 +261,7 @@ def limited(top, limit, used):
         (
             275,
             140,
-            "about 15 MB for {rows}, read in parts of 2 MB; raise the limit to 290 MB",
+            "about 11 MB for {rows}, read in parts of 1 MB; raise the limit to 280 MB",
         ),
     ],
 )

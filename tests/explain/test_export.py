@@ -326,7 +326,8 @@ def test_weekdays_times_of_day_and_other_words_go_with_the_model(postgres, front
         pd.DataFrame({"shop": [*SHOPS[:2], "unseen", np.nan]}).astype(object), how="cross"
     ).assign(vip=[True, False] * 16)  # fmt: skip
     wanted = model.decision_function(new)
-    room = 1e-12 * np.abs(wanted).max()
+    # in rows of unit norm the date takes nearly all of it, and others' digits are lost
+    room = (1e-9 if front == "unit" else 1e-12) * np.abs(wanted).max()
     score, label = run_onnx(to_onnx(model), new)
     np.testing.assert_allclose(score, wanted, rtol=1e-12, atol=room)
     assert label.tolist() == model.predict(new).tolist()
