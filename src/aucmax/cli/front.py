@@ -21,7 +21,7 @@ from aucmax.cli.large import Large
 from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns.steps import Stages, parts_of
-from aucmax.data.classes import Classes, classes_of, labelled_of
+from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import named
 from aucmax.data.decisions import Decision
 from aucmax.data.files import exists, size_of
@@ -134,6 +134,7 @@ def labelled_rows(
             source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
         else:
             source = _of_two_classes(data, reading)
+        source = of_usual_labels(source, reading)
         rows, classes = labelled_of(source, reading)
         table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
-from aucmax.data.columns import named
+from aucmax.data.columns import named, usual_spellings
+from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.readers import find_label
@@ -19,8 +20,8 @@ from aucmax.data.rows.source import Source
 from aucmax.data.transforms import binarize
 
 __all__ = [
-    "Classes", "classes_named", "classes_of", "labelled_for", "labelled_of", "positive_of",
-    "too_many_labels", "two_classes",
+    "Classes", "classes_named", "classes_of", "labelled_for", "labelled_of", "of_usual_labels",
+    "positive_of", "too_many_labels", "two_classes",
 ]  # fmt: skip
 
 _MANY_LABELS = 20  # of which one may be meant to be positive
@@ -145,11 +146,36 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
     X, columns = rows.data, rows.columns
     if isinstance(X, Source):
         columns = None if X.feature_names is None else tuple(named(X.feature_names, X.columns))
-        X = X if classes.as_given else X.with_labels(y[positive.astype(np.intp)])
+        as_given = classes.as_given and not rows.get("respelt")
+        X = X if as_given else X.with_labels(y[positive.astype(np.intp)])
     labelled = Labelled(
         X, positive, rows.weight, y, rows.groups, rows.time, columns, rows.target_name, rows.name
     )
     return _weighing(labelled, _file_of(rows)), classes
+
+
+def _spelt_as(y: np.ndarray, known: tuple[Any, Any]) -> np.ndarray:
+    """Return labels (n,), in the spelling of known ones where they differ only in case."""
+    alike = {str(label).casefold(): label for label in known}
+    labels, place = np.unique(y, return_inverse=True)
+    return np.array([alike.get(label.casefold(), label) for label in labels.tolist()])[place]
+
+
+def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
+    """Return rows with one spelling of labels that differ only in case, the most frequent one."""
+    y = np.asarray(rows.target)
+    if not reading.prepare or y.dtype.kind not in "OU":
+        return rows
+    labels, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    names = labels.tolist()
+    usual = usual_spellings(dict(zip(names, counts.tolist(), strict=True)))
+    if not usual:
+        return rows
+    (odd, word), *_ = usual.items()
+    what = f"labels that differ only in case are one, such as {odd!r} and {word!r}"
+    y = np.array([usual.get(name, name) for name in names])[place]
+    decisions = [*rows.decisions, Decision(rows.target_name or "", what)]
+    return Bunch(**(rows | {"target": y, "decisions": decisions, "respelt": True}))
 
 
 def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -> Labelled:
@@ -178,6 +204,8 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
     """
     negative, positive = np.asarray(model_classes).tolist()
     y = np.asarray(rows.target)
+    if reading.prepare and y.dtype.kind in "OU":
+        y = _spelt_as(y, (negative, positive))
     if reading.binarize is not None:
         is_positive, halved = halves(rows, reading.binarize)
         y = np.array(halved.labels)[is_positive.astype(np.intp)]
@@ -232,7 +260,7 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
     """
     if reading.binarize is not None:
         return halves(rows, reading.binarize)
-    y, path = np.asarray(rows.target), _file_of(rows)
+    y, path = np.asarray(of_usual_labels(rows, reading).target), _file_of(rows)
     labels, counts = np.unique(y, return_counts=True)
     listed = ", ".join(map(str, labels.tolist()[:5])) + (", …" if len(labels) > 5 else "")
     if len(labels) < 2:

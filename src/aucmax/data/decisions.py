@@ -22,17 +22,15 @@ class Decision:
         Arguments of `datasets.read` that decide otherwise; empty if there are none.
     doubtful : bool
         Whether values of the file were not used, which a model's user should know as well.
+    leaves_out : bool
+        Whether no model learns from the column.
     """
 
     column: str
     what: str
     otherwise: dict[str, Any] = field(default_factory=dict)
     doubtful: bool = False
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether no model learns from the column."""
-        return self.what.endswith("left out")
+    leaves_out: bool = False
 
     def __str__(self) -> str:
         return f"{self.column}: {self.what}" if self.column else self.what

@@ -227,8 +227,8 @@ class Reading:
     )
     prepare: bool = _field(
         False,
-        "Decide what a person would for a table as it comes; without it, the command stops where "
-        "there is anything to decide.",
+        "Decide about the table as a person would: separators, gaps, dates, words, ids; without "
+        "it, the command stops where a decision is needed.",
         kind=bool,
         off="no-prepare",
         in_commands=True,

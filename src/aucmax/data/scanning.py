@@ -152,10 +152,9 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     wanted = [*(names or ()), reading.target, reading.weight, *reading.keep]
     sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else size_of(path) or 0
              for path in paths)  # fmt: skip
-    source.stored, source.columns = (
-        Stored("file", sum(sizes)),
-        other_than_numbers(rows.columns or ()),
-    )
+    source.stored = Stored("file", sum(sizes))
+    source.columns = other_than_numbers(rows.columns or ())
+    source.decisions = rows.decisions
     return source
 
 

@@ -53,11 +53,14 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
         values = _values(rows.X, j)
         why = _tells_nothing(column, values, first) or _ids(column, values, reading)
         if why is not None:
-            decisions[j] = replace(why, what=f"{why.what}{_worth(rows, values)}: left out")
+            what = f"{why.what}{_worth(rows, values)}: left out"
+            decisions[j] = replace(why, what=what, leaves_out=True)
     if not decisions or len(decisions) == len(columns):
         return rows, []
     kept = [j for j in range(len(columns)) if j not in decisions]
     X = rows.X.iloc[:, kept] if hasattr(rows.X, "iloc") else np.ascontiguousarray(rows.X[:, kept])
+    if hasattr(X, "iloc") and not any(columns[j].is_text for j in kept):
+        X = X.to_numpy(dtype=np.float64)
     fewer = replace(rows, X=X, columns=tuple(columns[j] for j in kept))
     return fewer, list(decisions.values())
 
@@ -236,10 +239,9 @@ def in_parts(
         return _behind(plan.read(path, reading), spool, [], splines, norm)
     raw = plan.source(path, reading, spool=False)
     first = next(iter(raw))
-    decisions = list((first.told or {})["decisions"])
     columns = [*named(raw.feature_names or [], raw.columns)]
     ids = [
-        replace(why, what=f"{why.what}: left out")
+        replace(why, what=f"{why.what}, in the first part: left out", leaves_out=True)
         for j, column in enumerate(columns)
         if (why := _ids(column, _values(first.X, j), reading)) is not None
     ]
@@ -251,12 +253,11 @@ def in_parts(
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = plan.read(path, numbers)
-            rows.decisions = [*decisions, *ids]
+            rows.decisions = [*raw.decisions, *ids]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
     rows = _read_once(raw, tuple(columns), plan, path, reading)
-    rows.decisions = [*ids, *rows.decisions]
     encoder = TableEncoder(missing=True).fit_summary(rows.summary)
-    rows.decisions += encoder.decisions()
+    rows.decisions = [*rows.decisions, *ids, *encoder.decisions()]
     return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
 
 
@@ -277,11 +278,12 @@ def _read_once(
         for name in ("target", "weight", "groups", "time")
     }
     raw.sizes = [one.rows for one in told]
+    sure = (one for one in raw.decisions if not one.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
         summary=reduce(TableSummary.merge, (one.summary for one in told)),
         some=needs("pandas", "a table").concat([one.some for one in told]),
-        decisions=_in_all(told), room=plan.room(sum(raw.sizes), path, reading), **of_rows,
+        decisions=[*sure, *_doubts(told)], room=plan.room(sum(raw.sizes), path, reading), **of_rows,
     )  # fmt: skip
 
 
@@ -320,20 +322,19 @@ def _joined(of_parts: list[Any]) -> np.ndarray | None:
     return np.concatenate(present) if present else None
 
 
-def _in_all(told: list[_Told]) -> list[Decision]:
-    """Return the decisions of all parts, those of a column about the same thing once."""
+def _doubts(told: list[_Told]) -> list[Decision]:
+    """Return the decisions not to use cells, the first about each column, for all parts."""
     first: dict[str, Decision] = {}
-    more: Counter[str] = Counter()
+    parts: Counter[str] = Counter()
     for part in told:
         for one in part.decisions:
-            kind = f"{one.column}: {one.what.rpartition(' ')[2]}"
-            if first.setdefault(kind, one) is not one:
-                more[kind] += 1
+            if one.doubtful:
+                first.setdefault(one.column, one)
+                parts[one.column] += 1
+    more = {name: f" (and some in {count - 1:,} further parts)" for name, count in parts.items()}
     return [
-        replace(one, what=f"{one.what} (and so in {more[kind]:,} further parts)")
-        if more[kind] and "missing" in kind
-        else one
-        for kind, one in first.items()
+        replace(one, what=one.what + (more[name] if parts[name] > 1 else ""))
+        for name, one in first.items()
     ]
 
 

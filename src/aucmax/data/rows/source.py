@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from aucmax.data.columns import Column
+from aucmax.data.decisions import Decision
 from aucmax.data.rows.passes import Part, PassCounts, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
@@ -87,6 +88,7 @@ class Source:
         self.n_features: int | None = None
         self.counts = PassCounts(len(self.loads))
         self.columns: Sequence[Column] = ()  # those that are other than numbers
+        self.decisions: Sequence[Decision] = ()  # about the first part, which decides for all
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod

@@ -18,8 +18,10 @@ from aucmax.data.remote import RemoteBytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_numeric", "is_text"]
-__all__ += ["place_in", "stacked", "with_constants"]
+__all__ = [
+    "BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_numeric", "is_text",
+    "place_in", "stacked", "with_constants",
+]  # fmt: skip
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_WORD, Column, usual_spellings
+from aucmax.data.columns import NO_WORD, Column
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
@@ -161,13 +161,10 @@ class FileColumn:
         """The different words, stripped."""
         return self.written.stripped()
 
-    @cached_property
-    def spelt(self) -> dict[str, str]:
-        """The usual spelling of words that differ from it in case or surrounding space only."""
-        if not (self.reading.prepare and is_text(self.kind)):
-            return {}
-        counts = self.written.counts.tolist()
-        return usual_spellings(dict(zip(self.written.words.to_pylist(), counts, strict=True)))
+    @property
+    def has_space(self) -> bool:
+        """Whether there is space around some words."""
+        return is_text(self.kind) and not self.written.words.equals(self.distinct.words)
 
     @property
     def declared(self) -> Column | None:
@@ -249,14 +246,11 @@ class FileColumn:
         if few and self.reading.lenient and self.reading.may_have_gaps(self.name):
             place = self.source.place(row)
             where = f"line {place}" if isinstance(place, int) else place
-            some = (
-                f"{word!r} ({where}) is"
-                if count == 1
-                else (f"{count:,} values, the first {word!r} ({where}), are")
-            )
-            return Decision(
-                self.name, f"{some} not {kind}: missing", {"categories": [self.name]}, True
-            )
+            what = f"{word!r} ({where}) is not {kind}"
+            if count > 1:
+                what = f"{count:,} values are not {kind}, the first {word!r} ({where})"
+            otherwise = {"categories": [self.name]}
+            return Decision(self.name, f"{what}: taken as missing", otherwise, doubtful=True)
         raise self.wrong(
             f"holds {word!r}, which is not {kind}{others and ', '}{others}",
             f"correct it, or leave the column {self.out}",

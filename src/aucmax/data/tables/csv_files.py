@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["csv_columns", "first_lines", "read_csv"]
 
 _SEPARATORS = ";\t|,"
+_MAY_HAVE_HEXADECIMAL = {"0x": "somewhere"}  # a table's metadata
 _FIRST_LINES = 1000  # lines that show how values are written
 
 
@@ -158,7 +159,7 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
         table = table.rename_columns([name.strip() for name in table.column_names])
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
-    return table.replace_schema_metadata({"0x": "1"} if native.hexadecimal else None)
+    return table.replace_schema_metadata(_MAY_HAVE_HEXADECIMAL if native.hexadecimal else None)
 
 
 def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_NUMBER, Column, Date, Time
+from aucmax.data.columns import NO_NUMBER, Column, Date, Time, date_of
 from aucmax.data.dates import DIGITS, EXAMPLES, ISO, day_numbers, days_of_arrow, forms_of
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
@@ -111,7 +111,10 @@ def declared_dates(column: FileColumn, declared: Column) -> Read:
 
 def _read(column: FileColumn, form: str, days: NDArray[np.float64], *decisions: Decision) -> Read:
     if form != ISO and column.reading.prepare:
-        decisions = (Decision(column.name, f"dates such as {EXAMPLES[form]}"), *decisions)
+        row = int(np.argmax(~np.isnan(column.distinct.of_rows(days))))
+        word, date = column.distinct.word(row), date_of(column.distinct.of_rows(days)[row])
+        told = Decision(column.name, f"dates such as {word!r}, read as {date}")
+        decisions = (told, *decisions)
     return Read(Date(column.name, form=form), column.distinct.of_rows(days), decisions)
 
 

@@ -62,10 +62,8 @@ def extract(
                 others[what] = role(aside)
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
-            if what == "target" and aside.spelt:
-                odd, usual = next(iter(aside.spelt.items()))
-                same = f"labels that differ in case or space are one, as {odd!r} and {usual!r}"
-                decisions.append(Decision(name, same))
+            if what == "target" and reading.prepare and aside.has_space:
+                decisions.append(Decision(name, "the space around labels is not part of them"))
     if obstacles:
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []
@@ -75,7 +73,7 @@ def extract(
             if column.is_number and column.name not in reading.numbers:
                 doubts.append(doubt(column.name, values[j], written.get(column.name, ())))
     if reading.prepare and reading.columns is None and source.unnamed:
-        decisions.append(Decision("", "a column without a name, as of saved row numbers: left out"))
+        decisions.append(Decision("", "a column without a name, probably row numbers: left out"))
     if reading.keep:
         others["kept"] = {name: source.written(name) for name in reading.keep}
     file = source.path

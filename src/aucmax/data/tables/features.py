@@ -119,9 +119,10 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
             remedy=column.drop,
             of_model="replace it",
         )
-    what = f"{count:,} infinite {'number is' if count == 1 else 'numbers are'} missing"
+    infinite_numbers = "infinite number" if count == 1 else "infinite numbers"
+    what = f"{count:,} {infinite_numbers}: taken as missing"
     values = np.where(infinite, np.nan, read.values)
-    return Read(read.column, values, (*read.decisions, Decision(column.name, what, {}, True)))
+    return Read(read.column, values, (*read.decisions, Decision(column.name, what, doubtful=True)))
 
 
 def _empty(column: FileColumn) -> Obstacle:
@@ -284,7 +285,7 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
         value = cells.numbers[int(distinct.codes[distinct.first(odd)])]
         told = Decision(
             column.name,
-            f"numbers such as {example!r}, which is {value:.15g}",
+            f"numbers such as {example!r}, read as {value:.15g}",
             {"categories": [column.name]},
         )
         decisions = (told, *decisions)

@@ -36,9 +36,8 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
 
 
 def _text_labels(column: FileColumn) -> NDArray[Any]:
-    words, codes = column.written.words.to_pylist(), column.written.codes
-    if column.reading.prepare:
-        words = [column.spelt.get(word, word).strip() for word in words]
+    distinct = column.distinct if column.reading.prepare else column.written
+    words, codes = distinct.words.to_pylist(), distinct.codes
     for code, word in enumerate(words):
         what = hint = ""
         if "\0" in word:  # NumPy drops it at the end of a string

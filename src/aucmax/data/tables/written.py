@@ -61,7 +61,7 @@ def amounts(words: pa.Array, decimal: str) -> NDArray[np.float64]:
     words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
     numbers = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
     rest = np.isnan(numbers)
-    if rest.any():  # what takes five times as long
+    if rest.any():  # what takes several times as long
         odd = pc.replace_substring_regex(words.filter(pa.array(rest)), _ROUND, r"\1")
         odd = pc.replace_substring_regex(odd, _BRACKETS, r"-\1")
         bare = pc.replace_substring_regex(odd, _BARE, r"\1\2\3\5\4\6")
