@@ -81,7 +81,8 @@ def _count(file: parquet.ParquetFile, path: Any) -> int:
 
 def _columns(file: parquet.ParquetFile, path: Any, names: list[str]) -> pa.Table:
     """Return columns of a file, some of which its folders may name."""
-    stored = [name for name in names if name in file.schema_arrow.names]
+    in_file = set(file.schema_arrow.names)  # made anew at each access
+    stored = [name for name in names if name in in_file]
     if isinstance(path, RowGroups) and path.most is not None:
         table = _slice(path, stored)
     else:
