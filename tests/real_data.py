@@ -2,7 +2,7 @@
 
 import pytest
 
-__all__ = ["each_set"]
+__all__ = ["LARGE", "each_set"]
 
 LARGE = {"mnist", "connect-4", "usps", "sector", "news20"}
 

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-IN_CI = 5  # of each command, but for slow ones
+IN_CI = 3  # of each command, but for slow ones
 PATIENCE = 120.0  # seconds
 OLD = b"what was there before\n"
 TEMPORARY = ".aucmax-"
@@ -92,7 +92,7 @@ class Command(NamedTuple):
 
 
 SMALL = ("--losses", "square", "--standardize", "0", "--folds", "2", "--alphas", "0.1,1")
-SLOW = 2
+SLOW = 1
 REPRODUCE = Command(
     ("reproduce", "vrspam-table", "--quick", "--runs", "1", "--data", "diabetes", "-o", "out"),
     {

@@ -489,7 +489,7 @@ def reports(tmp_path_factory):
     data, model = folder / "rows.csv", folder / "m.aucmax"
     data.write_text("\n".join(rows) + "\n")
     commands = {
-        "train": ("train", data, "-o", model),
+        "train": ("train", data, "--alpha", 0.01, "-o", model),
         "demo": ("demo",),
         "evaluate": ("evaluate", model, data),
         "compare": ("compare", data, "--splits", 2, "--solvers", "exact,vrspam,logistic"),

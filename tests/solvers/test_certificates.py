@@ -34,7 +34,7 @@ from oracles import rows, univariate
 from oracles.optimum import optimum, program
 from oracles.pairs import Pairs, elastic_net_optimum, l2_optimum
 from oracles.solam import constrained_optimum
-from real_data import each_set
+from real_data import LARGE, each_set
 from specification import loss_of, takes
 
 FACTOR = 10.0  # how far the truth may be above what is reported
@@ -159,13 +159,20 @@ def sampled(name, n, d, seed=0):
 
 
 @pytest.mark.data
-@each_set(NAMES)
-def test_no_certificate_is_false_on_real_data(name):
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        # in turn, one form of each set; the others are exhaustive
+        pytest.param(name, form, marks=[pytest.mark.exhaustive] * (name in LARGE or i % 3 != j))
+        for i, name in enumerate(NAMES)
+        for j, form in enumerate(FORMS)
+    ],
+)
+def test_no_certificate_is_false_on_real_data(name, form):
     X, y = sampled(name, 160, 20)
-    for form in FORMS.values():
-        warned = check_all(form(X, np.random.RandomState(0)), y, ALPHAS, TOLS)
-        # dummy variables that are mixed leave many minimisers without an l2 part
-        assert not warned or (form is mixed and {rho for rho, _ in warned} == {1.0})
+    warned = check_all(FORMS[form](X, np.random.RandomState(0)), y, ALPHAS, TOLS)
+    # dummy variables that are mixed leave many minimisers without an l2 part
+    assert not warned or (form == "mixed" and {rho for rho, _ in warned} == {1.0})
 
 
 @pytest.mark.data
@@ -242,7 +249,7 @@ def test_no_certificate_is_false_on_made_data(make, form):
 
 @pytest.mark.parametrize(("loss", "solver", "l1_ratio"), SOLVED)
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (2, 3))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, 3))]
 )
 def test_no_certificate_is_false_where_rows_are_few(seed, loss, solver, l1_ratio):
     """Hardly more rows than features: nearly all pairs can be ranked, and few are active."""
@@ -717,6 +724,7 @@ def test_a_hinge_in_any_units_is_never_told_to_be_nearer_than_it_is(alpha, scale
     """In the rounded kink there may be few rows, and second derivatives then say nothing."""
     X, target = load_breast_cancer(return_X_y=True)
     X, y = StandardScaler().fit_transform(X) if scaled else X, 2.0 * target - 1.0
+    X, y = X[::2], y[::2]
     least, best = least_hinge(X, y, alpha)
     problem = RowsProblem.of(as_rows(X), y)
     goal = UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], ElasticNet(alpha, 1.0))
