@@ -748,6 +748,20 @@ def test_parquet_text_that_is_not_utf8(tmp_path, old, settings):
     assert "UTF" in message
 
 
+def test_the_schema_of_a_parquet_file_is_not_read_for_each_column(tmp_path, monkeypatch):
+    path, counts = tmp_path / "a.parquet", []
+    made = parquet.ParquetFile.schema_arrow.fget
+    schema = property(lambda file: counts.append(1) or made(file))
+    monkeypatch.setattr(parquet.ParquetFile, "schema_arrow", schema)
+    numbers = []
+    for d in (3, 300):
+        parquet.write_table(pa.table({f"x{j}": [0.5, 1.0] for j in range(d)}), path)
+        counts.clear()
+        read(path, labels="none")
+        numbers.append(len(counts))
+    assert numbers[0] == numbers[1] > 0
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_process_that_ends_at_once_after_a_bad_file_ends_cleanly(write):
     """A thread of Arrow's that lets go of a Python stream while Python ends would abort it."""

@@ -26,9 +26,9 @@ def columns_used(target: str | None, features: list[str], reading: Reading) -> l
 
 def check_columns(file: Any, names: list[str], first: Any, others: list[str]) -> None:
     """Refuse a file whose columns are not those of the first, in whatever order."""
-    own, known = set(names), set(others)
-    lacks = [name for name in others if name not in own]
-    more = [name for name in names if name not in known]
+    columns, columns_of_first = set(names), set(others)
+    lacks = [name for name in others if name not in columns]
+    more = [name for name in names if name not in columns_of_first]
     if lacks or more:
         what = " and ".join(
             f"{verb} {listing(some)}" for verb, some in (("lacks", lacks), ("has", more)) if some
