@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,6 +204,9 @@ def at_line(number, act):
 
 # ---- the attacks
 
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+ATTACKS = [*product(("time", "line"), SIGNALS), ("full", None)]  # in turn
+
 
 class Bench:
     """A folder in which commands have run once, and in which they are attacked."""
@@ -254,8 +258,8 @@ class Bench:
                 (out / path).write_bytes(OLD)
         before = {path: (out / path).read_bytes() for path in command.writes}
         names = set(out.rglob("*"))  # with what was left after SIGKILL
-        how = ["time", "line", "full"][rng.integers(3)]
-        sent = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM][rng.integers(3)]
+        turn = number * len(COMMANDS) + list(COMMANDS).index(name)
+        how, sent = ATTACKS[turn % len(ATTACKS)]
         if how == "time":
             after = rng.uniform(0.0, 1.1) * self.seconds[name]
             ended = forked(self.words(name), after=after, sent=sent)
@@ -270,7 +274,6 @@ class Bench:
             ended = forked(
                 self.words(name), prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, full)
             )
-            sent = None
         where = f"{how}, {sent}: {ended}"
         allowed = {
             None: (0, 2),
