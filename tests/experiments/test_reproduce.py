@@ -652,7 +652,7 @@ def test_a_killed_run_goes_on(run, tmp_path, columns):
 @pytest.mark.parametrize("name", ["vrspam-figure", "opauc-lambda", "opauc-iterations"])
 def test_a_figure_draws_and_says_what_it_shows(run, tmp_path, name):
     out = tmp_path / "out"
-    options = ("--data", "diabetes", "--quick", "--runs", 1, "--jobs", 1, "-o", out)
+    options = ("--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
     code, text, err = run(name, *options)
     assert (code, err) == (0, "")
     assert "diabetes" in text
@@ -676,7 +676,7 @@ def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
     monkeypatch.setitem(crossing.GROWING, "rows", [(200, 5, 1.0), (300, 5, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "features", [(200, 4, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "density", [(200, 50, 0.1)])
-    spec, setting = CATALOGUE[name], figures.Effort(1, 0, True)
+    spec, setting = CATALOGUE[name], figures.Effort(2, 0, True)
     source = Source("diabetes", None, "minmax", made=name == "crossing")
     store = Store(tmp_path / "jobs.jsonl")
     drawn = figures.run_figure(spec, [source], setting, store, 1, lambda words, seconds: None)
