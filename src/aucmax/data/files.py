@@ -6,6 +6,7 @@ Any failure to open or unpack a file raises a `DataFileError`.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -25,8 +26,9 @@ from aucmax.basics.errors import DataFileError
 from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["COMPRESSIONS", "FORMATS", "AnyFile", "Block", "DataFiles", "Mark", "Partitioned"]
-__all__ += ["Piped", "RowGroups", "absolute", "alone", "can_seek", "constants_of", "exists"]
-__all__ += ["fault", "files_of", "is_packed", "opened", "size_of", "suffix_of", "unchanged"]
+__all__ += ["Piped", "Recoded", "RowGroups", "absolute", "alone", "can_seek", "constants_of"]
+__all__ += ["exists", "fault", "files_of", "is_packed", "opened", "size_of", "suffix_of"]
+__all__ += ["unchanged"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
@@ -382,7 +384,7 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
     """Open the bytes of a file, unpacked according to its suffix, or of a stream."""
     path = alone(path)
     if isinstance(path, Piped):
-        yield io.BytesIO(path.content)  # type: ignore[misc]
+        yield _in_utf8(io.BufferedReader(io.BytesIO(path.content)))  # type: ignore[arg-type]
         return
     if isinstance(path, Path) and path.is_dir():
         raise fault(path, "this is a folder; name a file in it")
@@ -393,7 +395,7 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
             file = held.enter_context(path.open()) if isinstance(path, Remote) else path
             stream = held.enter_context(unpack(file, "rb")) if packed or file is path else file
             # A large C buffer: reading lines off gzip or lzma objects directly is slow.
-            yield io.BufferedReader(stream, 1 << 20) if packed else stream
+            yield _in_utf8(io.BufferedReader(stream, 1 << 20) if packed else stream)
     except FileNotFoundError:
         raise fault(path, "no such file") from None
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
@@ -403,6 +405,28 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
         if packed and error.errno is None:
             raise _corrupt(path, error) from error
         raise fault(path, f"cannot be read: {error.strerror or error}") from error
+
+
+class Recoded(io.RawIOBase):
+    """The text of a stream in UTF-16, as UTF-8."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._text, self._rest = io.TextIOWrapper(stream, "utf-16", "replace", newline=""), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or self._text.read(1 << 20).encode("utf-8", "replace")
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+
+def _in_utf8(stream: io.BufferedReader) -> io.BufferedReader:
+    """Return a stream unchanged, unless its first bytes say that it is in UTF-16."""
+    utf16 = stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return io.BufferedReader(Recoded(stream)) if utf16 else stream
 
 
 def _corrupt(path: Any, error: Exception) -> DataFileError:

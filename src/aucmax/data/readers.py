@@ -32,7 +32,14 @@ from aucmax.data.named import named
 from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
-from aucmax.data.tables import csv_columns, first_lines, parquet_columns, read_csv, read_parquet
+from aucmax.data.tables import (
+    as_written,
+    csv_columns,
+    first_lines,
+    parquet_columns,
+    read_csv,
+    read_parquet,
+)
 from aucmax.data.transforms import binarize, listing
 
 __all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]
@@ -105,9 +112,11 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
     """
     source = _source(path)
     reader = reader_of(source, reading.format)
-    if (reading.sep or reading.decimal or reading.encoding) and not reader.separated:
+    of_text = reading.sep or reading.decimal or reading.encoding or reading.header
+    if of_text and reader.written is None:
         raise ValueError(
-            f"sep, decimal and encoding are for CSV files; this one is read as {reader.name}"
+            "sep, decimal, encoding and header are for CSV files; this one is read as "
+            f"{reader.name}"
         )
     asked = reading.categories
     with unchanged(source):
@@ -303,8 +312,9 @@ class Reader:
         The suffixes of its files.
     open : callable
         (path, reading) to the requested rows, and the doubts about their columns.
-    separated : bool
-        Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
+    written : callable, optional
+        (path, reading) to how its text is to be read, and what was decided about that; None if
+        ``sep`` and ``decimal`` do not apply.
     columns : callable, optional
         (path, reading) to the names of all columns; None if they have no names.
     first : callable, optional
@@ -314,7 +324,7 @@ class Reader:
     name: str
     suffixes: tuple[str, ...]
     open: Callable[[Any, Reading], tuple[Bunch, list[Obstacle]]]
-    separated: bool = False
+    written: Callable[[Any, Reading], tuple[Reading, list[Decision]]] | None = None
     columns: Callable[[Any, Reading], list[str]] | None = None
     first: Callable[[Any], Any] | None = None
 
@@ -359,7 +369,7 @@ def _separated(name: str, mark: str) -> Reader:
         name,
         FORMATS[name],
         lambda path, reading: read_csv(path, mark, reading),
-        separated=True,
+        written=lambda path, reading: as_written(path, mark, reading),
         columns=lambda path, reading: csv_columns(path, mark, reading),
         first=lambda path: first_lines(path, _FIRST_ROWS),
     )

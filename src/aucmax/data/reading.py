@@ -103,7 +103,10 @@ class Reading:
     decimal : {".", ","}, optional
         The decimal mark of a CSV file; by default a point.
     encoding : str, optional
-        The encoding of a CSV file, such as "cp1252"; by default UTF-8.
+        The encoding of a CSV file, such as "cp1252"; by default UTF-8, or UTF-16 with its mark.
+    header : int, optional
+        The line of a CSV file that names its columns; by default the first. With `prepare`, titles
+        and blank lines above it are found.
     weight : str, optional
         The column of the rows' weights: numbers, 0 or more, in every row. Not a feature.
     positive : label, optional
@@ -177,6 +180,10 @@ class Reading:
     encoding: str | None = _field(
         None, "Encoding of a CSV file, such as cp1252 (found by default).", metavar="NAME"
     )
+    header: int | None = _field(
+        None, "Line of a CSV file that names its columns (found by default).", metavar="LINE",
+        kind=int | None,
+    )  # fmt: skip
     weight: str | None = _column(
         None, "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
     )
@@ -261,6 +268,8 @@ class Reading:
             raise ValueError(f"{', '.join(_LISTS)} are lists of column names, not one string")
         if self.decimal not in (".", ",", None):
             raise ValueError(f"decimal={self.decimal!r} must be '.' or ','")
+        if self.header is not None and self.header < 1:
+            raise ValueError(f"header={self.header} must be the number of a line, from 1 on")
         sep = "\t" if self.sep in ("tab", "\\t") else self.sep
         if sep is not None and (
             len(sep) != 1 or not sep.isascii() or sep in '"\r\n' or sep.isalnum()

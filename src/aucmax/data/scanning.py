@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,11 +16,13 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import number
 from aucmax.data.columns import other_than_numbers
+from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     AnyFile,
     Block,
     DataFiles,
     Mark,
+    Recoded,
     can_seek,
     fault,
     files_of,
@@ -110,21 +113,21 @@ def scan(
 def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     paths = files_of(path)
     marks = [Mark.of(path) for path in paths]
-    reader = reader_of(path, reading.format)
+    reader, reading, decisions, skipped = _as_written(path, reading)
     if reader.columns is not None:
         columns = [reader.columns(path, reading) for path in paths]
         for path, names in zip(paths, columns, strict=True):
             if reading.columns is None:  # else each file may have further columns
                 check_columns(path, names, paths[0], columns[0])
     pieces = [
-        partial(_marked_pieces, path, mark, reader.name, part_bytes)
+        partial(_marked_pieces, path, mark, reader.name, part_bytes, skipped)
         for path, mark in zip(paths, marks, strict=True)
     ]
     first, mark = next((piece for some in pieces for piece in some()), (None, None))
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
-    reading = replace(reading, format=reader.name)
+    reading = replace(reading, header=None if reading.header is None else 1)
     load = _load_alike if reading.columns is None else _load
     with _checked(mark):
         rows = _read(first, reading)
@@ -154,7 +157,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
              for path in paths)  # fmt: skip
     source.stored = Stored("file", sum(sizes))
     source.columns = other_than_numbers(rows.columns or ())
-    source.decisions = rows.decisions
+    source.decisions = [*decisions, *rows.decisions]
     return source
 
 
@@ -162,26 +165,37 @@ def _random(path: Any, kind: str) -> bool:
     """Return whether a part can be read without those before it."""
     if kind == "parquet":
         return True
-    return not is_packed(path) and can_seek(path)
+    if is_packed(path) or not can_seek(path):
+        return False
+    with opened(path) as stream:
+        return not isinstance(getattr(stream, "raw", None), Recoded)
 
 
-def _pieces(path: Any, kind: str, part_bytes: int | None) -> Iterator[Any]:
+def _as_written(path: Any, reading: Reading) -> tuple[Any, Reading, list[Decision], int]:
+    """Return the reader, how the text of all parts is read, and the lines above the header."""
+    reader = reader_of(path, reading.format)
+    reading, decisions = replace(reading, format=reader.name), []
+    if reader.written is not None:
+        reading, decisions = reader.written(files_of(path)[0], reading)
+    return reader, reading, decisions, (reading.header or 1) - 1
+
+
+def _pieces(path: Any, kind: str, part_bytes: int | None, skipped: int = 0) -> Iterator[Any]:
     """Yield the parts of a file, not yet read; none for a file without rows."""
     if part_bytes is None:
-        if next(_pieces(path, kind, 1), None) is not None:
+        if next(_pieces(path, kind, 1, skipped), None) is not None:
             yield path
         return
     if kind == "parquet":
         yield from row_groups(path, part_bytes)
         return
-    header = b""
     with opened(path) as stream:
-        if kind != "svmlight":
-            header = stream.readline()
+        above = [*itertools.islice(stream, 0 if kind == "svmlight" else skipped + 1)]
+        start, header = sum(map(len, above)), above[-1] if above else b""
         if not _random(path, kind):
-            yield from _unpacked(path, stream, header, part_bytes)
+            yield from _unpacked(path, stream, start, header, part_bytes)
             return
-        start, size = stream.tell(), size_of(path) or 0
+        size = size_of(path) or 0
         while start < size:
             stream.seek(min(start + part_bytes, size))
             stream.readline()
@@ -191,10 +205,9 @@ def _pieces(path: Any, kind: str, part_bytes: int | None) -> Iterator[Any]:
 
 
 def _unpacked(
-    path: Any, stream: io.BufferedReader, header: bytes, part_bytes: int
+    path: Any, stream: io.BufferedReader, start: int, header: bytes, part_bytes: int
 ) -> Iterator[Block]:
     """Yield the parts of a compressed file, already read into memory."""
-    start = stream.tell()
     while text := stream.read(part_bytes):
         text += stream.readline()
         yield Block(path, start, start + len(text), header, text)
@@ -202,11 +215,11 @@ def _unpacked(
 
 
 def _marked_pieces(
-    path: Any, mark: Mark | None, kind: str, part_bytes: int | None
+    path: Any, mark: Mark | None, kind: str, part_bytes: int | None, skipped: int
 ) -> Iterator[tuple[Any, Mark | None]]:
     """Yield the parts of a file, each with the mark that the file had when it was scanned."""
     with _checked(mark):
-        for piece in _pieces(path, kind, part_bytes):
+        for piece in _pieces(path, kind, part_bytes, skipped):
             yield piece, mark
 
 
@@ -237,12 +250,12 @@ def read_parts(path: Any, part_bytes: int, reading: Reading) -> Iterator[Any]:
     reading : Reading
         Without ``n_features``, each part of svmlight text has as many features as its rows show.
     """
-    reader = reader_of(path, reading.format)
-    reading = replace(reading, format=reader.name)
+    reader, reading, _, skipped = _as_written(path, reading)
+    reading = replace(reading, header=None if reading.header is None else 1)
     pieces = (
         piece
         for file in files_of(path)
-        for piece in _marked_pieces(file, Mark.of(file), reader.name, part_bytes)
+        for piece in _marked_pieces(file, Mark.of(file), reader.name, part_bytes, skipped)
     )
     for piece, mark in pieces:
         with _checked(mark):

@@ -193,6 +193,7 @@ class Native:
         raw = getattr(stream, "raw", None)
         if isinstance(raw, RemoteBytes) and raw.seekable():
             self.quoted = True  # perhaps
+            raw.seek(0)  # its first bytes may have been looked at
             self.file = pa.PythonFile(_Watched(self, raw) if watch else raw, "r")
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
 from aucmax.data.columns import NO_NUMBER
+from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
@@ -30,7 +32,8 @@ from aucmax.data.tables.arrow import (
     stacked,
     with_constants,
 )
-from aucmax.data.tables.dialect import WESTERN, as_written, not_utf8
+from aucmax.data.tables.column import Distinct
+from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
@@ -48,8 +51,9 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     """Return rows and labels of a CSV file whose first line names the columns."""
     files = files_of(path)
     reading, decisions = as_written(files[0], delimiter, reading.trimmed())
-    texts = [_Text(file, reading.sep or delimiter, reading.encoding) for file in files]
-    tables = as_kept = _arrow_tables(texts, reading)
+    texts = [_Text.of(file, delimiter, reading) for file in files]
+    as_kept, strange = _arrow_tables(texts, reading)
+    tables = as_kept
     for file, table in zip(files, tables, strict=True):
         _check_header(file, table.column_names, reading)
     names = [
@@ -60,14 +64,9 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     used = columns_used(target, features, reading_alone)
     check_others(files, names, reading)
     if set(used) & set(reading.keep):  # their kinds are found in values that are not text
-        tables = _arrow_tables(texts, reading_alone)
-    # Arrow reads text that is not UTF-8 as bytes.
+        tables, strange = _arrow_tables(texts, reading_alone)
     for text, table in zip(texts, tables, strict=True):
         if any(is_binary(field.type) for field in table.schema if field.name in used):
-            if reading.prepare and reading.encoding is None:
-                rows, doubts = read_csv(path, delimiter, replace(reading, encoding=WESTERN))
-                rows.decisions.insert(0, not_utf8(WESTERN))
-                return rows, doubts
             raise text.fault("bytes that are not text")
         if table.schema.metadata:
             _refuse_hexadecimal(text, table, used)
@@ -83,7 +82,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
         kept=_stacked(files, as_kept, list(reading.keep)) if reading.keep else None,
     )
     rows, doubts = extract(source, target, features, reading)
-    rows.decisions = [*decisions, *rows.decisions]
+    rows.decisions = [*decisions, *(one for one in strange if one.column in used), *rows.decisions]
     return rows, doubts
 
 
@@ -97,23 +96,23 @@ def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> 
 def csv_columns(path: Any, delimiter: str, reading: Reading) -> list[str]:
     """Return the names of the columns of a CSV file."""
     reading, _ = as_written(path, delimiter, reading)
-    header = _Text(path, reading.sep or delimiter, reading.encoding).header()
-    return with_partition(path, [name.strip() for name in header])
+    return with_partition(path, _Text.of(path, delimiter, reading).names())
 
 
 def first_lines(path: Any, count: int) -> Block | None:
     """Return the header and the first rows of a CSV file; None if they end in a quoted value."""
     with opened(path) as stream:
-        header = stream.readline()
-        lines = list(itertools.islice(stream, count))
-    text = b"".join(lines)
-    if text.count(b'"') % 2:
-        return None
-    return Block(path, len(header), len(header) + len(text), header, text)
+        text = b"".join(itertools.islice(stream, count + 1))
+    return None if text.count(b'"') % 2 else Block(path, 0, len(text), text=text)
 
 
-def _arrow_tables(texts: Sequence[_Text], reading: Reading) -> list[pa.Table]:
-    """Return the Arrow tables of files, whose types go together: text where they would not."""
+def _arrow_tables(
+    texts: Sequence[_Text], reading: Reading
+) -> tuple[list[pa.Table], list[Decision]]:
+    """Return the Arrow tables of files, whose types go together: text where they would not.
+
+    Also return what was decided about cells that are not UTF-8.
+    """
     pa = needs("pyarrow", "a CSV file")
     tables = [_arrow_table(text, reading) for text in texts]
     words = set()
@@ -123,12 +122,16 @@ def _arrow_tables(texts: Sequence[_Text], reading: Reading) -> list[pa.Table]:
             pa.unify_schemas([pa.schema([field]) for field in fields], promote_options="permissive")
         except pa.ArrowException:
             words.add(name)
-    return [_arrow_table(text, reading, words) for text in texts] if words else tables
+    if words:
+        tables = [_arrow_table(text, reading, words) for text in texts]
+    both = zip(texts, tables, strict=True)
+    in_utf8 = [_in_utf8(text, table, reading.prepare) for text, table in both]
+    return [table for table, _ in in_utf8], [one for _, decisions in in_utf8 for one in decisions]
 
 
 def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> pa.Table:
     """Return the Arrow table, with stripped column names; these columns as words."""
-    raw = text.header()
+    raw, names = text.header(), text.names()
     text.check_separator(raw, reading)
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
@@ -138,7 +141,7 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
         name for name, one in reading.declared.items() if one.is_text or not one.is_number
     }
     as_written.update(reading.keep)
-    as_text = [name for name in raw if name.strip() in {*as_written, *words}]
+    as_text = [one for one, name in zip(raw, names, strict=True) if name in {*as_written, *words}]
     nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:
         nulls += {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
@@ -148,18 +151,65 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
             native = Native(stream, watch=True)
             table = pa_csv.read_csv(
                 native.file,
-                pa_csv.ReadOptions(block_size=BLOCK_BYTES, encoding=text.encoding or "utf8"),
+                pa_csv.ReadOptions(
+                    block_size=BLOCK_BYTES,
+                    encoding=text.encoding or "utf8",
+                    skip_rows=text.skipped,
+                ),
                 pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=native.quoted),
                 pa_csv.ConvertOptions(
-                    column_types=dict.fromkeys(as_text, pa.string()) or None,
+                    column_types=dict.fromkeys(as_text, pa.binary()) or None,
                     decimal_point=reading.decimal or ".",
                     null_values=nulls,
                 ),
             )
-        table = table.rename_columns([name.strip() for name in table.column_names])
+        table = table.rename_columns(text.distinct(table.column_names))
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
     return table.replace_schema_metadata(_MAY_HAVE_HEXADECIMAL if native.hexadecimal else None)
+
+
+def _in_utf8(text: _Text, table: pa.Table, lenient: bool) -> tuple[pa.Table, list[Decision]]:
+    """Return a table with words for the bytes that Arrow has where text may not be UTF-8.
+
+    Of a lenient reader, cells that are not are in the encoding that Windows has.
+    """
+    import pyarrow as pa
+
+    decisions = []
+    for j, field in enumerate(table.schema):
+        if not is_binary(field.type):
+            continue
+        column = table.column(j)
+        try:
+            column = column.cast(pa.string())
+        except pa.ArrowInvalid:
+            if not lenient:
+                continue
+            cells = Distinct.of(column)
+            texts = cells.words.to_pylist()
+            strange = np.array([not _is_utf8(cell) for cell in texts])
+            words = [
+                cell.decode(WESTERN if odd else "utf-8", "replace")
+                for cell, odd in zip(texts, strange, strict=True)
+            ]
+            column = pa.array(np.array([*words, None], dtype=object)[cells.codes], pa.string())
+            row, count = cells.first(strange), cells.rows(strange)
+            where = f"{column[row].as_py()!r} (line {text.line(row, table.num_rows)})"
+            what = f"{where} is not UTF-8"
+            if count > 1:
+                what = f"{count:,} cells are not UTF-8, the first {where}"
+            decisions.append(Decision(field.name, f"{what}: read as {WESTERN}", doubtful=True))
+        table = table.set_column(j, field.name, column)
+    return table, decisions
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
@@ -200,11 +250,32 @@ class _Text:
         The separator.
     encoding : str, optional
         By default UTF-8.
+    skipped : int
+        The lines above the header.
+    apart : bool
+        Whether columns of one name are told apart.
     """
 
     path: Any
     sep: str
     encoding: str | None = None
+    skipped: int = 0
+    apart: bool = False
+
+    @classmethod
+    def of(cls, path: Any, mark: str, reading: Reading) -> _Text:
+        """Return the text of a file, read as was decided."""
+        skipped = (reading.header or 1) - 1
+        return cls(path, reading.sep or mark, reading.encoding, skipped, reading.prepare)
+
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+        return self.distinct(self.header())
+
+    def distinct(self, header: list[str]) -> list[str]:
+        """Return the names of the columns, given the header as written in the file."""
+        names = [name.strip() for name in header]
+        return distinct(names) if self.apart else names
 
     def header(self) -> list[str]:
         """Return the column names as written in the file; none if it is empty."""
@@ -227,26 +298,27 @@ class _Text:
             remedy = {"sep": mark} if reading.sep is None else None
             raise TableError(self.path, [Obstacle("", what, hint, 1, remedy)])
 
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
+    def rows(self, errors: str = "replace") -> Iterator[tuple[int, list[str]]]:
         """Yield the non-empty rows, header included, with the line each one starts on."""
         with opened(self.path) as stream:
-            reader = csv.reader(self._decoded(stream), delimiter=self.sep)
-            start = 1
+            lines = itertools.islice(self._decoded(stream, errors), self.skipped, None)
+            reader = csv.reader(lines, delimiter=self.sep)
+            start = self.skipped + 1
             try:
                 for row in reader:
                     if row:
                         yield start, row
-                    start = reader.line_num + 1
+                    start = self.skipped + reader.line_num + 1
             except csv.Error:  # Python's reader has limits that Arrow's does not.
                 return
 
-    def _decoded(self, stream: io.BufferedReader) -> Iterator[str]:
+    def _decoded(self, stream: io.BufferedReader, errors: str) -> Iterator[str]:
         if self.encoding is not None:
             yield from codecs.getreader(self.encoding)(stream, "replace")
             return
         for number, line in enumerate(stream, 1):
             try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
             except UnicodeDecodeError:
                 what = "not UTF-8 text; name its encoding (encoding='cp1252'), or save it as UTF-8"
                 raise fault(self.path, what, number) from None
@@ -254,8 +326,8 @@ class _Text:
     def line(self, row: int, rows: int) -> int | str:
         """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
         before = getattr(self.path, "lines_before", 0)  # of a block
-        if self._lines() == rows + 1:  # a header, and a line for each row
-            return row + 2 + before
+        if self._lines() == rows + 1 + self.skipped:  # a header, and a line for each row
+            return row + 2 + self.skipped + before
         for i, (line, _) in enumerate(self.rows()):
             if i == row + 1:
                 return line + before
@@ -274,7 +346,7 @@ class _Text:
         """Return the error of the first line that does not fit the header."""
         header: Sequence[str] | None = None
         try:
-            for line, row in self.rows():
+            for line, row in self.rows("strict"):
                 header = header or row
                 if len(row) != len(header):
                     what = f"{len(row)} values where the header names {len(header)} columns"

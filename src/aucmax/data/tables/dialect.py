@@ -1,32 +1,35 @@
-"""How a CSV file is written: encoding, separator and decimal mark, by its first lines."""
+"""How a CSV file is written: encoding, header, separator, decimal mark, by its first lines."""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import itertools
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from aucmax.data.decisions import Decision
-from aucmax.data.files import opened
-from aucmax.data.reading import Reading
+from aucmax.data.files import Recoded, opened
+from aucmax.data.reading import NUMBER, Reading
 
-__all__ = ["WESTERN", "as_written", "not_utf8"]
+__all__ = ["WESTERN", "as_written", "distinct"]
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 200
+_TITLE_LINES = 20  # at most, above the header
 WESTERN = "cp1252"  # what Windows writes in western Europe and America, unless it is UTF-8
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ALIKE = 0.9  # share of lines with as many values as the header
-# numbers whose last mark can only be a decimal mark
+_EXCEL = re.compile(r"[\"]?sep=(.)[\"]?\s*", re.IGNORECASE)  # what it has above the header
+# numbers whose last mark can only be a decimal mark, and those whose marks only part thousands
 _DECIMAL = re.compile(
     r"[^0-9]*(?:[0-9]*|[0-9]{1,3}(?:[.,' \u00a0][0-9]{3})+)([.,])(?:[0-9]{1,2}|[0-9]{4,})[^0-9]*"
 )
+_GROUPS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}([.,])[0-9]{3}(?:\1[0-9]{3})+[^0-9]*")
+_EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_FEW_NUMBERS = 10  # that do not yet make a column of thousands
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 
@@ -41,56 +44,129 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     reading : Reading
         What it has is kept; without `prepare`, nothing is added.
     """
-    if not reading.prepare:
+    if not (reading.prepare or reading.encoding):
         return reading, []
     with opened(path) as stream:
-        start = stream.read(_SAMPLE_BYTES)
-    decisions = []
+        start, recoded = stream.read(_SAMPLE_BYTES), isinstance(stream.raw, Recoded)
+    utf16 = (reading.encoding or "").lower().replace("-", "").startswith("utf16")
+    if utf16 and b"\0" not in start:
+        reading = replace(reading, encoding=None)  # as `opened` has made UTF-8 of it
+    if not reading.prepare:
+        return reading, []
+    decisions = [Decision("", "read as utf-16, as it is not UTF-8")] if recoded else []
     encoding = reading.encoding or _encoding(start)
     text = start.decode(encoding or "utf-8-sig", errors="ignore")
     lines = [*itertools.islice(io.StringIO(text, newline=""), _SAMPLE_LINES)]
-    sep = reading.sep or _separator(lines, mark)
-    decimal = reading.decimal or _decimal(lines, sep)
+    excel = _EXCEL.fullmatch(lines[0]) if lines else None
+    sep, header = reading.sep or (excel[1] if excel else None), reading.header
+    layouts = [_Layout.of(lines, one, reading, bool(excel)) for one in sep or mark + _SEPARATORS]
+    layout = max(layouts, key=lambda one: one.fit)
+    sep, header = layout.sep, layout.header
+    decimal = reading.decimal or _decimal(layout.rows, sep)
     if encoding != reading.encoding:
-        decisions.append(not_utf8(str(encoding)))
+        decisions.append(Decision("", f"read as {encoding}, as it is not UTF-8"))
+    if any(line.strip() for line in lines[: header - 1]) and not reading.header:
+        what = f"line {header} names the columns, what is above it is left out"
+        decisions.append(Decision("", what, {"header": 1}))
     if reading.sep is None and sep != mark:
-        decisions.append(Decision("", f"values are separated by {_NAMES[sep]}", {"sep": mark}))
+        says = ", as line 1 says" if excel else ""
+        told = f"values are separated by {_NAMES.get(sep, repr(sep))}{says}"
+        decisions.append(Decision("", told, {"sep": mark}))
     if reading.decimal is None and decimal == ",":
         decisions.append(Decision("", "numbers have decimal commas", {"decimal": "."}))
-    return replace(reading, sep=sep, decimal=decimal, encoding=encoding), decisions
+    if reading.header is None:
+        names = [name.strip() for name in layout.names]
+        more = ((new, old) for new, old in zip(distinct(names), names, strict=True) if new != old)
+        for new, old in more:
+            decisions.append(Decision(new, f"a further column called {old!r}", {"drop": [new]}))
+    if reading.decimal is None and not reading.for_model:
+        decisions += _either(layout, decimal)
+    return replace(reading, sep=sep, decimal=decimal, encoding=encoding, header=header), decisions
 
 
-def not_utf8(encoding: str) -> Decision:
-    """Return the decision that a text has another encoding."""
-    return Decision("", f"read as {encoding}, as it is not UTF-8")
+def distinct(names: list[str]) -> list[str]:
+    """Return names of which those that occur again have numbers, such as ``amount_2``."""
+    taken, counts, out = set(names), Counter[str](), []
+    for name in names:
+        counts[name] += 1
+        new = name
+        while name and counts[name] > 1 and new in taken:
+            new = f"{name}_{counts[name]}"
+            counts[name] += new in taken
+        taken.add(new)
+        out.append(new)
+    return out
 
 
 def _encoding(start: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8."""
-    for mark, name in _MARKS.items():
-        if start.startswith(mark):
-            return name
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)  # the last character may be cut
-    except UnicodeDecodeError:
-        return WESTERN
-    return None
+    """Return the encoding of a text that is not UTF-8: no letter beyond ASCII is written so."""
+    return WESTERN if not start.isascii() and start.decode("utf-8", "ignore").isascii() else None
 
 
-def _separator(lines: list[str], mark: str) -> str:
-    """Return the character that divides most lines as it divides the header."""
+class _Layout(NamedTuple):
+    """A file's first lines, divided by a separator.
 
-    def columns(sep: str) -> int:
-        counts = [len(row) for row in csv.reader(lines, delimiter=sep) if row]
-        alike = sum(count == counts[0] for count in counts)
-        return counts[0] if counts and alike >= _ALIKE * len(counts) else 0
+    Parameters
+    ----------
+    sep : str
+    header : int
+        The line that names the columns.
+    fit : (bool, int)
+        Whether the lines have as many values as the header, the first one, and how many.
+    names : list of str
+    rows : list of lists of str
+    """
 
-    counts = {sep: columns(sep) for sep in dict.fromkeys(mark + _SEPARATORS)}
-    return max(counts, key=lambda sep: counts[sep])
+    sep: str
+    header: int
+    fit: tuple[bool, int]
+    names: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, lines: list[str], sep: str, reading: Reading, excel: bool) -> _Layout:
+        """Divide lines; titles above the header fill less than half of the columns."""
+        first = reading.header or 1 + excel
+        reader = csv.reader(lines[first - 1 :], delimiter=sep)
+        numbered = [(reader.line_num + first - 1, row) for row in reader if row]
+        ((width, _),) = Counter(len(row) for _, row in numbered).most_common(1) or [(0, 0)]
+        filled = [sum(map(bool, map(str.strip, row))) for _, row in numbered]
+        k = next(
+            (k for k, (_, row) in enumerate(numbered) if 2 * filled[k] >= width == len(row)), 0
+        )
+        own = {name.strip() for _, row in numbered[:1] for name in row}
+        if k and (
+            reading.header or reading.target in own or k > _TITLE_LINES or k + 2 > len(numbered)
+            or 2 * max(filled[:k]) > width or any(map(NUMBER.fullmatch, numbered[k][1]))
+        ):  # fmt: skip
+            k, width = 0, len(numbered[0][1])
+        rows = [row for _, row in numbered[k:]]
+        alike = sum(len(row) == width for row in rows) >= _ALIKE * len(rows)
+        header = reading.header or (numbered[k][0] if numbered else 1)
+        fit = (width > 1 and k == 0, width) if alike else (False, 0)
+        return cls(sep, header, fit, rows[0] if rows else [], rows[1:])
 
 
-def _decimal(lines: list[str], sep: str) -> str:
+def _decimal(rows: list[list[str]], sep: str) -> str:
     """Return the mark before the last digits of most numbers that show it."""
-    rows = list(csv.reader(lines, delimiter=sep))[1:]
-    shown = Counter(match[1] for row in rows for word in row if (match := _DECIMAL.fullmatch(word)))
-    return "," if shown[","] > shown["."] and sep != "," else "."
+    words = [word for row in rows for word in row]
+    shown = Counter(match[1] for word in words if (match := _DECIMAL.fullmatch(word)))
+    groups = Counter(match[1] for word in words if (match := _GROUPS.fullmatch(word)))
+    return "," if shown[","] + groups["."] > shown["."] + groups[","] and sep != "," else "."
+
+
+def _either(layout: _Layout, decimal: str) -> list[Decision]:
+    """Return doubts about columns such as 5.533, if nothing in the file shows a decimal point.
+
+    A comma between the values is taken as such a sign: where it is the decimal mark, it is none.
+    """
+    words = (word for row in layout.rows for word in row)
+    if decimal == "," or layout.sep == "," or any(map(_DECIMAL.fullmatch, words)):
+        return []
+    doubts = []
+    for name, cells in zip(layout.names, zip(*layout.rows, strict=False), strict=False):
+        filled = [cell.strip() for cell in cells if cell.strip()]
+        if len(filled) >= _FEW_NUMBERS and all(map(_EITHER.fullmatch, filled)):
+            what = f"{filled[0]!r} is read with a decimal point, though it may part thousands"
+            doubts.append(Decision(name.strip(), what, {"decimal": ","}))
+    return doubts
