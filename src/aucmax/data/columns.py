@@ -192,9 +192,12 @@ class Amount(Column):
     ----------
     decimal : {".", ","}
         The decimal mark.
+    units : tuple of str
+        What may stand behind the numbers, such as ``kg``, or before them if it is money.
     """
 
     decimal: str = "."
+    units: tuple[str, ...] = ()
 
     is_number = False
 
@@ -204,13 +207,15 @@ class Amount(Column):
 
         from aucmax.data.tables.written import amounts
 
-        (value,) = amounts(pa.array([word.strip()]), self.decimal).tolist()
+        (value,) = amounts(pa.array([word.strip()]), self.decimal, self.units).tolist()
         return None if value != value else value
 
     def check_state(self) -> None:
         super().check_state()
         if self.decimal not in (".", ","):
             raise ValueError("a column of amounts has another decimal mark")
+        if not all(isinstance(unit, str) for unit in self.units):
+            raise ValueError("a column of amounts has units that are not words")
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "DIGITS", "EXAMPLES", "ISO", "day_fraction", "day_number", "day_numbers", "days_of_arrow",
-    "forms_of",
+    "CENTURY_AGO", "DIGITS", "EPOCHS", "EXAMPLES", "ISO", "day_fraction", "day_number",
+    "day_numbers", "days_of_arrow", "forms_of",
 ]  # fmt: skip
 
 ISO = "%Y-%m-%d"
 DIGITS = "%Y%m%d"
+EPOCHS = {"%s": 86_400.0, "%Q": 86_400_000.0}  # since 1970, of which a day has so many
+CENTURY_AGO = datetime.date.today().year - 2000 + 2  # years from it on are of the last century
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -36,11 +38,13 @@ _PART = {
     "%m": r"(?P<month>[0-9]{1,2})",
     "%d": r"(?P<day>[0-9]{1,2})",
     "%b": r"(?P<name>[A-Za-z]{3,9})\.?",
+    **dict.fromkeys(EPOCHS, r"(?P<epoch>[0-9]+(?:[.][0-9]+)?)"),
 }
 _TIME = re.compile(
-    r"(?:[T ]|, )\s*(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})"
-    r"(?::(?P<second>[0-9]{2}(?:[.,][0-9]+)?))?(?:\s?(?P<half>[AaPp])[Mm])?"
+    r"(?:[T :]|, )\s*(?P<hour>[0-9]{1,2})[:.](?P<minute>[0-9]{2})"
+    r"(?:[:.](?P<second>[0-9]{2}(?:[.,][0-9]+)?))?(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?"
     r"\s?(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<east>[0-9]{2}):?(?P<more>[0-9]{2})?)?"
+    r"(?:\s?\([A-Za-z ]+\))?\]?"
 )
 # The form of a date and an example; 31 is the day.
 EXAMPLES = {
@@ -54,6 +58,7 @@ EXAMPLES = {
     "%m-%d-%Y": "01-31-2024",
     "%d %b %Y": "31 Jan 2024",
     "%d-%b-%Y": "31-Jan-2024",
+    "%d/%b/%Y": "31/Jan/2024",
     "%b %d %Y": "Jan 31, 2024",
     "%d.%m.%y": "31.01.24",
     "%d/%m/%y": "31/01/24",
@@ -65,7 +70,10 @@ EXAMPLES = {
     "%b-%Y": "Jan-2024",
     "%b %Y": "Jan 2024",
     "%b-%y": "Jan-24",
+    "%s": "1706659200",
+    "%Q": "1706659200000",
 }
+_WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?"
 
 
 def _pattern(form: str) -> re.Pattern[str]:
@@ -74,7 +82,8 @@ def _pattern(form: str) -> re.Pattern[str]:
         text = text.replace(re.escape(part), group)
     if form == DIGITS:
         text = text.replace("{1,2}", "{2}")
-    return re.compile(rf"{text}(?![0-9/.-])")  # not the beginning of a longer form
+    before = _WEEKDAY + r"\[?" if "%b" in form else ""
+    return re.compile(rf"{before}{text}(?![0-9/.-])")  # not the beginning of a longer form
 
 
 _PATTERNS = {form: _pattern(form) for form in EXAMPLES}
@@ -98,12 +107,14 @@ def day_number(word: str, form: str) -> float | None:
     date = _PATTERNS[form].match(word)
     if date is None:
         return None
+    if form in EPOCHS:
+        return float(word) / EPOCHS[form] if date.end() == len(word) else None
     parts = date.groupdict()
     month = parts.get("month") or _month(parts["name"])
     try:
         year = int(parts["year"])
         if "%y" in form:
-            year += 1900 if year > 68 else 2000
+            year += 1900 if year >= CENTURY_AGO else 2000
         day = datetime.date(year, int(month), int(parts.get("day") or 1)).toordinal()
     except ValueError:
         return None
@@ -119,6 +130,8 @@ def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
     """
     import pyarrow.compute as pc
 
+    if form in EPOCHS:
+        return _numbers_of(words.dictionary_encode(), lambda word: day_number(word, form))
     out = np.full(len(words), np.nan)
     pattern = re.sub(r"\(\?!.*", "", _PATTERNS[form].pattern)
     apart = pc.extract_regex(words, rf"^(?P<date>{_NAMED.sub('(?:', pattern)})(?P<rest>(?s:.*))$")
@@ -166,7 +179,8 @@ def day_fraction(text: str) -> float | None:
 def forms_of(words: Iterable[str]) -> dict[str, int]:
     """Return the number of words that are dates, by form; forms without any are left out."""
     words = list(words)
-    counts = {form: sum(day_number(word, form) is not None for word in words) for form in EXAMPLES}
+    forms = [form for form in EXAMPLES if form not in EPOCHS]
+    counts = {form: sum(day_number(word, form) is not None for word in words) for form in forms}
     return {form: count for form, count in counts.items() if count}
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_NUMBER, Column, Date, Time, date_of
-from aucmax.data.dates import DIGITS, EXAMPLES, ISO, day_numbers, days_of_arrow, forms_of
+from aucmax.data.columns import NO_NUMBER, Column, Date, Time
+from aucmax.data.dates import (
+    CENTURY_AGO,
+    DIGITS,
+    EPOCHS,
+    EXAMPLES,
+    ISO,
+    day_fraction,
+    day_numbers,
+    days_of_arrow,
+    forms_of,
+)  # fmt: skip
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
 
-__all__ = ["dates_in_text", "dates_of_digits", "declared_dates", "typed_dates"]
+__all__ = ["dates_in_numbers", "dates_in_text", "declared_dates", "times_in_text", "typed_dates"]
 
 _SAMPLED_VALUES = 50  # values that decide which formats are tried
 _ORDERS = {  # of which a column may show none
@@ -23,6 +35,12 @@ _ORDERS = {  # of which a column may show none
     if "%d" in form and "%m" in form
 }
 _FIRST_DIGITS, _LAST_DIGITS = 1800_01_01, 2100_12_31
+_FIRST_EPOCH, _LAST_EPOCH = 7305, 47483  # days from 1970 to 1990 and to 2100
+_YEAR_2000 = 10_957  # in days
+_TIMES = re.compile(  # names of columns of times
+    r"(?:.*[^a-z])?(?:[a-z]*(?:time|date|stamp)|ts|at|on|epoch|created|updated|modified)",
+    re.IGNORECASE,
+)
 
 
 def typed_dates(column: FileColumn) -> Read:
@@ -36,17 +54,40 @@ def typed_dates(column: FileColumn) -> Read:
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
-def dates_of_digits(column: FileColumn) -> Read | None:
-    """Return dates as numbers, if whole numbers are dates such as 20240131."""
+def dates_in_numbers(column: FileColumn) -> Read | None:
+    """Return dates as numbers, if numbers are dates such as 20240131, or times since 1970."""
     import pyarrow.compute as pc
+    from pyarrow import types
 
     ends = pc.min_max(column.values)
+    if _TIMES.fullmatch(re.sub("(?<=[a-z])(?=[A-Z])", " ", column.name)):
+        low, high = float(ends["min"].as_py()), float(ends["max"].as_py())
+        for form, a_day in EPOCHS.items():
+            if _FIRST_EPOCH * a_day <= low <= high <= _LAST_EPOCH * a_day:
+                return _told(column, declared_dates(column, Date(column.name, form=form)))
+    if not types.is_integer(column.kind):
+        return None
     if not _FIRST_DIGITS <= ends["min"].as_py() <= ends["max"].as_py() <= _LAST_DIGITS:
         return None
     month, day = np.divmod(column.values.drop_null().to_numpy() % 10_000, 100)
     if not all(np.all((part >= 1) & (part <= most)) for part, most in ((month, 12), (day, 31))):
         return None
-    return declared_dates(column, Date(column.name, form=DIGITS))
+    return _told(column, declared_dates(column, Date(column.name, form=DIGITS)))
+
+
+def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
+    """Return times of day as fractions of a day, if all known words, a mask (k,), are some."""
+    distinct = column.distinct
+    first = [distinct.words[int(j)].as_py() for j in np.flatnonzero(known)[:_SAMPLED_VALUES]]
+    if not first or any(day_fraction(f" {word}") is None for word in first):
+        return None
+    kind = Time(column.name)
+    times = np.array(distinct.each(kind.number), dtype=np.float64)
+    strange = known & np.isnan(times)
+    if distinct.rows(strange) > (1 - NEARLY_ALL) * distinct.rows(known):
+        return None
+    odd = (column.not_one(strange, f"a time such as {kind.example}"),) if strange.any() else ()
+    return _told(column, Read(kind, distinct.of_rows(times), odd), "categories")
 
 
 def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
@@ -110,12 +151,25 @@ def declared_dates(column: FileColumn, declared: Column) -> Read:
 
 
 def _read(column: FileColumn, form: str, days: NDArray[np.float64], *decisions: Decision) -> Read:
-    if form != ISO and column.reading.prepare:
-        row = int(np.argmax(~np.isnan(column.distinct.of_rows(days))))
-        word, date = column.distinct.word(row), date_of(column.distinct.of_rows(days)[row])
-        told = Decision(column.name, f"dates such as {word!r}, read as {date}")
-        decisions = (told, *decisions)
-    return Read(Date(column.name, form=form), column.distinct.of_rows(days), decisions)
+    read = Read(Date(column.name, form=form), column.distinct.of_rows(days), decisions)
+    return _told(column, read) if form != ISO and column.reading.prepare else read
+
+
+def _told(column: FileColumn, read: Read, otherwise: str = "") -> Read:
+    """Return a column with the decision that its values are dates or times."""
+    values, form, more = read.values, getattr(read.column, "form", ""), ""
+    row = int(np.argmax(values == values))
+    what = "dates" if form else "times"
+    if form in EPOCHS:
+        what = f"{'milli' if form == '%Q' else ''}seconds since 1970"
+    ago = values < _YEAR_2000
+    if "%y" in form and ago.any():
+        row = int(np.argmax(ago))
+        more = f"; years from {CENTURY_AGO} on are of the last century"
+    told = f"{what} such as {column.distinct.word(row)!r}, read as {read.column.shown(values[row])}"
+    otherwise = otherwise or ("numbers" if column.source.typed or form in (*EPOCHS, DIGITS) else "")
+    option = {otherwise: [column.name]} if otherwise else {}
+    return read._replace(decisions=(Decision(column.name, told + more, option), *read.decisions))
 
 
 def _dates(column: FileColumn, example: object) -> Obstacle:

@@ -16,16 +16,18 @@ from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import is_numeric, is_text
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, Distinct, FileColumn, Read
 from aucmax.data.tables.date_columns import (
+    dates_in_numbers,
     dates_in_text,
-    dates_of_digits,
     declared_dates,
+    times_in_text,
     typed_dates,
 )
-from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
+from aucmax.data.tables.written import DECIMALS, amounts, are_one, plain_numbers, units_of
 
 __all__ = ["feature"]
 
 _FEW_VALUES = 20
+_MOST_UNITS = 3  # of one column
 _FIRST_WORDS = 1000  # of a column, of which some are numbers if most are
 # Numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5".
 _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-]?[0-9]+)?\s?[%$€£]?")
@@ -61,8 +63,8 @@ def _typed(column: FileColumn) -> Read:
             spelt = column.source.first_words().get(column.name, ())
             words = [word for word in spelt if word.lower() in ("true", "false")]
             declared = YesNo.written(column.name, words) or YesNo(column.name)
-        if declared is None and types.is_integer(column.kind) and _may_be_dates(column):
-            dates = dates_of_digits(column)
+        if declared is None and not types.is_boolean(column.kind) and _may_be_dates(column):
+            dates = dates_in_numbers(column)
             if dates is not None:
                 return dates
         return Read(declared or Column(column.name), column.numbers())
@@ -200,7 +202,7 @@ def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
     """Return words as numbers of a kind of column."""
     numbers = plain_numbers(distinct.words, reading.decimal or ".")
     if isinstance(kind, Amount):
-        numbers = amounts(distinct.words, kind.decimal)
+        numbers = amounts(distinct.words, kind.decimal, kind.units)
     elif not kind.is_number:
         others = np.array(distinct.each(kind.number), dtype=np.float64)
         numbers = np.where(np.isnan(numbers), others, numbers)
@@ -243,17 +245,15 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         told = Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")
         values = distinct.of_rows(_cells(distinct, truth, reading).numbers)
         return Read(truth, values, (told,))
-    tried = [plain]
-    for mark in sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or ".")):
-        kind = Amount(column.name, decimal=mark)
-        first = _cells(distinct.beginning(_FIRST_WORDS), kind, reading)
-        if first.share > MOSTLY / 2:
-            tried.append(_cells(distinct, kind, reading))
-    cells = min(tried, key=lambda cells: distinct.rows(cells.strange))  # the first of equals
+    cells = _amounts(column, plain)
+    if cells.strange.any() and cells.filled.sum() > 2:  # two words are as good as numbers
+        units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
+        if are_one(units) or (len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES):
+            cells = _amounts(column, cells, units)
     if not cells.strange.any():
         return _numbers(column, cells)
     if reading.dates is True:
-        dates = dates_in_text(column, cells.filled)
+        dates = dates_in_text(column, cells.filled) or times_in_text(column, cells.filled)
         if dates is not None:
             return dates
     if _are_numbers(distinct, cells):
@@ -263,6 +263,18 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         row = distinct.first(cells.strange)
         raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
     return _words(column)
+
+
+def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
+    """Return words as numbers that people write, if more of them are so, with these units."""
+    distinct, reading = column.distinct, column.reading
+    tried = [plain]
+    for mark in sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or ".")):
+        kind = Amount(column.name, decimal=mark, units=units)
+        first = _cells(distinct.beginning(_FIRST_WORDS), kind, reading)
+        if first.share > MOSTLY / 2:
+            tried.append(_cells(distinct, kind, reading))
+    return min(tried, key=lambda cells: distinct.rows(cells.strange))  # the first of equals
 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
@@ -289,6 +301,10 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
             {"categories": [column.name]},
         )
         decisions = (told, *decisions)
+        units = units_of(distinct.words.filter(odd))
+        if not are_one(units):
+            what = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
+            decisions += (Decision(column.name, what, {"categories": [column.name]}),)
     return Read(cells.column, distinct.of_rows(cells.numbers), decisions)
 
 

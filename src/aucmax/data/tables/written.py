@@ -5,6 +5,8 @@ Everything is done by Arrow for all words of a column at once.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,15 +17,17 @@ from aucmax.data.reading import NUMBER
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DECIMALS", "amounts", "plain_numbers"]
+__all__ = ["DECIMALS", "amounts", "are_one", "plain_numbers", "units_of"]
 
 DECIMALS = (".", ",")
-_UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{2}\p{Sc}|[A-Z]{3})"
+_UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
 _DIGITS = r"((?:[0-9]|[.,'’ \x{00a0}\x{202f}][0-9])+[.,]?(?:[eE][+-]?[0-9]+)?)"
 # sign, unit, digits and unit; a sign may also follow, and brackets are one
 _BARE = rf"^(\()?([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?(?:([-])|(\)))?$"
 _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
+_MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
+_NO_UNIT = r"[-+()0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
 _THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
 _OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
@@ -40,7 +44,20 @@ def plain_numbers(words: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
     return _numbers(words, pc.match_substring_regex(words, rf"^(?:{NUMBER.pattern})$"))
 
 
-def amounts(words: pa.Array, decimal: str) -> NDArray[np.float64]:
+def units_of(words: pa.Array) -> tuple[str, ...]:
+    """Return the different words and signs at numbers, in the order of the alphabet."""
+    import pyarrow.compute as pc
+
+    units = pc.unique(pc.replace_substring_regex(words, _NO_UNIT, ""))
+    return tuple(sorted(filter(None, units.to_pylist())))
+
+
+def are_one(units: Iterable[str]) -> bool:
+    """Return whether units are the same, such as month and months."""
+    return len({unit.lower().rstrip("s") if len(unit) > 3 else unit for unit in units}) < 2
+
+
+def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray[np.float64]:
     """Return stripped words (n,) as numbers, whatever signs of money surround them.
 
     Parameters
@@ -49,6 +66,8 @@ def amounts(words: pa.Array, decimal: str) -> NDArray[np.float64]:
         Without surrounding space.
     decimal : {".", ","}
         The decimal mark; the other one and blanks may divide thousands.
+    units : sequence of str
+        What else may stand behind a number, or before it if it is money.
 
     Returns
     -------
@@ -59,6 +78,11 @@ def amounts(words: pa.Array, decimal: str) -> NDArray[np.float64]:
     import pyarrow.compute as pc
 
     words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
+    if units:
+        any_unit = "|".join(map(re.escape, units))
+        words = pc.replace_substring_regex(words, rf"([0-9.)-])\s?(?:{any_unit})\.?$", r"\1")
+    for unit in filter(_MONEY.fullmatch, units):
+        words = pc.replace_substring_regex(words, rf"^([+-]?){unit}\.?\s?", r"\1")
     numbers = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
     rest = np.isnan(numbers)
     if rest.any():  # what takes several times as long
