@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 
-__all__ = ["in_line", "in_lines", "json_text", "spreadsheet_cell"]
+__all__ = ["counted", "in_line", "in_lines", "json_text", "spreadsheet_cell"]
 
 _JOINERS = "\u200c\u200d"  # parts of words and of emoji
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets accept wide signs, too
@@ -34,3 +34,8 @@ def _is_seen(c: str) -> bool:
 def spreadsheet_cell(text: str) -> str:
     """Return text as a cell that no spreadsheet interprets as a formula: ``'=A1``."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def counted(number: int, unit: str) -> str:
+    """Format a number of things: ``1 row`` or ``2,000 rows``."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"

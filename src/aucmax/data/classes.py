@@ -24,6 +24,7 @@ __all__ = [
     "positive_of", "too_many_labels", "two_classes",
 ]  # fmt: skip
 
+_STRAY_ROWS = 2  # of a label that may be a slip
 _MANY_LABELS = 20  # of which one may be meant to be positive
 _HALVES = {  # the names of the two halves, the negative one first
     "even-odd": ("odd", "even"),
@@ -275,7 +276,12 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
             "of the labels with binarize='even-odd')"
         )
         few = len(labels) <= _MANY_LABELS
-        some = {"positive": str(labels.tolist()[int(np.argmin(counts))])} if few else None
+        frequent = counts > _STRAY_ROWS  # others are more likely slips than the event
+        rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
+        some = {"positive": str(labels.tolist()[int(np.argmin(rare))])} if few else None
+        if few and frequent.sum() > 1 and not frequent.all():
+            strays = " and ".join(map(repr, labels[~frequent].tolist()))
+            hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
         raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
     classes = classes_named(labels, counts, reading.positive, path)
     return y == classes.positive, classes

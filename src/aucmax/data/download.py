@@ -18,6 +18,7 @@ from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import errors_name, flushed
+from aucmax.basics.visible import counted
 from aucmax.data import cache, registry
 from aucmax.data.files import fault, opened
 from aucmax.data.formats import parse
@@ -235,7 +236,9 @@ def _check_counts(path: Path, part: Part, y: Any) -> None:
     """Raise DataFileError if the labels are not those of the published file."""
     counts = tuple(sorted(Counter(y.tolist()).items()))
     if part.class_counts and counts != part.class_counts:
-        listed = ", ".join(f"{count:,} rows of label {label}" for label, count in counts[:5])
+        listed = ", ".join(
+            f"{counted(count, 'row')} of label {label}" for label, count in counts[:5]
+        )
         raise fault(path, f"its labels are not those of the published file: {listed}")
 
 

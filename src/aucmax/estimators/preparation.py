@@ -18,6 +18,7 @@ from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax.basics.checks import LARGEST
 from aucmax.basics.needs import needs
+from aucmax.basics.visible import counted
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import frame
@@ -331,7 +332,10 @@ def _doubts(told: list[_Told]) -> list[Decision]:
             if one.doubtful:
                 first.setdefault(one.column, one)
                 parts[one.column] += 1
-    more = {name: f" (and some in {count - 1:,} further parts)" for name, count in parts.items()}
+    more = {
+        name: f" (and some in {counted(count - 1, 'further part')})"
+        for name, count in parts.items()
+    }
     return [
         replace(one, what=one.what + (more[name] if parts[name] > 1 else ""))
         for name, one in first.items()

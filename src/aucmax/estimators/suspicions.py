@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from aucmax.basics.needs import needs
+from aucmax.basics.visible import counted
 from aucmax.data.codes import doubt
 from aucmax.data.columns import (
     Column,
@@ -603,7 +604,7 @@ def _other_labels(labels: NDArray[Any], rows: Labelled) -> list[Suspicion]:
     if len(names) < 2:
         return []
     largest = np.argsort(-counts, kind="stable")
-    listed = ", ".join(f"{names[j]} ({counts[j]:,} rows)" for j in largest[:_SHOWN_LABELS])
+    listed = ", ".join(f"{names[j]} ({counted(counts[j], 'row')})" for j in largest[:_SHOWN_LABELS])
     more = "" if len(names) <= _SHOWN_LABELS else ", …"
     sentence = (
         f"{len(names):,} other labels count as negative: {listed}{more}; if some of them are "

@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
+from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
 from aucmax.estimators.centres import Centres
@@ -246,7 +247,7 @@ def warn_of(messages: list[str]) -> None:
     """Issue one ConvergenceWarning for all cells that did not reach tol."""
     if messages:
         warnings.warn(
-            f"{len(messages)} cells did not reach tol; the first: {messages[0]}",
+            f"{counted(len(messages), 'cell')} did not reach tol; the first: {messages[0]}",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -2,6 +2,8 @@
 
 import math
 
+from aucmax.basics.visible import counted
+
 __all__ = [
     "SUPERSCRIPT",
     "auc_text",
@@ -29,11 +31,6 @@ def auc_text(value: float, digits: int = 4) -> str:
     while digits < _MAX_DIGITS and 0.0 < value < 1.0 and float(f"{value:.{digits}f}") in (0, 1):
         digits += 1
     return f"{value:.{digits}f}"
-
-
-def counted(number: int, unit: str) -> str:
-    """Format a number of things: ``1 row`` or ``2,000 rows``."""
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def interval_text(low: float, high: float) -> str:

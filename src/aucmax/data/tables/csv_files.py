@@ -18,6 +18,7 @@ from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
+from aucmax.basics.visible import counted
 from aucmax.data.columns import NO_NUMBER
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, constants_of, fault, files_of, opened
@@ -349,7 +350,10 @@ class _Text:
             for line, row in self.rows("strict"):
                 header = header or row
                 if len(row) != len(header):
-                    what = f"{len(row)} values where the header names {len(header)} columns"
+                    what = (
+                        f"{counted(len(row), 'value')} where the header names "
+                        f"{counted(len(header), 'column')}"
+                    )
                     return fault(self.path, what, line)
         except DataFileError as error:
             return error
