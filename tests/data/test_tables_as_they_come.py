@@ -1,13 +1,16 @@
 """What people write in tables is read as they mean it, and what was decided is told."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from aucmax import datasets
-from aucmax.data.columns import Amount, Date, YesNo
-from aucmax.data.dates import EXAMPLES, day_number, day_numbers
+from aucmax.basics.errors import DataFileError
+from aucmax.data.columns import Amount, Date, Time, YesNo
+from aucmax.data.dates import CENTURY_AGO, EXAMPLES, day_number, day_numbers
 from aucmax.data.tables.written import amounts, plain_numbers
 
 LABELS = [k % 3 == 0 for k in range(60)]
@@ -25,6 +28,41 @@ def come(tmp_path):
         return datasets.read(path, target="y", prepare=True, **arguments)
 
     return come
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a text, and return its path."""
+
+    def table(text, encoding="utf-8"):
+        path = tmp_path / "a.csv"
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return table
+
+
+@pytest.fixture
+def parts():
+    """Read a table as it comes, whole and in parts, and return rows and decisions if both agree."""
+
+    def parts(path, **arguments):
+        how = {"target": "y", "prepare": True, **arguments}
+        rows = datasets.read(path, **how)
+        source = datasets.scan(path, part_bytes=300, spool=False, **how)
+        blocks = list(source)
+        assert len(blocks) > 1
+        pieces = [np.asarray(block.X, dtype=rows.data.dtype) for block in blocks]
+        assert np.concatenate(pieces).tolist() == rows.data.tolist()
+        sure = [one for one in source.decisions if not one.doubtful]
+        assert sure == [one for one in rows.decisions if not one.doubtful]
+        doubts = [one for block in blocks for one in block.told["decisions"] if one.doubtful]
+        assert {one.column for one in doubts} == {
+            one.column for one in rows.decisions if one.doubtful
+        }
+        return rows.data, rows.decisions
+
+    return parts
 
 
 @pytest.mark.parametrize(
@@ -147,3 +185,233 @@ def test_labels_that_differ_in_case_are_one(tmp_path, run):
     code, out, err = run("evaluate", model, path)
     assert code == 0, err
     assert f"{frauds:,} positive" in out
+
+
+def test_what_stands_above_the_header_is_left_out(table, parts):
+    lines = [f"{k % 7};{k};{'yes' if label else 'no'}" for k, label in enumerate(LABELS)]
+    rows = [[k % 7, k] for k in range(60)]
+    above_it = "names the columns, what is above it is left out"
+    for above, told in [
+        ("sep=;\n", [f"line 2 {above_it}"]),
+        ("\ufeffsep=;\r\n", [f"line 2 {above_it}"]),
+        ("Report, of 2026\n\nAll;;\n", [f"line 4 {above_it}"]),
+        ("\ufeff\n\n", []),
+    ]:
+        path = table(above + "\n".join(["a;b;y", *lines, ""]))
+        data, decisions = parts(path)
+        assert data.tolist() == rows
+        assert [one.what for one in decisions if "names" in one.what] == told
+        assert any("separated by semicolons" in one.what for one in decisions)
+    # what the reader is told goes first
+    with pytest.raises(DataFileError, match="no label column 'y'"):
+        parts(table("Report\n" + "\n".join(["a;b;y", *lines, ""])), header=1)
+    data, decisions = parts(table("x;y\n\n" + "\n".join(["a;b;y", *lines, ""])), header=3)
+    assert data.tolist() == rows
+    # a label column named there makes the first line a header, as do numbers below it
+    for text in ("a\nb,c,d\n1,2,0\n3,4,1\n", "y\n1,b\n2,c\n3,d\n"):
+        with pytest.raises(DataFileError, match=r"no feature column|no label column"):
+            datasets.read(table(text), target="y", prepare=True)
+
+
+def test_places_count_the_lines_above_the_header(table):
+    words = [*map(str, range(58)), "1O.5", "3"]
+    lines = [f"{word};{label}" for word, label in zip(words, LABELS, strict=True)]
+    rows = datasets.read(table("\n".join(["sep=;", "a;y", *lines, ""])), target="y", prepare=True)
+    assert [one.what for one in rows.decisions if one.doubtful] == [
+        "'1O.5' (line 61) is not a number: taken as missing"
+    ]
+
+
+def test_columns_of_one_name_are_told_apart(table, parts):
+    lines = [f"{k % 7},{k},{k % 5},{label}" for k, label in enumerate(LABELS)]
+    path = table("\n".join(["a,a,a_2,y", *lines, ""]))
+    data, decisions = parts(path)
+    assert data.tolist() == [[k % 7, k, k % 5] for k in range(60)]
+    assert [(str(one), one.otherwise) for one in decisions] == [
+        ("a_3: a further column called 'a'", {"drop": ["a_3"]})
+    ]
+    assert parts(path, drop=["a_3"])[0].shape == (60, 2)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"encoding": "utf-16"}])
+def test_utf_16_is_read(table, parts, arguments):
+    lines = [f"{k},Zoë,{label}" for k, label in enumerate(LABELS)]
+    path = table("\n".join(["a,b,y", *lines, ""]), encoding="utf-16")
+    data, decisions = parts(path, **arguments)
+    assert data.tolist() == [[k, "Zoë"] for k in range(60)]
+    assert "read as utf-16, as it is not UTF-8" in [one.what for one in decisions]
+
+
+def test_cells_that_are_not_utf_8_garble_no_others(table, parts):
+    names = ["Zoë", "Jürgen", "Ann"]
+    lines = [f"{names[k % 3]},{label}" for k, label in enumerate(LABELS)]
+    text = "\n".join(["a,y", *lines, ""]).encode()
+    path = table((text + "Zoë,True\n".encode("cp1252") * 2).decode("latin-1"), encoding="latin-1")
+    for arguments in ({}, {"categories": ["a"]}):
+        data, decisions = parts(path, **arguments)
+        assert data[:, 0].tolist() == [*(names[k % 3] for k in range(60)), "Zoë", "Zoë"]
+        [told] = [str(one) for one in decisions if one.doubtful]
+        assert told == "a: 2 cells are not UTF-8, the first 'Zoë' (line 62): read as cp1252"
+
+
+@pytest.mark.parametrize(
+    ("form", "words", "first"),
+    [
+        ("%d/%b/%Y", "{day:02}/Nov/2026:14:02:11 +0100", "2026-11-01T13:02:11"),
+        ("%d/%b/%Y", "[{day:02}/Nov/2026:14:02:11 +0100]", "2026-11-01T13:02:11"),
+        ("%d %b %Y", "Tue, {day:02} Nov 2026 14:02:11 GMT", "2026-11-01T14:02:11"),
+        ("%d %b %Y", "Tue, {day} Nov 2026 14:02:11 -0500 (EST)", "2026-11-01T19:02:11"),
+        ("%d-%b-%y", "{day:02}-NOV-26 02.02.11.000000 PM", "2026-11-01T14:02:11"),
+        ("%d-%b-%Y", "{day:02}-NOV-2026", "2026-11-01"),
+        ("%d.%m.%Y", "{day:02}.11.2026 2:02 p.m.", "2026-11-01T14:02"),
+    ],
+)
+def test_times_of_logs_mails_and_databases(come, form, words, first):
+    rows = come([words.format(day=day) for day in range(1, 29)])
+    assert rows.columns == (Date("a", form=form),)
+    days = (np.datetime64(first, "s") - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    np.testing.assert_allclose(rows.data[:2, 0], [days, days + 1], rtol=0, atol=1e-9)
+    assert rows.decisions[0].what.startswith("dates such as ")
+
+
+def test_clocks_are_times_of_day(come):
+    rows = come(["1:30 pm", "12:15 a.m.", "11:00 AM"])
+    assert rows.columns == (Time("a"),)
+    assert rows.data[:3, 0] * 24 == pytest.approx([13.5, 0.25, 11.0])
+    [told] = rows.decisions
+    assert str(told) == "a: times such as '1:30 pm', read as 13:30:00"
+    assert come(["1:30 pm", "12:15 a.m.", "11:00 AM"], **told.otherwise).columns[0].is_text
+    assert come(["1:30 pm", "later", "soon"]).columns[0].is_text
+
+
+@pytest.mark.parametrize(("unit", "form"), [(1, "%s"), (1000, "%Q")])
+def test_seconds_since_1970_are_dates_where_their_name_says_so(table, parts, unit, form):
+    lines = [f"{(1_790_000_000 + 3600 * k) * unit},{label}" for k, label in enumerate(LABELS)]
+    for name in ("created_at", "eventTime", "timestamp"):
+        path = table("\n".join([f"{name},y", *lines, ""]))
+        data, decisions = parts(path)
+        assert data[:, 0] == pytest.approx([(1_790_000_000 + 3600 * k) / 86400 for k in range(60)])
+        [told] = decisions
+        assert "seconds since 1970 such as '1790000000" in told.what
+        assert told.what.endswith("', read as 2026-09-21T14:13:20")
+        assert parts(path, **told.otherwise)[0][0, 0] == 1_790_000_000 * unit
+        assert datasets.read(path, target="y", prepare=True).columns == (Date(name, form=form),)
+    for name in ("balance", "attempts", "station"):
+        data, decisions = parts(table("\n".join([f"{name},y", *lines, ""])), numbers=[name])
+        assert (data[0, 0], decisions) == (1_790_000_000 * unit, [])
+    assert day_number("1790000000 s", form) is None
+
+
+def test_years_of_two_digits_are_not_far_in_the_future(come):
+    rows = come([f"1{k}.03.{CENTURY_AGO - 2 + k:02}" for k in range(3)])
+    years = [pd.Timestamp(day, unit="D").year - 2000 for day in rows.data[:3, 0]]
+    assert years == [CENTURY_AGO - 2, CENTURY_AGO - 1, CENTURY_AGO - 100]
+    assert f"; years from {CENTURY_AGO} on are of the last century" in rows.decisions[0].what
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers", "signs"),
+    [
+        (["81 kg", "1,200 kg", "7.5kg"], [81, 1200, 7.5], ()),
+        (["kr 300", "1.200,50 kr.", "-7 kr"], [300, 1200.5, -7], ()),
+        (["5 min", "61 min", "7 min"], [5, 61, 7], ()),
+        (["1 month", "12 months", "36 months"], [1, 12, 36], ()),
+        (["12 EUR", "14 USD", "3 EUR"], [12, 14, 3], ("EUR", "USD")),
+        (["$12", "€14", "$3"], [12, 14, 3], ("$", "€")),
+        ([f"{k} {'kg' if k % 2 else 'g'}" for k in range(30)], range(30), ("g", "kg")),
+    ],
+)
+def test_units_stand_at_numbers(come, words, numbers, signs):
+    rows = come(words)
+    assert isinstance(rows.columns[0], Amount)
+    assert rows.data[: len(numbers), 0].tolist() == list(numbers)
+    told = [one for one in rows.decisions if "taken as of one unit" in one.what]
+    assert [one.what.split(" stand ")[0] for one in told] == ([" and ".join(signs)] * bool(signs))
+    for one in told:
+        assert come(words, **one.otherwise).columns[0].is_text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["Shop 1", "Shop 2", "Shop 3"],
+        ["E11", "E12", "E13"],
+        ["5 red", "3 blue", "7 red"],
+        [" 60 months", " 36 months"],
+        ["1 Elm", "2 Oak", "3 Ash", "4 Fir"],
+        ["5-10 years", "1-4 years", "11-20 years"],
+    ],
+)
+def test_words_with_numbers_remain_words(come, words):
+    assert come(words).columns[0].is_text
+
+
+def test_units_are_read_in_parts_and_by_models(table, run, tmp_path):
+    rng = np.random.default_rng(0)
+    weight = rng.integers(40, 120, 9000)
+    label = np.where(weight + rng.normal(0, 20, 9000) > 110, "yes", "no")
+    frame = pd.DataFrame({"weight": [f"{k} kg" for k in weight], "b": rng.random(9000), "y": label})
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    frame.to_csv(path, index=False)
+    aucs = []
+    for more in ((), ("--memory", "1MB")):
+        fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model, *more)
+        code, out, err = run(*fit)
+        assert code == 0, err
+        assert "kg', read as" in " ".join(out.split())
+        code, out, err = run("evaluate", model, path, "--json")
+        assert code == 0, err
+        aucs.append(json.loads(out)["scorers"][0]["auc"])
+    assert aucs[0] == pytest.approx(aucs[1], abs=1e-3)
+
+
+def test_three_decimals_that_may_be_thousands_are_told(table, parts):
+    words = [f"{1 + k % 9}.{(37 * k) % 1000:03}" for k in range(60)]
+
+    def doubts(sep, words, other):
+        lines = [f"{word}{sep}{other}{sep}{k % 3}" for k, word in enumerate(words)]
+        data, decisions = parts(table("\n".join([sep.join(["a", "b", "y"]), *lines, ""])))
+        return data[1, 0], [str(one) for one in decisions if "thousands" in one.what]
+
+    doubt = "a: '1.000' is read with a decimal point, though it may part thousands"
+    assert doubts(";", words, "x") == (2.037, [doubt])
+    for sep, some, other in [
+        (",", words, "x"),  # which would be the decimal mark otherwise
+        (";", words, "2.5"),  # another column shows the point
+        (";", [*words[:-1], "0.125"], "x"),
+        (";", [*words[:-1], "12.5"], "x"),
+    ]:
+        assert doubts(sep, some, other) == (2.037, [])
+    for other in ("2,5", "1.234.567"):  # another column shows the comma, or what the point is
+        assert doubts(";", words, other) == (2037.0, [])
+    path = table("\n".join(["a;y", *(f"{word};{k % 3}" for k, word in enumerate(words)), ""]))
+    assert parts(path, decimal=",")[0][1, 0] == 2037.0
+
+
+def test_advice_about_labels_is_a_command_that_works(table, run, tmp_path):
+    label = np.where(np.arange(300) % 9 == 0, "yes", "no").tolist()
+    label[100] = "n/a?"
+    path = table("\n".join(["x,y", *(f"{k % 17},{word}" for k, word in enumerate(label)), ""]))
+    fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m")
+    code, _, err = run(*fit)
+    assert code == 2
+    assert "'n/a?' may be a slip" in " ".join(err.split())
+    assert err.rstrip().endswith("--positive yes")
+    code, out, err = run(*fit, "--positive", "yes")
+    assert (code, "n/a? (1 row)" in " ".join(out.split())) == (0, True), err
+
+
+def test_codes_are_words_whole_and_in_parts(table, run, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{10_000 + 777 * code},{k / 9:.2f},{'yes' if code > 17 else 'no'}"
+        for k, code in enumerate(rng.integers(0, 20, 50_000))
+    ]
+    path = table("\n".join(["zip,x,y", *lines, ""]))
+    for more in ((), ("--memory", "1MB")):
+        fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", *more)
+        code, out, err = run(*fit)
+        assert code == 0, err
+        assert "not amounts: taken as words" in " ".join(out.split())
+        assert "20 words, a level each" in " ".join(out.split())
+        assert "in parts" in err or not more

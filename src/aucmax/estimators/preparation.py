@@ -103,11 +103,17 @@ def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | Non
         if different > _MANY_WORDS and different > total / 2:
             what = f"{different:,} different values in {total:,} rows, as ids"
             return Decision(name, what, {"categories": [name]})
-    if column.is_number and name not in reading.numbers:
-        obstacle = doubt(name, values, ())
-        if obstacle is not None and "drop" in (obstacle.remedy or {}):
-            return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
+    if "drop" in _doubt(column, values, reading):
+        return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
     return None
+
+
+def _doubt(column: Column, values: np.ndarray, reading: Reading) -> dict[str, Any]:
+    """Return the remedy if the numbers of a column look like names of things."""
+    if not column.is_number or column.name in reading.numbers:
+        return {}
+    obstacle = doubt(column.name, values, ())
+    return {} if obstacle is None else obstacle.remedy or {}
 
 
 def _worth(rows: Labelled, values: np.ndarray) -> str:
@@ -241,24 +247,35 @@ def in_parts(
     raw = plan.source(path, reading, spool=False)
     first = next(iter(raw))
     columns = [*named(raw.feature_names or [], raw.columns)]
-    ids = [
+    decided = [
         replace(why, what=f"{why.what}, in the first part: left out", leaves_out=True)
         for j, column in enumerate(columns)
         if (why := _ids(column, _values(first.X, j), reading)) is not None
     ]
-    if ids:
-        reading = replace(reading, drop=(*reading.drop, *(one.column for one in ids)))
+    codes = [
+        column.name
+        for j, column in enumerate(columns)
+        if "categories" in _doubt(column, _values(first.X, j), reading)
+    ]
+    if decided or codes:
+        reading = replace(
+            reading,
+            drop=(*reading.drop, *(one.column for one in decided)),
+            categories=(*reading.categories, *codes),
+        )
+        what = "codes in the first part, not amounts: taken as words"
+        decided += [Decision(name, what, {"numbers": [name]}) for name in codes]
         raw = plan.source(path, reading, spool=False)
         columns = [*named(raw.feature_names or [], raw.columns)]
     if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = plan.read(path, numbers)
-            rows.decisions = [*raw.decisions, *ids]
+            rows.decisions = [*raw.decisions, *decided]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
     rows = _read_once(raw, tuple(columns), plan, path, reading)
     encoder = TableEncoder(missing=True).fit_summary(rows.summary)
-    rows.decisions = [*rows.decisions, *ids, *encoder.decisions()]
+    rows.decisions = [*rows.decisions, *decided, *encoder.decisions()]
     return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
 
 
