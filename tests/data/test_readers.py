@@ -356,7 +356,7 @@ def test_csv_counted_columns_are_a_header(write):
         ("a,y\n1,0\noops,1\n", "line 3: column 'a' holds 'oops', which is not a number; turn"),
         ("a,y\n1,0\n?,1\n", "line 3: column 'a' has a missing value; fill it in"),
         ('a,y\n"1\n2",0\n7,1\n', "line 2: column 'a' holds '1\\n2', which is not a number"),
-        ("a,y\n1,0\n2\n", "line 3: 1 values where the header names 2 columns"),
+        ("a,y\n1,0\n2\n", "line 3: 1 value where the header names 2 columns"),
         ("a,y\n1,0\n\n2,0,1\n", "line 4: 3 values where the header names 2 columns"),
         ("a,y\n1,x\n2,\n", "line 3: the label is missing in column 'y'"),
         ("a,y\n1,1\n2,\n", "line 3: the label is missing in column 'y'"),

@@ -384,7 +384,7 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
     """Open the bytes of a file, unpacked according to its suffix, or of a stream."""
     path = alone(path)
     if isinstance(path, Piped):
-        yield _in_utf8(io.BufferedReader(io.BytesIO(path.content)))  # type: ignore[arg-type]
+        yield _in_utf8(io.BufferedReader(io.BytesIO(path.content)))
         return
     if isinstance(path, Path) and path.is_dir():
         raise fault(path, "this is a folder; name a file in it")

@@ -174,9 +174,10 @@ def _random(path: Any, kind: str) -> bool:
 def _as_written(path: Any, reading: Reading) -> tuple[Any, Reading, list[Decision], int]:
     """Return the reader, how the text of all parts is read, and the lines above the header."""
     reader = reader_of(path, reading.format)
-    reading, decisions = replace(reading, format=reader.name), []
-    if reader.written is not None:
-        reading, decisions = reader.written(files_of(path)[0], reading)
+    reading = replace(reading, format=reader.name)
+    if reader.written is None:
+        return reader, reading, [], 0
+    reading, decisions = reader.written(files_of(path)[0], reading)
     return reader, reading, decisions, (reading.header or 1) - 1
 
 

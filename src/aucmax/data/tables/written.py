@@ -22,8 +22,8 @@ __all__ = ["DECIMALS", "amounts", "are_one", "plain_numbers", "units_of"]
 DECIMALS = (".", ",")
 _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
 _DIGITS = r"((?:[0-9]|[.,'’ \x{00a0}\x{202f}][0-9])+[.,]?(?:[eE][+-]?[0-9]+)?)"
-# sign, unit, digits and unit; a sign may also follow, and brackets are one
-_BARE = rf"^(\()?([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?(?:([-])|(\)))?$"
+# sign, unit, digits and unit; a sign may also follow
+_BARE = rf"^([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?([-])?$"
 _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
@@ -88,8 +88,7 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
     if rest.any():  # what takes several times as long
         odd = pc.replace_substring_regex(words.filter(pa.array(rest)), _ROUND, r"\1")
         odd = pc.replace_substring_regex(odd, _BRACKETS, r"-\1")
-        bare = pc.replace_substring_regex(odd, _BARE, r"\1\2\3\5\4\6")
-        bare = pc.replace_substring_regex(bare, r"^\((.*)\)$", r"-\1")
+        bare = pc.replace_substring_regex(odd, _BARE, r"\1\2\4\3")
         blanks = pc.match_substring_regex(bare, rf"^[+-]?[1-9][0-9]{{0,2}}{_OTHERS}(?:[.,]|$)")
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
         numbers[rest] = _usual(pc.if_else(blanks, joined, bare), decimal)
