@@ -318,7 +318,7 @@ def test_years_of_two_digits_are_not_far_in_the_future(come):
     ("words", "numbers", "signs"),
     [
         (["81 kg", "1,200 kg", "7.5kg"], [81, 1200, 7.5], ()),
-        (["kr 300", "1.200,50 kr.", "-7 kr"], [300, 1200.5, -7], ()),
+        (["kr 300", "1.200,50 kr.", "-7 kr", "8,- kr"], [300, 1200.5, -7, 8], ()),
         (["5 min", "61 min", "7 min"], [5, 61, 7], ()),
         (["1 month", "12 months", "36 months"], [1, 12, 36], ()),
         (["12 EUR", "14 USD", "3 EUR"], [12, 14, 3], ("EUR", "USD")),
@@ -341,6 +341,7 @@ def test_units_stand_at_numbers(come, words, numbers, signs):
     [
         ["Shop 1", "Shop 2", "Shop 3"],
         ["E11", "E12", "E13"],
+        ["100-QX", "101-QX", "102-QX"],
         ["5 red", "3 blue", "7 red"],
         [" 60 months", " 36 months"],
         ["1 Elm", "2 Oak", "3 Ash", "4 Fir"],

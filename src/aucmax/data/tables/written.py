@@ -80,7 +80,7 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
     words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
     if units:
         any_unit = "|".join(map(re.escape, units))
-        words = pc.replace_substring_regex(words, rf"([0-9.)-])\s?(?:{any_unit})\.?$", r"\1")
+        words = pc.replace_substring_regex(words, rf"([0-9.)]|[.,]-)\s?(?:{any_unit})\.?$", r"\1")
     for unit in filter(_MONEY.fullmatch, units):
         words = pc.replace_substring_regex(words, rf"^([+-]?){unit}\.?\s?", r"\1")
     numbers = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
