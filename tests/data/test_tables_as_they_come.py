@@ -132,6 +132,7 @@ def test_yes_and_no_are_one_and_zero(come, both):
     rows = come([*both, both[1]])
     assert rows.columns == (YesNo("a", words=both),)
     assert rows.data[:3, 0].tolist() == [0.0, 1.0, 1.0]
+    assert [one.what for one in rows.decisions] == ["yes/no: {!r} is 0, {!r} is 1".format(*both)]
 
 
 def test_a_bad_cell_is_a_gap_unless_it_is_strict(come):
