@@ -74,8 +74,8 @@ def named(part: str, items: Mapping[str, Any]) -> dict[str, Any]:
 
 def part_of(items: Mapping[str, Any], part: str) -> dict[str, Any]:
     """Return the items of a part, without the prefix that `named` added."""
-    first = f"{part} "
-    return {name[len(first) :]: item for name, item in items.items() if name.startswith(first)}
+    prefix = f"{part} "
+    return {name[len(prefix) :]: item for name, item in items.items() if name.startswith(prefix)}
 
 
 def pack_arrays(
@@ -172,7 +172,7 @@ def _max_unpacked_bytes(packed: int) -> int:
     return FREE_BYTES + _MAX_COMPRESSION_RATIO * packed
 
 
-def _unpacked_bytes(body: bytes, most: int) -> int:
+def _unpacked_bytes(body: bytes, limit: int) -> int:
     """Return the unpacked size of an archive after checking it; ValueError if above ``most``."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = archive.infolist()
@@ -182,7 +182,7 @@ def _unpacked_bytes(body: bytes, most: int) -> int:
         if any(info.compress_type not in _COMPRESSIONS or info.flag_bits & 1 for info in members):
             raise ValueError("it is compressed or encrypted in a way that aucmax does not use")
         size = sum(info.file_size for info in members)
-        if size > most:
+        if size > limit:
             raise ValueError(f"it would unpack to {size:,} bytes, far more than its own size")
         for info in members:
             with archive.open(info) as stream:
@@ -190,7 +190,7 @@ def _unpacked_bytes(body: bytes, most: int) -> int:
             if magic == _ARRAY_MAGIC:  # whatever the member is called
                 _check_size(archive, info)
             elif magic.startswith(_ZIP_MAGIC):
-                size += _unpacked_bytes(archive.read(info), most - size)
+                size += _unpacked_bytes(archive.read(info), limit - size)
     return size
 
 
@@ -214,9 +214,9 @@ def _header(stream: Any) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def _check_names(names: list[str], specs: Specs) -> None:
-    odd = next((name for name in names if name not in specs), None)
-    if odd is not None:
-        raise ValueError(f"it contains {odd!r}, which is not expected")
+    unexpected = next((name for name in names if name not in specs), None)
+    if unexpected is not None:
+        raise ValueError(f"it contains {unexpected!r}, which is not expected")
     missing = next((name for name in specs if name not in names), None)
     if missing is not None:
         raise ValueError(f"it does not contain {missing}")
@@ -227,12 +227,12 @@ def _check_kind(
 ) -> None:
     """Raise ValueError for another type or shape; ``sizes`` are the lengths so far, by name."""
     if dtype.kind not in "biufU" if spec.dtype is None else dtype != spec.dtype:
-        wanted = "labels" if spec.dtype is None else np.dtype(spec.dtype)
-        raise ValueError(f"its {name} are {dtype}, not {wanted}")
+        expected = "labels" if spec.dtype is None else np.dtype(spec.dtype)
+        raise ValueError(f"its {name} are {dtype}, not {expected}")
     if len(shape) == len(spec.shape):
-        for word, length in zip(spec.shape, shape, strict=True):
-            if isinstance(word, str):
-                sizes.setdefault(word, length)
-    wanted = tuple(sizes.get(n, 0) if isinstance(n, str) else n for n in spec.shape)
-    if shape != wanted:
-        raise ValueError(f"its {name} have the shape {shape}, not {wanted}")
+        for symbol, length in zip(spec.shape, shape, strict=True):
+            if isinstance(symbol, str):
+                sizes.setdefault(symbol, length)
+    expected = tuple(sizes.get(n, 0) if isinstance(n, str) else n for n in spec.shape)
+    if shape != expected:
+        raise ValueError(f"its {name} have the shape {shape}, not {expected}")

@@ -41,11 +41,11 @@ def number(
 ) -> Any:
     """Return the value if it is a number within bounds; raise ValueError naming it if not."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    good = isinstance(value, kinds) and not isinstance(value, bool)
-    if good:
-        good = low < value if open_low else low <= value
-        good = good and (value < high if open_high else value <= high) and value < np.inf
-    if not good:
+    valid = isinstance(value, kinds) and not isinstance(value, bool)
+    if valid:
+        valid = low < value if open_low else low <= value
+        valid = valid and (value < high if open_high else value <= high) and value < np.inf
+    if not valid:
         kind = "a whole number" if whole else "a number"
         opens = "(" if open_low else "["
         closes = ")" if open_high or high == np.inf else "]"
@@ -104,8 +104,8 @@ def weights_in_rows(weight: Any, n: int) -> np.ndarray:
         return np.ones(n) if weight is None else weight
     mantissa, exponent = np.frexp(weight / weight.max())
     share = np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
-    used = share[share > 0]
-    return share * (used.sum() / np.square(used).sum())
+    counted = share[share > 0]
+    return share * (counted.sum() / np.square(counted).sum())
 
 
 def refuse_collections(X: Any) -> None:
@@ -121,10 +121,10 @@ def refuse_collections(X: Any) -> None:
 def refuse_nul(y: Any) -> None:
     """Raise ValueError if a label ends with NUL, which NumPy strips from the end of strings."""
     labels = _texts(y)
-    bad = next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None)
-    if bad is not None:
+    label = next((text for text in labels if isinstance(text, str) and text.endswith("\0")), None)
+    if label is not None:
         raise ValueError(
-            f"the label {bad!r} ends with a NUL character, which NumPy would strip; remove it."
+            f"the label {label!r} ends with a NUL character, which NumPy would strip; remove it."
         )
 
 
@@ -185,10 +185,10 @@ def naming_columns(X: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:  # only after an error, since checking each column takes time
-        bad = next((name for name in getattr(X, "columns", ()) if not _finite(X[name])), None)
-        if bad is None:
+        column = next((name for name in getattr(X, "columns", ()) if not _finite(X[name])), None)
+        if column is None:
             raise
-        raise ValueError(f"column {str(bad)!r}: {error}") from None
+        raise ValueError(f"column {str(column)!r}: {error}") from None
 
 
 def _finite(column: Any) -> bool:
@@ -222,7 +222,7 @@ def check_labels(classes: Any, names: Any, d: int) -> None:
 def check_array_of(
     values: Any,
     shape: tuple[int, ...],
-    what: str,
+    name: str,
     low: float | None = None,
     high: float = np.inf,
     dtype: Any = np.float64,
@@ -232,18 +232,18 @@ def check_array_of(
     Numbers that are not integers may exceed ``high`` slightly, because of rounding.
     """
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
-        raise ValueError(f"its {what} are not numbers")
+        raise ValueError(f"its {name} are not numbers")
     if values.shape != shape:
-        raise ValueError(f"its {what} have the shape {values.shape}, not {shape}")
+        raise ValueError(f"its {name} have the shape {values.shape}, not {shape}")
     if values.dtype.names:  # a record of float64
-        values = np.array([values[name] for name in values.dtype.names])
-    whole = values.dtype.kind == "i"
-    if not whole and not np.isfinite(values).all():
-        raise ValueError(f"its {what} hold NaN or infinite numbers")
+        values = np.array([values[field] for field in values.dtype.names])
+    integers = values.dtype.kind == "i"
+    if not integers and not np.isfinite(values).all():
+        raise ValueError(f"its {name} hold NaN or infinite numbers")
     if low is not None and np.any(values < low):
         below = "negative numbers" if low == 0 else f"numbers below {low:g}"
-        raise ValueError(f"its {what} hold {below}")
-    if whole and np.any(values > high):
-        raise ValueError(f"its {what} hold numbers above {high:g}")
-    if not whole and np.any(np.abs(values) > 1.001 * high):
-        raise ValueError(f"its {what} hold numbers too large to compute with")
+        raise ValueError(f"its {name} hold {below}")
+    if integers and np.any(values > high):
+        raise ValueError(f"its {name} hold numbers above {high:g}")
+    if not integers and np.any(np.abs(values) > 1.001 * high):
+        raise ValueError(f"its {name} hold numbers too large to compute with")

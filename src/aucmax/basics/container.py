@@ -72,8 +72,8 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
 
 
 @contextlib.contextmanager
-def readable(path: str | PathLike[str], what: str) -> Iterator[None]:
-    """Context in which every error says that the file is not a readable ``what``."""
+def readable(path: str | PathLike[str], noun: str) -> Iterator[None]:
+    """Context in which every error says that the file is not a readable ``noun``."""
     try:
         yield
     except ModelFileError:
@@ -82,7 +82,7 @@ def readable(path: str | PathLike[str], what: str) -> Iterator[None]:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if isinstance(error, KeyError):
             reason = f"it does not contain {reason}"
-        raise ModelFileError(f"{path}: not a readable {what} ({reason}).") from error
+        raise ModelFileError(f"{path}: not a readable {noun} ({reason}).") from error
 
 
 def _opened(path: str | PathLike[str]) -> BinaryIO:
@@ -102,7 +102,7 @@ def _opened(path: str | PathLike[str]) -> BinaryIO:
 def _checked_header(path: str | PathLike[str], kind: str, head: bytes) -> tuple[str, int]:
     """Return the digest and the length of the body from the first line of a file."""
     try:
-        magic, version, held, digest, size = head.decode("ascii").split(" ")
+        magic, version, actual, digest, size = head.decode("ascii").split(" ")
         number, length = int(version), int(size)
     except ValueError:
         magic = ""
@@ -116,6 +116,6 @@ def _checked_header(path: str | PathLike[str], kind: str, head: bytes) -> tuple[
             f"{path}: written by a newer aucmax (file format {number}, this version reads up to "
             f"{FORMAT}); upgrade aucmax."
         )
-    if held != kind:
-        raise ModelFileError(f"{path}: is an aucmax {held} file; give an aucmax {kind} file.")
+    if actual != kind:
+        raise ModelFileError(f"{path}: is an aucmax {actual} file; give an aucmax {kind} file.")
     return digest, length

@@ -25,21 +25,21 @@ def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
         The message of the ValueError if another process holds the lock. A file that is not empty is
         a ValueError too.
     """
-    filelock, new = needs("filelock", use), not lock.exists()
-    if not new and lock.stat().st_size:  # a lock empties its file
+    filelock, is_new = needs("filelock", use), not lock.exists()
+    if not is_new and lock.stat().st_size:  # a lock empties its file
         raise ValueError(
             f"{lock}: is not empty, so it is no lock of aucmax; {use} needs this name: move the "
             "file, or choose another name."
         )
     try:
-        held = filelock.FileLock(lock).acquire(blocking=False)
+        acquired = filelock.FileLock(lock).acquire(blocking=False)
     except filelock.Timeout:
         raise ValueError(busy) from None
-    with held:
+    with acquired:
         try:
             yield
         except BaseException:
-            if new:
+            if is_new:
                 with contextlib.suppress(OSError):  # Windows removes no file that is open
                     lock.unlink()
             raise

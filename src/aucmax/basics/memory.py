@@ -81,20 +81,20 @@ def headroom() -> Headroom | None:
             swappable = swap
             with contextlib.suppress(OSError, ValueError):  # not where swap is not counted
                 allowed = _number(folder / files.swap_limit) - _number(folder / files.swap_used)
-                more = allowed + cached - free if files.swap_has_memory else max(allowed, 0)
-                swappable = min(swap, more)
+                swap_room = allowed + cached - free if files.swap_has_memory else max(allowed, 0)
+                swappable = min(swap, swap_room)
             rooms.append(Headroom(max(free + swappable, 0), limit))
     return min(rooms, key=lambda room: room.free, default=None)
 
 
-def require(program: int, data: int = 0, what: str = "") -> None:
+def require(program: int, data: int = 0, purpose: str = "") -> None:
     """Raise MemoryError where the system would kill the process before its work is done.
 
     Parameters
     ----------
     program, data : int
         Bytes that the program will take for itself, and for its data.
-    what : str
+    purpose : str
         The data, for the message.
     """
     room = headroom()
@@ -107,7 +107,7 @@ def require(program: int, data: int = 0, what: str = "") -> None:
     else:
         available = f"{_mb(room.free)} are left of the limit of {_mb(room.limit)}"
         remedy = f"raise the limit to {_mb(1e7 * math.ceil((room.limit + short) / 1e7))}"
-    for_data = f" and about {_mb(data)} for {what}" if data else ""
+    for_data = f" and about {_mb(data)} for {purpose}" if data else ""
     raise MemoryError(
         f"{available}, and the program needs {_mb(program)} for itself{for_data}; {remedy}"
     )

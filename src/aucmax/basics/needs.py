@@ -33,14 +33,14 @@ class MissingPackage(ImportError):
     """A required optional package is not installed; the message names the extra to install."""
 
 
-def needs(module: str, what: str) -> Any:
+def needs(module: str, use: str) -> Any:
     """Import and return a module of an optional package.
 
     Parameters
     ----------
     module : str
         Its name, such as ``"skops.io"``.
-    what : str
+    use : str
         What needs it, as the subject of a sentence in the singular.
 
     Raises
@@ -56,5 +56,5 @@ def needs(module: str, what: str) -> Any:
             raise  # it is installed, but a package that it needs is not
         extra = EXTRAS[package]
         raise MissingPackage(
-            f"{what} needs {package}: pip install 'aucmax[{extra}]'", name=package
+            f"{use} needs {package}: pip install 'aucmax[{extra}]'", name=package
         ) from None

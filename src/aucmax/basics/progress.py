@@ -39,37 +39,37 @@ class Working:
     ----------
     screen : Progress, optional
         Where to show it; None shows nothing.
-    what : str
+    task : str
         Name of the first task.
     """
 
-    def __init__(self, screen: Progress | None = None, what: str = "") -> None:
+    def __init__(self, screen: Progress | None = None, task: str = "") -> None:
         self._screen = screen
         if screen is not None:
-            self._task = screen.add_task(what, total=None)
+            self._task = screen.add_task(task, total=None)
             self._reading = screen.add_task("", total=None, visible=False)
 
-    def __call__(self, what: str) -> None:
+    def __call__(self, task: str) -> None:
         """Show a new task of unknown length."""
         if self._screen is not None:
-            self._screen.update(self._task, completed=0, total=None, description=what, best="")
+            self._screen.update(self._task, completed=0, total=None, description=task, best="")
             self._screen.update(self._reading, visible=False)
 
-    def at(self, done: int, total: int, what: str, best: str = "") -> None:
+    def at(self, completed: int, total: int, task: str, best: str = "") -> None:
         """Show the progress of a task.
 
         Parameters
         ----------
-        done, total : int
+        completed, total : int
             Numbers of parts.
-        what : str
+        task : str
             Name of the next part.
         best : str
             The best result so far.
         """
         if self._screen is not None:
             self._screen.update(
-                self._task, completed=done, total=total, description=what, best=best
+                self._task, completed=completed, total=total, description=task, best=best
             )
 
     def reads(self, at: Reading) -> None:
@@ -91,12 +91,12 @@ def on_screen() -> Working:
 
 
 @contextlib.contextmanager
-def working(what: str, quiet: bool = False) -> Iterator[Working]:
+def working(task: str, quiet: bool = False) -> Iterator[Working]:
     """Show on stderr that work is in progress while the block runs, on a terminal only.
 
     Parameters
     ----------
-    what : str
+    task : str
         Name of the work.
     quiet : bool
         Show nothing at all.
@@ -112,7 +112,7 @@ def working(what: str, quiet: bool = False) -> Iterator[Working]:
         yield _SILENT
         return
     with bar:
-        _shown = Working(bar, what)
+        _shown = Working(bar, task)
         try:
             yield _shown
         finally:

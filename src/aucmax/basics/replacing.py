@@ -60,18 +60,18 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     OSError
         If the file, which the error names, cannot be written.
     """
-    how: dict[str, Any] = {} if not text else {"encoding": "utf-8", "newline": ""}
+    encoding: dict[str, Any] = {} if not text else {"encoding": "utf-8", "newline": ""}
     mode = "" if text else "b"
     with errors_name(path):  # the temporary file's name says nothing
         if Path(path).exists() and not Path(path).is_file():
-            with open(path, "w" + mode, **how) as stream:
+            with open(path, "w" + mode, **encoding) as stream:
                 yield stream
             return
         target = Path(path).resolve()  # replace the target of a link, not the link
         # named before it is created, so that it is removed whenever an interruption comes
         temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}{target.suffix}")
         try:
-            with open(temporary, "x" + mode, **how) as stream:
+            with open(temporary, "x" + mode, **encoding) as stream:
                 yield stream
                 flushed(stream)
             if target.exists():

@@ -135,8 +135,8 @@ def paired(
         squares = square + difference**2
         carriers = spread.rows * size**2 / squares if squares > 0.0 else 0.0
         shrunk += shrunk_variance(spread, carriers, size - difference**2, added=2)
-    variance = sum(one.variance for one in spreads) + shared
-    return Pair(difference, variance, shrunk, min(one.rows for one in spreads), alike)
+    variance = sum(spread.variance for spread in spreads) + shared
+    return Pair(difference, variance, shrunk, min(spread.rows for spread in spreads), alike)
 
 
 def _mean(rivals: Floats, own: Bools, weight: Floats | None, others: Bools) -> float:
@@ -186,23 +186,23 @@ def delong_spreads(positive: Bools, above: Floats, weight: Floats | None) -> tup
     """Return var(V10)/m and var(V01)/n from `rivals_above`; zeros if a class has one row only."""
     classes = (positive, ~positive)
     if weight is None:
-        rows = totals = [float(np.count_nonzero(one)) for one in classes]
+        rows = totals = [float(np.count_nonzero(members)) for members in classes]
     else:
-        rows = [effective_rows(weight[one]) for one in classes]
-        totals = [float(weight[one].sum()) for one in classes]
+        rows = [effective_rows(weight[members]) for members in classes]
+        totals = [float(weight[members].sum()) for members in classes]
     if min(rows) < 2 - ROUNDING:
         return Spread(0.0, rows[0]), Spread(0.0, rows[1])
     # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
     # Multiples of ½, less the first of them: equal shares have variance zero exactly.
     placed = [
-        (above[one] - above[one][0]) / total
-        for one, total in zip(classes, reversed(totals), strict=True)
+        (above[members] - above[members][0]) / total
+        for members, total in zip(classes, reversed(totals), strict=True)
     ]
     if weight is None:
         variances = [float(v.var(ddof=1)) / v.size for v in placed]
     else:
-        shares = [weight[one] / total for one, total in zip(classes, totals, strict=True)]
-        variances = [_variance_of_mean(*each) for each in zip(placed, shares, strict=True)]
+        shares = [weight[members] / total for members, total in zip(classes, totals, strict=True)]
+        variances = [_variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
     return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
 

@@ -126,29 +126,29 @@ def cv_auc_interval(
             )
         of_rows = None if weight is None else scaled(weight[rows])  # each fold counts the same
         folds.append(_fold(positive[rows], of_rows, scores[rows], group[rows]))
-    auc = float(np.mean([one.auc for one in folds]))
+    auc = float(np.mean([each_fold.auc for each_fold in folds]))
     if not small_sample:
         std_error = _by_formula(folds)
         reach = float(ndtri((1.0 + confidence) / 2)) * std_error
         return AUCInterval(auc, max(auc - reach, 0.0), min(auc + reach, 1.0), std_error)
-    miss = float(np.mean([one.miss for one in folds]))
+    miss = float(np.mean([each_fold.miss for each_fold in folds]))
     n_groups = int(group.max()) + 1
-    sides = [[one.parts[side] for one in folds] for side in (0, 1)]
+    sides = [[each_fold.parts[side] for each_fold in folds] for side in (0, 1)]
     shares = [_values(parts, [part.share for part in parts], n_groups) for parts in sides]
     common = [share @ share.T for share in shares]
     classes = [_class(sides[i], shares[i], common[i], common[1 - i]) for i in (0, 1)]
-    if any(one.singles for one in classes):
-        classes = [one._replace(moved=0 * one.moved) for one in classes]
+    if any(of_class.singles for of_class in classes):
+        classes = [of_class._replace(moved=0 * of_class.moved) for of_class in classes]
     spreads = classes[0].spread(), classes[1].spread()
     shared = 2 * float(classes[0].moved @ classes[1].moved)
-    pairs = min(one.pairs for one in classes)
+    pairs = min(of_class.pairs for of_class in classes)
     freedom = None
     # Models that share training rows err together, so that areas vary more than the rows tell:
     # rounds of different folds show by how much, one round does not.
-    exchange = [one.exchange for one in classes if one.exchange is not None]
+    exchange = [of_class.exchange for of_class in classes if of_class.exchange is not None]
     if len(exchange) == 2:
         shared, freedom = shared + max(sum(exchange), 0.0), np.inf
-    carriers = [carrying_rows(one.loss, one.weight) for one in classes]
+    carriers = [carrying_rows(of_class.loss, of_class.weight) for of_class in classes]
     return interval_around(
         auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, freedom=freedom
     )
@@ -255,9 +255,9 @@ def _exchange(
         return None
     size, pairs = 1 / common.diagonal(), common.tocoo()
     u, v = pairs.coords
-    both = pairs.data * size[u] * size[v]  # rows that are in both folds
-    exchanged = float(both @ (size[u] + size[v] - 2 * both))
-    if exchanged < float(both[u != v].sum()):  # less than a row between two folds
+    shared_rows = pairs.data * size[u] * size[v]  # rows that are in both folds
+    exchanged = float(shared_rows @ (size[u] + size[v] - 2 * shared_rows))
+    if exchanged < float(shared_rows[u != v].sum()):  # less than a row between two folds
         return None
     placed = _values(parts, [part.above for part in parts], n_groups)
     sums, squares = placed.sum(axis=0), placed.power(2).sum(axis=0)
@@ -285,17 +285,17 @@ def _expected(common: coo_array, one_fold: Floats, scale: Floats) -> float:
     same sums: without repeats this is Σ P_uv.
     """
     u, v = common.coords
-    each = common.data * (1 - one_fold[u] - one_fold[v] + common.data)
-    return float((scale[u] * scale[v]) @ each)
+    sums = common.data * (1 - one_fold[u] - one_fold[v] + common.data)
+    return float((scale[u] * scale[v]) @ sums)
 
 
 def _by_formula(folds: list[_Fold]) -> float:
     """Return the standard error of LeDell, Petersen and van der Laan (2015)."""
-    sizes = np.array([[len(part.group) for part in one.parts] for one in folds])
+    sizes = np.array([[len(part.group) for part in fold.parts] for fold in folds])
     n = sizes.sum()
     inverse = n / sizes.sum(axis=0)  # 1/P(Y = 1), 1/P(Y = 0): of all rows, not of the fold's
     means = []
-    for one, counts in zip(folds, sizes, strict=True):
-        curve = [w * m * part.moved for w, m, part in zip(inverse, counts, one.parts, strict=True)]
+    for fold, counts in zip(folds, sizes, strict=True):
+        curve = [w * m * part.moved for w, m, part in zip(inverse, counts, fold.parts, strict=True)]
         means.append(np.mean(np.concatenate(curve) ** 2))
     return float(np.sqrt(np.mean(means) / n))

@@ -230,14 +230,14 @@ def interval_around(
         Degrees of freedom of Student's quantile, one less than the rows of the smaller class by
         default; infinite for the normal one.
     """
-    rows = min(one.rows for one in spreads)
+    rows = min(spread.rows for spread in spreads)
     pairs = rows if pairs is None else pairs
-    variance = sum(one.variance for one in spreads) + shared
+    variance = sum(spread.variance for spread in spreads) + shared
     std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
-    if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
+    if variance > 0.0 and min(spread.variance for spread in spreads) > 0.0:
         with_unseen = shared + sum(
-            shrunk_variance(one, number, auc * miss, _UNSEEN_ROWS)
-            for one, number in zip(spreads, carriers, strict=True)
+            shrunk_variance(spread, number, auc * miss, _UNSEEN_ROWS)
+            for spread, number in zip(spreads, carriers, strict=True)
         )
         wide, plain = (square / (auc * miss) for square in (with_unseen, variance))
         freedom = rows - 1 if freedom is None else freedom

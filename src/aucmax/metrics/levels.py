@@ -87,8 +87,8 @@ def area_up_to(levels: Levels, max_fpr: float) -> float:
         return area(levels)
     fpr, tpr = _rates(levels)
     end = int(np.searchsorted(fpr, max_fpr, side="right"))
-    last = np.interp(max_fpr, fpr[end - 1 : end + 1], tpr[end - 1 : end + 1])
-    width, height = np.diff(fpr[:end], append=max_fpr), np.append(tpr[:end], last)
+    recall_at_end = np.interp(max_fpr, fpr[end - 1 : end + 1], tpr[end - 1 : end + 1])
+    width, height = np.diff(fpr[:end], append=max_fpr), np.append(tpr[:end], recall_at_end)
     partial_area = 0.5 * float(width @ (height[1:] + height[:-1]))
     chance = 0.5 * max_fpr**2
     return min(max(0.5 * (1.0 + (partial_area - chance) / (max_fpr - chance)), 0.0), 1.0)

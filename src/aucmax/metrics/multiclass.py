@@ -72,8 +72,8 @@ def multiclass_auc(
         )
     missing = np.setdiff1d(classes, present).tolist()
     if missing or len(classes) > len(present) or not np.array_equal(np.unique(classes), classes):
-        what = f"no row has the label {missing[0]!r}" if missing else "labels must be ascending"
-        raise ValueError(f"{what}: every class needs rows, in the order of the columns.")
+        problem = f"no row has the label {missing[0]!r}" if missing else "labels must be ascending"
+        raise ValueError(f"{problem}: every class needs rows, in the order of the columns.")
     if len(classes) < len(present):
         odd = np.setdiff1d(present, classes).tolist()[0]
         raise ValueError(f"y has the label {odd!r}, which is not one of {classes.tolist()}.")
@@ -84,9 +84,9 @@ def multiclass_auc(
 
     areas, shares = [], []
     if scheme == "ovr":
-        every = np.arange(len(code))
+        all_rows = np.arange(len(code))
         for k in range(len(classes)):
-            areas.append(area(every, k))
+            areas.append(area(all_rows, k))
             shares.append(weight[code == k].sum())
     else:
         for a, b in combinations(range(len(classes)), 2):

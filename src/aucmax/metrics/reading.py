@@ -33,13 +33,13 @@ def read(
     labels = _vector(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one positive and one negative row.")
-    weight, kept, where = None, np.ones(labels.size, dtype=bool), ""
+    weight, kept, scope = None, np.ones(labels.size, dtype=bool), ""
     if sample_weight is not None:
         weight = _weights(sample_weight, labels.size)
         kept = weight > 0
         weight = weight[kept]
-        where = "" if kept.all() else " in the rows of non-zero sample_weight"
-    positive = _positive(labels[kept], pos_label, where)
+        scope = "" if kept.all() else " in the rows of non-zero sample_weight"
+    positive = _positive(labels[kept], pos_label, scope)
     return positive, weight, *(scores_of(score, name, kept) for name, score in scores.items())
 
 
@@ -115,9 +115,9 @@ def scores_of(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
 
 def _weights(values: ArrayLike, n: int) -> Floats:
     weight = _numeric(values, "sample_weight", n).astype(np.float64)
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(bad.argmax())
+    invalid = ~(np.isfinite(weight) & (weight >= 0))
+    if invalid.any():
+        row = int(invalid.argmax())
         raise ValueError(
             f"sample_weight must be finite and not negative; got {weight[row]} in row {row}."
         )
@@ -135,7 +135,7 @@ def scaled(weight: Floats) -> Floats:
     return np.asarray(np.ldexp(weight, -np.frexp(weight.max())[1]))
 
 
-def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:
+def _positive(labels: NDArray[Any], pos_label: Any, scope: str = "") -> Bools:
     distinct: Any
     try:
         # a set first, because sorting a million Python strings takes half a second
@@ -152,12 +152,12 @@ def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:
     if pos_label is not None:
         chosen = [i for i, label in enumerate(values) if label == pos_label]
         if not chosen:
-            raise ValueError(f"pos_label={pos_label!r} is not a label of y{where}: {shown}.")
+            raise ValueError(f"pos_label={pos_label!r} is not a label of y{scope}: {shown}.")
     else:
         chosen = [len(values) - 1]
     if len(values) == 1:
         raise ValueError(
-            f"y has only one class{where}, {shown}; it needs at least one positive and one "
+            f"y has only one class{scope}, {shown}; it needs at least one positive and one "
             "negative row."
         )
     if len(values) > 2 and pos_label is None:
