@@ -59,9 +59,9 @@ def checked_rows(
     names = _get_feature_names(X)
     refuse_collections(X)
     refuse_nul(y)
-    how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    checks = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     with naming_columns(X):
-        X = check_array(X, **how, ensure_min_samples=min_rows)
+        X = check_array(X, **checks, ensure_min_samples=min_rows)
         refuse_sizes(X)
     y = column_or_1d(y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -162,7 +162,7 @@ class ClassStatistics:
         """
         raise NotImplementedError
 
-    def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
+    def _leave(self, mine: Part, part: Part, remains: Remainder, label: Any) -> None:
         """Update the arrays of a class, except weights and mean, when rows of ``part`` leave."""
         raise NotImplementedError
 
@@ -356,17 +356,17 @@ class ClassStatistics:
                 return a.copy()  # type: ignore[return-value]  # they have the same type
         if other._d:
             self._match(other._d, other.feature_names)
-        out = self.copy()
-        out._grow(other._classes, other._d)
-        out._declared = self._declared and other._declared
-        if out.feature_names is None:
-            out.feature_names = other.feature_names
-        if out.target_name is None:
-            out.target_name = other.target_name
-        out.guarantee = _both(self.guarantee, other.guarantee, max)
+        total = self.copy()
+        total._grow(other._classes, other._d)
+        total._declared = self._declared and other._declared
+        if total.feature_names is None:
+            total.feature_names = other.feature_names
+        if total.target_name is None:
+            total.target_name = other.target_name
+        total.guarantee = _joint_guarantee(self.guarantee, other.guarantee, max)
         for label, part in other._each():
-            out._add(label, part)
-        return out
+            total._add(label, part)
+        return total
 
     def __radd__(self, other: Any) -> Self:
         """Support ``sum(shards)``, whose start is 0."""
@@ -394,24 +394,24 @@ class ClassStatistics:
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
-        out = self.copy()
+        difference = self.copy()
         # the rows of the other are in both, so ε and δ add up
-        out.guarantee = _both(self.guarantee, other.guarantee, float.__add__)
+        difference.guarantee = _joint_guarantee(self.guarantee, other.guarantee, float.__add__)
         if other._d:
-            out._match(other._d, other.feature_names)
-        own_parts = dict(out._each())
+            difference._match(other._d, other.feature_names)
+        own_parts = dict(difference._each())
         pairs = [(label, part, own_parts.get(label)) for label, part in other._each()]
         for label, part, mine in pairs:
             check_weight(0.0 if mine is None else float(mine["counts"]), part["counts"], label)
         for label, part, mine in pairs:
             assert mine is not None
-            left = remainder(out._summary(mine), out._summary(part), label, out.feature_names)
-            out._leave(mine, part, left, label)
-            mine["counts"][...], mine["means"][...] = left.weight, left.mean
-            squares, most = float(mine["squares"] - part["squares"]), left.weight**2
-            mine["squares"][...] = squares if 0.0 < squares < most else most  # as for one row
-        out._settle(self)
-        return out
+            remains = remainder(self._summary(mine), self._summary(part), label, self.feature_names)
+            difference._leave(mine, part, remains, label)
+            mine["counts"][...], mine["means"][...] = remains.weight, remains.mean
+            squares, largest = float(mine["squares"] - part["squares"]), remains.weight**2
+            mine["squares"][...] = squares if 0.0 < squares < largest else largest  # as for one row
+        difference._settle(self)
+        return difference
 
     def decay(self, gamma: float) -> Self:
         """Return a copy with all counts multiplied by gamma, which reduces the weight of old rows.
@@ -423,11 +423,11 @@ class ClassStatistics:
         """
         if not 0.0 < gamma <= 1.0:
             raise ValueError(f"gamma must be in (0, 1]; got {gamma!r}.")
-        out = self.copy()
-        out._parts["counts"] *= gamma
-        out._parts["squares"] *= gamma**2
-        out._scale_noise(gamma)
-        return out
+        decayed = self.copy()
+        decayed._parts["counts"] *= gamma
+        decayed._parts["squares"] *= gamma**2
+        decayed._scale_noise(gamma)
+        return decayed
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -445,12 +445,12 @@ class ClassStatistics:
             return self
         if d < self._d or self.feature_names is not None:
             raise ValueError(f"{self!r} cannot have {d} features, or features without names.")
-        out = self.empty()
-        out._declared, out._d, out._classes = self._declared, d, self._classes.copy()
-        out._parts = self._blank(len(self._classes), d)
+        wide = self.empty()
+        wide._declared, wide._d, wide._classes = self._declared, d, self._classes.copy()
+        wide._parts = self._blank(len(self._classes), d)
         for name, values in self._parts.items():
-            out._parts[name][tuple(map(slice, values.shape))] = values
-        return out
+            wide._parts[name][tuple(map(slice, values.shape))] = values
+        return wide
 
     def empty(self, classes: Any = None) -> Self:
         """Return statistics of the same kind and settings, without rows."""
@@ -462,28 +462,28 @@ class ClassStatistics:
         Classes stay sorted; classes with equal labels are joined.
         """
         order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
-        out = self.copy()
-        out._classes = np.unique(labels)
-        if len(out._classes) == len(labels):
-            out._parts = {name: values[order] for name, values in out._parts.items()}
-            return out
-        out._parts = out._blank(len(out._classes), out._d)
-        out._scale_noise(np.sqrt(np.unique(labels, return_counts=True)[1].max()))
+        renamed = self.copy()
+        renamed._classes = np.unique(labels)
+        if len(renamed._classes) == len(labels):
+            renamed._parts = {name: values[order] for name, values in renamed._parts.items()}
+            return renamed
+        renamed._parts = renamed._blank(len(renamed._classes), renamed._d)
+        renamed._scale_noise(np.sqrt(np.unique(labels, return_counts=True)[1].max()))
         for k in order:
             if self.counts[k] > 0:
-                out._add(labels[k], {name: values[k] for name, values in self._parts.items()})
-        return out
+                renamed._add(labels[k], {name: values[k] for name, values in self._parts.items()})
+        return renamed
 
     def among(self, labels: Sequence[Any] | np.ndarray) -> Self:
         """Return a copy with only the classes that have these labels."""
         chosen = np.isin(self._classes, labels)
         if chosen.sum() < len(np.unique(labels)):
-            odd = np.setdiff1d(labels, self._classes).tolist()[0]
-            raise ValueError(f"{odd!r} is not among the classes {self._classes.tolist()}.")
-        out = self.copy()
-        out._classes = self._classes[chosen]
-        out._parts = {name: values[chosen] for name, values in out._parts.items()}
-        return out
+            unknown = np.setdiff1d(labels, self._classes).tolist()[0]
+            raise ValueError(f"{unknown!r} is not among the classes {self._classes.tolist()}.")
+        subset = self.copy()
+        subset._classes = self._classes[chosen]
+        subset._parts = {name: values[chosen] for name, values in subset._parts.items()}
+        return subset
 
     def aligned(self, feature_names: Sequence[str]) -> Self:
         """Return a copy with the features in another order.
@@ -498,24 +498,24 @@ class ClassStatistics:
         ValueError
             If the names differ, or the features have no names.
         """
-        mine, wanted = self.feature_names, [str(name) for name in feature_names]
+        mine, columns = self.feature_names, [str(name) for name in feature_names]
         if mine is None:
             raise ValueError("the features have no names by which they could be reordered.")
         if len(set(mine)) < len(mine):
             twice = next(name for name in mine if mine.count(name) > 1)
             raise ValueError(f"two features are called {twice!r}; feature names must be unique.")
-        for names, others, what in ((wanted, mine, "is missing"), (mine, wanted, "is extra")):
-            odd = next((name for name in names if name not in set(others)), None)
-            if odd is not None:
-                raise ValueError(f"feature {odd!r} {what}; give the same columns.")
-        if len(wanted) > len(mine):
-            twice = next(name for name in wanted if wanted.count(name) > 1)
+        for names, others, fault in ((columns, mine, "is missing"), (mine, columns, "is extra")):
+            name_of_other = next((name for name in names if name not in set(others)), None)
+            if name_of_other is not None:
+                raise ValueError(f"feature {name_of_other!r} {fault}; give the same columns.")
+        if len(columns) > len(mine):
+            twice = next(name for name in columns if columns.count(name) > 1)
             raise ValueError(f"feature {twice!r} is named twice.")
         place = {name: j for j, name in enumerate(mine)}
-        order = np.array([place[name] for name in wanted], dtype=np.intp)
-        out = self.copy()
-        out._parts, out.feature_names = self._reordered(order), wanted
-        return out
+        order = np.array([place[name] for name in columns], dtype=np.intp)
+        reordered = self.copy()
+        reordered._parts, reordered.feature_names = self._reordered(order), columns
+        return reordered
 
     # ---- files ---------------------------------------------------------------------------
 
@@ -565,14 +565,14 @@ class ClassStatistics:
         """
         with readable(path, f"{cls.kind} file"):
             facts, arrays = unpack_arrays(path, cls.kind, cls._file_specs)
-            out = cls(**{name: facts[name] for name in cls._settings})
-            out._declared, out._d = facts["declared"], facts["n_features"]
-            out._classes = arrays.pop("classes")
-            out._parts = out._unpacked(arrays)
-            out.feature_names, out.target_name = facts["feature_names"], facts["target_name"]
-            out.guarantee = facts["guarantee"]
-            out.check_state()
-        return out
+            loaded = cls(**{name: facts[name] for name in cls._settings})
+            loaded._declared, loaded._d = facts["declared"], facts["n_features"]
+            loaded._classes = arrays.pop("classes")
+            loaded._parts = loaded._unpacked(arrays)
+            loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
+            loaded.guarantee = facts["guarantee"]
+            loaded.check_state()
+        return loaded
 
     @classmethod
     def _file_specs(cls, facts: dict[str, Any]) -> dict[str, ArraySpec]:
@@ -640,21 +640,21 @@ class ClassStatistics:
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise ValueError unless d features with these names match the current ones."""
-        mine, odd = self.feature_names, ""
+        mine, difference = self.feature_names, ""
         if names is not None and mine is not None and list(names) != mine:
             a, b = next((a, b) for a, b in itertools.zip_longest(mine, names) if a != b)
-            odd = f"expected {a!r}, got {b!r}"
+            difference = f"expected {a!r}, got {b!r}"
             if a is None or b is None:
-                odd = f"expected no {b!r}" if a is None else f"{a!r} is missing"
+                difference = f"expected no {b!r}" if a is None else f"{a!r} is missing"
         if self._d and d != self._d:
-            more = f": {odd}" if odd else ""
+            detail = f": {difference}" if difference else ""
             raise ValueError(
-                f"X has {d} features, but these moments have {self._d}{more}; give the same "
+                f"X has {d} features, but these moments have {self._d}{detail}; give the same "
                 "columns."
             )
-        if odd:
+        if difference:
             raise ValueError(
-                f"feature names differ: {odd}; give the same columns in the same order."
+                f"feature names differ: {difference}; give the same columns in the same order."
             )
 
     def _grow(self, labels: np.ndarray, d: int) -> None:
@@ -667,15 +667,15 @@ class ClassStatistics:
                 f"labels differ in type: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "
                 "of them as numbers, or all as text."
             )
-        new = np.setdiff1d(labels, old)
-        if not len(new) and d == self._d:
+        added = np.setdiff1d(labels, old)
+        if not len(added) and d == self._d:
             return
-        both = old if not len(new) else np.union1d(old, new) if len(old) else new
-        fresh = self._blank(len(both), d)
+        joint = old if not len(added) else np.union1d(old, added) if len(old) else added
+        fresh = self._blank(len(joint), d)
         if len(old) and d == self._d:
             for name, values in self._parts.items():
-                fresh[name][np.searchsorted(both, old)] = values
-        self._classes, self._d, self._parts = both, d, fresh
+                fresh[name][np.searchsorted(joint, old)] = values
+        self._classes, self._d, self._parts = joint, d, fresh
 
     def _scale_noise(self, factor: float) -> None:
         """Multiply the recorded noise of a private release by a factor."""
@@ -705,16 +705,16 @@ class ClassStatistics:
         mine["counts"] += t
         mine["squares"] += part["squares"]
 
-    def _settle(self, whole: "ClassStatistics") -> None:
+    def _settle(self, minuend: "ClassStatistics") -> None:
         """Make features constant whose variance is only rounding error of the subtraction.
 
-        Otherwise `standardize` would magnify them. ``whole`` is the minuend.
+        Otherwise `standardize` would magnify them. It is the difference to ``minuend``.
         """
         occupied = self.counts > 0
         if not occupied.any():
             return
-        peak = np.abs(whole.means).max(axis=0)
-        size = np.max(whole.counts[occupied] / self.counts[occupied]) * whole._spread()
+        peak = np.abs(minuend.means).max(axis=0)
+        size = np.max(minuend.counts[occupied] / self.counts[occupied]) * minuend._spread()
         rounding = (
             _SUBTRACTION_ROUNDING * np.sqrt(size) * (np.sqrt(size) + peak)
             + (_SUBTRACTION_ROUNDING * peak) ** 2
@@ -759,20 +759,20 @@ def leaving_out(parts: Sequence[Statistics]) -> tuple[list[Statistics], Statisti
     empty = parts[0].empty()
     prefixes = [empty, *itertools.accumulate(parts)]
     suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
-    others = [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
-    return others, prefixes[-1]
+    sums_of_others = [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
+    return sums_of_others, prefixes[-1]
 
 
-def _both(
-    one: dict[str, Any] | None,
-    other: dict[str, Any] | None,
-    together: Callable[[float, float], float],
+def _joint_guarantee(
+    first: dict[str, Any] | None,
+    second: dict[str, Any] | None,
+    combine: Callable[[float, float], float],
 ) -> dict[str, Any] | None:
     """Return the joint guarantee of two private releases; their noise adds up."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    promise = {name: together(float(one[name]), float(other[name])) for name in _PROMISE}
-    return promise | {name: math.hypot(one[name], other[name]) for name in _NOISE}
+    promise = {name: combine(float(first[name]), float(second[name])) for name in _PROMISE}
+    return promise | {name: math.hypot(first[name], second[name]) for name in _NOISE}
 
 
 _PROMISE, _NOISE = ("epsilon", "delta"), ("noise_of_counts", "noise_of_sums", "noise_of_products")
@@ -793,5 +793,5 @@ def _are_words(labels: np.ndarray) -> bool:
 def _updated(part: sources.Part, empty: ClassStatistics) -> ClassStatistics:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
-    out = empty.copy()
-    return out.update(part.X, part.y, part.weight) if len(part.y) else out
+    statistics = empty.copy()
+    return statistics.update(part.X, part.y, part.weight) if len(part.y) else statistics

@@ -36,14 +36,14 @@ class Centred:
 
     def times(self, V: np.ndarray) -> np.ndarray:
         """Return A V for V of shape (d,) or (d, k)."""
-        out = self.Y @ V
+        product = self.Y @ V
         if len(self.gap):
-            out -= np.multiply.outer(self.root, self.gap @ V)
-        return out
+            product -= np.multiply.outer(self.root, self.gap @ V)
+        return product
 
     def adjoint(self, U: np.ndarray) -> np.ndarray:
         """Return Aᵀ U for U of shape (n,) or (n, k)."""
-        out = self.Y.T @ U
+        product = self.Y.T @ U
         if len(self.gap):
-            out -= np.multiply.outer(self.gap, self.root @ U)
-        return out
+            product -= np.multiply.outer(self.gap, self.root @ U)
+        return product

@@ -28,12 +28,12 @@ class DiagonalMoments(ClassStatistics):
 
     def taken_from(self, other: ClassStatistics) -> "DiagonalMoments":
         """Return counts, means and variances of statistics of any kind."""
-        out = DiagonalMoments(other.classes, other.feature_names)
-        out._declared, out._d = other._declared, other.n_features
+        diagonal = DiagonalMoments(other.classes, other.feature_names)
+        diagonal._declared, diagonal._d = other._declared, other.n_features
         arrays = {name: other._parts[name] for name in ("counts", "squares", "means")}
         for name, values in (arrays | {"variances": other.variances}).items():
-            out._parts[name] = values.copy()
-        return out
+            diagonal._parts[name] = values.copy()
+        return diagonal
 
     def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(weights) @ self.variances, np.zeros((0, self._d))
@@ -61,5 +61,5 @@ class DiagonalMoments(ClassStatistics):
         variance += (t / (T + t)) * part["variances"]
         variance += (T / (T + t) * (t / (T + t))) * gap**2
 
-    def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
-        mine["variances"][...] = left.variance
+    def _leave(self, mine: Part, part: Part, remains: Remainder, label: Any) -> None:
+        mine["variances"][...] = remains.variance

@@ -48,8 +48,8 @@ def disclosure(moments: ClassStatistics, fewest: float = MIN_ROWS) -> str | None
     ones, zeros = rows[:, None] * mean, rows[:, None] * (1 - mean)
     # a feature that is 0, or 1, in all rows reveals nothing
     varies = (ones > 0.5) & (zeros > 0.5)
-    few = np.argwhere(indicator & varies & (np.minimum(ones, zeros) < fewest - 1e-6))
-    for k, j in few.tolist():
+    revealing = np.argwhere(indicator & varies & (np.minimum(ones, zeros) < fewest - 1e-6))
+    for k, j in revealing.tolist():
         value, count = (1, ones[k, j]) if ones[k, j] <= zeros[k, j] else (0, zeros[k, j])
         name = f"number {j + 1}" if names is None else repr(names[j])
         label = moments.classes.tolist()[k]

@@ -19,7 +19,7 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["load_moments", "read_bounds"]
 
 _KINDS: dict[str | None, type[ClassStatistics]] = {
-    kind.kind: kind for kind in (ClassMoments, DiagonalMoments, FrequentDirections)
+    cls.kind: cls for cls in (ClassMoments, DiagonalMoments, FrequentDirections)
 }
 _MAX_LINE_CHARACTERS = 2**17  # characters; longer ones are cut, as csv takes no longer fields
 
@@ -59,7 +59,7 @@ def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.n
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder has its own error
         raise DataFileError(f"{path}: not a regular file; give a CSV file of bounds.")
-    wanted, bounds = set(feature_names), dict[str, tuple[float, float]]()
+    features, bounds = set(feature_names), dict[str, tuple[float, float]]()
     with open(path, encoding="utf-8-sig", newline="") as stream:
         # a line without an end would fill the memory
         lines = csv.reader(iter(partial(stream.readline, _MAX_LINE_CHARACTERS), ""))
@@ -72,13 +72,13 @@ def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.n
         try:
             for name, low, high in filter(None, lines):
                 ends = float(low), float(high)
-                if name in wanted:
+                if name in features:
                     bounds[name] = ends
         except (ValueError, csv.Error):
             raise DataFileError(
                 f"{path}, line {lines.line_num}: must be a feature's name and two numbers."
             ) from None
-    gone = next((name for name in feature_names if name not in bounds), None)
-    if gone is not None:
-        raise DataFileError(f"{path}: has no bounds of feature {gone!r}; add a line for it.")
+    unbounded = next((name for name in feature_names if name not in bounds), None)
+    if unbounded is not None:
+        raise DataFileError(f"{path}: has no bounds of feature {unbounded!r}; add a line for it.")
     return np.array([bounds[name] for name in feature_names])

@@ -83,30 +83,30 @@ class FrequentDirections(DiagonalMoments):
         """Return a sketch of this rank, computed from full covariances."""
         if not other.has_covariances:
             return ClassStatistics.taken_from(self, other)
-        out = self.empty(other.classes)
-        out.feature_names, out._declared = other.feature_names, other._declared
+        sketch = self.empty(other.classes)
+        sketch.feature_names, sketch._declared = other.feature_names, other._declared
         d = other.n_features
-        out._grow(other.classes, d)
+        sketch._grow(other.classes, d)
         for label, part in other._each():
             values, U = eigh(part["counts"] * part["covariances"])
             scatter = np.sqrt(np.maximum(values, 0.0))[:, None] * U.T
             rows, lost = _cut(scatter, self._directions(d))
             summary = part | {"variances": other._variance(part)}
-            out._add(label, summary | {"rows": self._padded(rows), "lost": lost})
-        return out
+            sketch._add(label, summary | {"rows": self._padded(rows), "lost": lost})
+        return sketch
 
     def decay(self, gamma: float) -> "FrequentDirections":
-        out = super().decay(gamma)
-        out._parts["rows"] *= np.sqrt(gamma)
-        out._parts["lost"] *= gamma
-        return out
+        decayed = super().decay(gamma)
+        decayed._parts["rows"] *= np.sqrt(gamma)
+        decayed._parts["lost"] *= gamma
+        return decayed
 
     def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
         T = np.where(self.counts > 0, self.counts, 1.0)
         B = self.rows / np.sqrt(T)[:, None, None]
-        rest = np.maximum(self.variances - np.einsum("krj,krj->kj", B, B), 0.0)
+        residual = np.maximum(self.variances - np.einsum("krj,krj->kj", B, B), 0.0)
         B *= np.sqrt(weights)[:, None, None]
-        return np.asarray(weights) @ rest, B.reshape(-1, self._d)
+        return np.asarray(weights) @ residual, B.reshape(-1, self._d)
 
     def missed(self, weights: Sequence[float] = (1.0, 1.0)) -> float:
         T = np.where(self.counts > 0, self.counts, 1.0)
@@ -135,15 +135,15 @@ class FrequentDirections(DiagonalMoments):
         return min(self.rank, d)
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
-        out = np.zeros((self._directions(rows.shape[1]), rows.shape[1]))
-        out[: len(rows)] = rows
-        return out
+        padded = np.zeros((self._directions(rows.shape[1]), rows.shape[1]))
+        padded[: len(rows)] = rows
+        return padded
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"rows": (self._directions(d), d), "lost": ()}
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-        out = super()._measure(X, rows, share)
+        part = super()._measure(X, rows, share)
         n, d = len(rows), n_features(X)
         B, lost = np.zeros((0, d)), 0.0
         rank = self._directions(d)
@@ -152,10 +152,10 @@ class FrequentDirections(DiagonalMoments):
             step = max(min(step, int(BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
         for lo in range(0, n, step):
             rows_of_block = slice(lo, lo + step)
-            block = Centred(take_rows(X, rows[rows_of_block]), share[rows_of_block], out["means"])
+            block = Centred(take_rows(X, rows[rows_of_block]), share[rows_of_block], part["means"])
             B, cut = _stacked(B, block, rank)
             lost += cut
-        return out | {"rows": self._padded(B), "lost": lost}
+        return part | {"rows": self._padded(B), "lost": lost}
 
     def _join(self, mine: Part, part: Part) -> None:
         T, t = mine["counts"], part["counts"]
@@ -184,12 +184,12 @@ def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
     G = np.vstack([np.hstack([B @ B.T, lower[:, :b].T]), lower])
 
     def combine(U: np.ndarray) -> np.ndarray:
-        out = U[:b].T @ B
-        for lo in range(0, len(out), _DIRECTIONS_AT_A_TIME):
-            out[lo : lo + _DIRECTIONS_AT_A_TIME] += A.adjoint(
+        product = U[:b].T @ B
+        for lo in range(0, len(product), _DIRECTIONS_AT_A_TIME):
+            product[lo : lo + _DIRECTIONS_AT_A_TIME] += A.adjoint(
                 U[b:, lo : lo + _DIRECTIONS_AT_A_TIME]
             ).T
-        return out
+        return product
 
     return _shrunk(G, combine, rank)
 
@@ -205,8 +205,8 @@ def _shrunk(
     m = len(G)
     if m == 0:
         return combine(np.zeros((0, 0))), 0.0
-    first = max(m - rank - 1, 0)
-    values, U = eigh(G, subset_by_index=[first, m - 1], check_finite=False)
+    lowest = max(m - rank - 1, 0)
+    values, U = eigh(G, subset_by_index=[lowest, m - 1], check_finite=False)
     cut = max(float(values[0]), 0.0) if m > rank else 0.0
     nonzero = values > max(cut, m * np.finfo(float).eps * max(float(values[-1]), 0.0))
     values, U = values[nonzero], U[:, nonzero]

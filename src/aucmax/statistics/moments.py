@@ -110,18 +110,18 @@ class ClassMoments(ClassStatistics):
         """
         from aucmax.statistics.query import Queried, query
 
-        result = query(frame, target, features, weight)
-        out = cls(feature_names=result.feature_names)
-        if isinstance(result, Queried):
-            labels = np.array([label for label, _ in result.classes])
-            out._grow(labels, len(result.feature_names))
-            for label, part in result.classes:
-                out._add(label, part)
+        answer = query(frame, target, features, weight)
+        moments = cls(feature_names=answer.feature_names)
+        if isinstance(answer, Queried):
+            labels = np.array([label for label, _ in answer.classes])
+            moments._grow(labels, len(answer.feature_names))
+            for label, part in answer.classes:
+                moments._add(label, part)
         else:
-            for X, y, w in result.rows:
-                out.update(X, y, w)
-        out.target_name = target
-        return out
+            for X, y, w in answer.rows:
+                moments.update(X, y, w)
+        moments.target_name = target
+        return moments
 
     @property
     def covs(self) -> np.ndarray:
@@ -149,8 +149,8 @@ class ClassMoments(ClassStatistics):
         return super()._shapes(d) | {"covariances": (d, d)}
 
     def _reordered(self, order: np.ndarray) -> dict[str, np.ndarray]:
-        out = super()._reordered(order)
-        return out | {"covariances": np.ascontiguousarray(out["covariances"][:, order])}
+        parts = super()._reordered(order)
+        return parts | {"covariances": np.ascontiguousarray(parts["covariances"][:, order])}
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         return block_moments(X, rows, share)
@@ -167,20 +167,20 @@ class ClassMoments(ClassStatistics):
         root = np.sqrt(T / (T + t) * (t / (T + t))) * gap  # the same twice keeps S symmetric
         S += np.outer(root, root)
 
-    def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
+    def _leave(self, mine: Part, part: Part, remains: Remainder, label: Any) -> None:
         S, T, t = mine["covariances"], mine["counts"], part["counts"]
-        if left.weight == 0.0:
-            scale = np.sqrt(left.rounding)
+        if remains.weight == 0.0:
+            scale = np.sqrt(remains.rounding)
             if np.any(np.abs(S - part["covariances"]) > np.multiply.outer(scale, scale)):
                 raise not_there(f"all rows of class {label!r} have other covariances")
             S[...] = 0.0
             return
-        S *= T / left.weight
-        S -= (t / left.weight) * part["covariances"]
-        root = np.sqrt(t / T) * left.gap
+        S *= T / remains.weight
+        S -= (t / remains.weight) * part["covariances"]
+        root = np.sqrt(t / T) * remains.gap
         S -= np.outer(root, root)
-        S[np.diag_indices(len(S))] = left.variance
-        if not is_covariance(S, left.rounding):
+        S[np.diag_indices(len(S))] = remains.variance
+        if not is_covariance(S, remains.rounding):
             raise not_there(
                 f"a combination of features of class {label!r} would be left with a negative "
                 "variance"

@@ -188,16 +188,16 @@ class BoundedSums:
                 f"{self.bounds.shape}."
             )
         for j, (low, high) in enumerate(np.atleast_2d(self.bounds).tolist()):
-            where = f" for feature {j}" if self.bounds.ndim == 2 else ""
+            of_feature = f" for feature {j}" if self.bounds.ndim == 2 else ""
             if not -np.inf < low < high < np.inf:
                 raise ValueError(
                     f"bounds must be finite, the first below the second; got {low:g} and "
-                    f"{high:g}{where}."
+                    f"{high:g}{of_feature}."
                 )
             if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
                 raise ValueError(
                     f"bounds must be at most {LARGEST:g} in size and {1 / LARGEST:g} or more "
-                    f"apart, to compute with; got {low:g} and {high:g}{where}: multiply the "
+                    f"apart, to compute with; got {low:g} and {high:g}{of_feature}: multiply the "
                     "feature by a constant."
                 )
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
@@ -244,8 +244,8 @@ class BoundedSums:
         rows = as_rows(X)
         for lo in range(0, n_rows(rows), _BLOCK_ROWS):
             block = np.arange(lo, min(lo + _BLOCK_ROWS, n_rows(rows)))
-            dense, where = dense_rows(rows, block)
-            Z = self._rounded(dense[where])
+            dense, places = dense_rows(rows, block)
+            Z = self._rounded(dense[places])
             for k, label in enumerate(self.classes.tolist()):
                 class_rows = Z[y[block] == label]
                 self.counts[k] += len(class_rows)
@@ -287,8 +287,8 @@ class BoundedSums:
                 scales[name] * UNITS[name], values.size, normal=delta > 0.0, random=random
             )
             noisy[name] = (values + noise.reshape(values.shape)) / UNITS[name]
-        out = self._empty()
-        out.target_name = self.target_name
+        moments = self._empty()
+        moments.target_name = self.target_name
         low, high = np.broadcast_to(self.bounds, (d, 2)).T
         centre, half = (low + high) / 2, (high - low) / 2
         for k, label in enumerate(self.classes.tolist()):
@@ -299,16 +299,16 @@ class BoundedSums:
             values, U = eigh(Q / n - np.outer(mean, mean))
             root = half[:, None] * U * np.sqrt(np.maximum(values, 0.0))
             part = {"counts": n, "squares": n, "means": centre + half * mean}
-            out._add(label, part | {"covariances": root @ root.T})
+            moments._add(label, part | {"covariances": root @ root.T})
         spread = 1.0 if delta else np.sqrt(2.0)  # of a Laplace variable of scale 1
         noise_of = {f"noise_of_{name}": float(spread * scale) for name, scale in scales.items()}
-        out.guarantee = {"epsilon": float(epsilon), "delta": float(delta), **noise_of}
-        return out
+        moments.guarantee = {"epsilon": float(epsilon), "delta": float(delta), **noise_of}
+        return moments
 
     def _empty(self) -> ClassMoments:
-        out = ClassMoments(self.classes, self.feature_names)
-        out._grow(self.classes, self.sums.shape[1])
-        return out
+        moments = ClassMoments(self.classes, self.feature_names)
+        moments._grow(self.classes, self.sums.shape[1])
+        return moments
 
     def _hold(self, d: int) -> None:
         K = len(self.classes)
@@ -335,12 +335,12 @@ def _integer_noise(scale: float, size: int, normal: bool, random: Random) -> np.
     shift = min(max(_SCALE_BITS - math.frexp(scale)[1], 0), 2 * _SCALE_BITS)
     t = math.ceil(scale * 2.0**shift * (1 + 2.0**-40)) + 1
     draw = _normal if normal else _laplace
-    out = np.zeros(0, dtype=np.int64)
-    while len(out) < size:
-        out = np.append(
-            out, draw(t, shift, min(2 * (size - len(out)) + 8, _DRAWS_AT_A_TIME), random)
+    noise = np.zeros(0, dtype=np.int64)
+    while len(noise) < size:
+        noise = np.append(
+            noise, draw(t, shift, min(2 * (size - len(noise)) + 8, _DRAWS_AT_A_TIME), random)
         )
-    return out[:size]
+    return noise[:size]
 
 
 def _laplace(t: int, shift: int, n: int, random: Random) -> np.ndarray:
@@ -367,15 +367,15 @@ def _normal(t: int, shift: int, n: int, random: Random) -> np.ndarray:
     k, x, r = (values[r < t] for values in (k, x, r))
     accepted = np.full(len(k), True)
     for step in range(int(k.max(initial=-1)) + 1):
-        asked = np.flatnonzero(accepted & (step <= k))
-        slope, share = 2 * k[asked], r[asked]
+        candidates = np.flatnonzero(accepted & (step <= k))
+        slope, share = 2 * k[candidates], r[candidates]
 
         def chance(i: np.ndarray, slope: np.ndarray = slope, share: np.ndarray = share) -> Any:
             place = _below(slope[i] + 2, len(i), random) - slope[i]
             in_share = [_below(t, len(i), random) < share[i] for _ in range(2)]
             return in_share[0] & ((place < 0) | ((place == 0) & in_share[1]))
 
-        accepted[asked] = _exponential(len(asked), chance, random)
+        accepted[candidates] = _exponential(len(candidates), chance, random)
     return _signed(x[accepted], random)
 
 
@@ -387,11 +387,11 @@ def _signed(size: np.ndarray, random: Random) -> np.ndarray:
 
 def _geometric(n: int, random: Random) -> np.ndarray:
     """Return n numbers with P(x ≥ m) = exp(−m/2)."""
-    out, going = np.zeros(n, dtype=np.int64), np.arange(n)
+    numbers, going = np.zeros(n, dtype=np.int64), np.arange(n)
     while len(going):
         going = going[_exponential(len(going), lambda i: _below(2, len(i), random) == 0, random)]
-        out[going] += 1
-    return out
+        numbers[going] += 1
+    return numbers
 
 
 def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) -> np.ndarray:
@@ -401,14 +401,14 @@ def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) ->
     probabilities γ, γ/2, γ/3, … the first m are all true with probability γᵐ/m!, so the first false
     one has an odd index with probability exp(−γ).
     """
-    out, going, m = np.zeros(n, dtype=bool), np.arange(n), 1
+    events, going, m = np.zeros(n, dtype=bool), np.arange(n), 1
     while len(going):
         holds = chance(going)
         if m > 1:
             holds &= _below(m, len(going), random) == 0
-        out[going[~holds]] = m % 2 == 1
+        events[going[~holds]] = m % 2 == 1
         going, m = going[holds], m + 1
-    return out
+    return events
 
 
 def _below(bounds: Any, n: int, random: Random) -> np.ndarray:
@@ -416,9 +416,9 @@ def _below(bounds: Any, n: int, random: Random) -> np.ndarray:
     bounds = np.broadcast_to(np.asarray(bounds, dtype=np.int64), n)
     bits = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)
     mask = (np.uint64(1) << bits) - np.uint64(1)
-    out, going = np.zeros(n, dtype=np.int64), np.arange(n)
+    numbers, going = np.zeros(n, dtype=np.int64), np.arange(n)
     while len(going):
         drawn = np.frombuffer(random(8 * len(going)), dtype=np.uint64) & mask[going]
-        out[going] = drawn.astype(np.int64)
-        going = going[out[going] >= bounds[going]]
-    return out
+        numbers[going] = drawn.astype(np.int64)
+        going = going[numbers[going] >= bounds[going]]
+    return numbers

@@ -42,14 +42,14 @@ def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomSta
     """
     n, d = n_rows(X), n_features(X)
     side = min(n, d)
-    out = np.zeros((d, k))
+    axes = np.zeros((d, k))
     if side <= _MAX_DENSE_SIDE * k and d <= n:
         cov = block_moments(X, np.arange(n), weight)["covariances"]
         values, V = eigh(cov, subset_by_index=[d - min(k, d), d - 1], check_finite=False)
         U = V[:, ::-1]
         nonzero = values[::-1] > _MIN_VARIANCE_SHARE * max(float(values[-1]), 0.0)
-        out[:, : np.sum(nonzero)] = U[:, nonzero]
-        return out
+        axes[:, : np.sum(nonzero)] = U[:, nonzero]
+        return axes
     sign, s = np.ones(n), weight / weight.sum()
     A = Centred(X, s, products.class_means(X, sign, s)[0])
     if side <= _MAX_DENSE_SIDE * k:
@@ -61,8 +61,8 @@ def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomSta
     values, U = values[::-1], U[:, ::-1]
     nonzero = values > _MIN_VARIANCE_SHARE * max(float(values[0]), 0.0)
     V = U[:, nonzero] if d < n else A.adjoint(U[:, nonzero]) / np.sqrt(values[nonzero])
-    out[:, : V.shape[1]] = V
-    return out
+    axes[:, : V.shape[1]] = V
+    return axes
 
 
 def reduced(X: Rows, basis: np.ndarray) -> Rows:
@@ -75,9 +75,9 @@ def reduced(X: Rows, basis: np.ndarray) -> Rows:
 def lifted(w: np.ndarray, basis: np.ndarray, d: int) -> np.ndarray:
     """Return the coefficients (d,) with the same scores as w (k,) in a basis."""
     if basis.ndim == 1:
-        out = np.zeros(d)
-        out[basis] = w
-        return out
+        coef = np.zeros(d)
+        coef[basis] = w
+        return coef
     return basis @ w
 
 

@@ -62,7 +62,7 @@ def query(
     Parameters are those of `ClassMoments.from_query`.
     """
     source = _Source(frame, target, features, weight)
-    if len(source.features) > source.most:
+    if len(source.features) > source.max_features:
         source.check_digits()
         return Batches(source.features, source.batches())
     labels, squares, around = source.centres()
@@ -110,7 +110,7 @@ class _Source:
             ) from None
         self.eager = isinstance(native, nw.DataFrame)
         in_process = native.implementation.is_polars() or native.implementation.is_duckdb()
-        self.most = -1 if self.eager else MAX_LOCAL_FEATURES if in_process else MAX_FEATURES
+        self.max_features = -1 if self.eager else MAX_LOCAL_FEATURES if in_process else MAX_FEATURES
         schema = native.collect_schema()
         for name in (target, *([] if weight is None else [weight]), *(features or ())):
             if name not in schema:
@@ -119,11 +119,11 @@ class _Source:
             features = [name for name in schema if name not in (target, weight)]
         for name in features:
             if name in (target, weight):
-                what = "target" if name == target else "weights"
-                raise ValueError(f"the column {name!r} has the {what}, and is not a feature.")
+                role = "target" if name == target else "weights"
+                raise ValueError(f"the column {name!r} has the {role}, and is not a feature.")
         if len(set(features)) < len(features):
-            twice = next(name for name in features if list(features).count(name) > 1)
-            raise ValueError(f"the feature {twice!r} is named twice.")
+            duplicate = next(name for name in features if list(features).count(name) > 1)
+            raise ValueError(f"the feature {duplicate!r} is named twice.")
         self.target, self.weight, self.features = target, weight, list(features)
         if not self.features:
             raise ValueError(f"there is no feature besides the target {target!r}.")
@@ -171,16 +171,16 @@ class _Source:
         Raises ValueError for missing values.
         """
         nw, w = self.nw, self.nw.col("w")
-        bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
-        counts = [self._indicator(value).alias(f"bad_{name}") for name, value in bad.items()]
-        good = [nw.when(~bad[name]).then(nw.col(name)).alias(name) for name in bad]
+        invalid = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
+        counts = [self._indicator(value).alias(f"bad_{name}") for name, value in invalid.items()]
+        valid = [nw.when(~invalid[name]).then(nw.col(name)).alias(name) for name in invalid]
         sums = (
-            self.table.select("y", *counts, *good, *self.long.values())
+            self.table.select("y", *counts, *valid, *self.long.values())
             .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
             .group_by("y")
             .agg(
                 *(nw.col(name).sum() for name in ("w", "ww")),
-                *(nw.col(f"bad_{name}").sum() for name in bad),
+                *(nw.col(f"bad_{name}").sum() for name in invalid),
                 *(nw.col(f"w{x}").sum() for x in self.x),
                 *self._ends([*self.x, *self.long.values()]),
             )
@@ -223,34 +223,34 @@ class _Source:
     def _refuse_lost_digits(self, table: dict[str, list[Any]]) -> None:
         """Raise ValueError for exact numbers with more digits than double precision."""
         for name, as_is in self.long.items():
-            both = [value for end in _ENDS for value in table[f"{end}{as_is}"]]
-            ends = [value for value in both if value is not None and math.isfinite(float(value))]
+            values = [value for end in _ENDS for value in table[f"{end}{as_is}"]]
+            ends = [value for value in values if value is not None and math.isfinite(float(value))]
             exact = [Fraction(value) for value in ends] or [Fraction(0)]
             size, spread = max(map(abs, exact)), max(exact) - min(exact)
             rounding = Fraction(float(np.spacing(float(size)))) / 2
-            whole = all(value.denominator == 1 for value in exact)
+            integers = all(value.denominator == 1 for value in exact)
             if rounding > _MAX_ROUNDING_SHARE * spread > 0 and not (
-                whole and size <= _MAX_EXACT_INTEGER
+                integers and size <= _MAX_EXACT_INTEGER
             ):
-                least, most = min(ends, key=Fraction), max(ends, key=Fraction)
+                lowest, highest = min(ends, key=Fraction), max(ends, key=Fraction)
                 raise ValueError(
-                    f"the values of {name!r} are between {least} and {most}, where "
+                    f"the values of {name!r} are between {lowest} and {highest}, where "
                     f"numbers of double precision are {2 * float(rounding):.2g} apart: subtract "
-                    f"{least} from the column first."
+                    f"{lowest} from the column first."
                 )
 
     def products(self, labels: list[Any], around: Around) -> np.ndarray:
         """Return Σwzzᵀ (K, d+1, d+1), with scaled weights; z begins with 1."""
         nw, d = self.nw, len(self.x)
-        out = np.zeros((len(labels), d + 1, d + 1))
+        products = np.zeros((len(labels), d + 1, d + 1))
         second = nw.col("y") == labels[1]
 
         def scaled(name: str, centres: np.ndarray, scales: np.ndarray) -> Any:
-            one, other = (
+            at_first, at_second = (
                 (nw.col(name) - float(centre)) * float(1.0 / scale)
                 for centre, scale in zip(centres, scales, strict=True)
             )
-            return nw.when(second).then(other).otherwise(one)
+            return nw.when(second).then(at_second).otherwise(at_first)
 
         w = scaled("w", np.zeros(len(labels)), around.weights).alias("w")
         z = [self.one.alias("z0")] + [
@@ -258,19 +258,19 @@ class _Source:
             for j, x in enumerate(self.x)
         ]
         tiles = [range(lo, min(lo + TILE_FEATURES, d + 1)) for lo in range(0, d + 1, TILE_FEATURES)]
-        for one, other in combinations_with_replacement(tiles, 2):
-            pairs = {f"{i}_{j}": (i, j) for i, j in product(one, other) if i <= j}
+        for tile, partner in combinations_with_replacement(tiles, 2):
+            pairs = {f"{i}_{j}": (i, j) for i, j in product(tile, partner) if i <= j}
             terms = [
                 (nw.col("w") * nw.col(f"z{i}") * nw.col(f"z{j}") * _UNITS).alias(name)
                 for name, (i, j) in pairs.items()
             ]
-            whole = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
-            rest = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
+            floors = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
+            rests = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
             table = self._collected(
-                self.table.select("y", w, *(z[j] for j in sorted({*one, *other})))
+                self.table.select("y", w, *(z[j] for j in sorted({*tile, *partner})))
                 .select("y", *terms)
-                .with_columns(*whole)
-                .with_columns(*rest)
+                .with_columns(*floors)
+                .with_columns(*rests)
                 .group_by("y")
                 .agg(*(nw.col(f"{part}{name}").sum() for name in pairs for part in _PARTS))
             )
@@ -278,13 +278,13 @@ class _Source:
             for name, (i, j) in pairs.items():
                 sums = np.array([table[f"{part}{name}"] for part in _PARTS], dtype=float)
                 whole_sum, rest_sum = sums[:, order]
-                out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) / _UNITS
-        return out
+                products[:, i, j] = products[:, j, i] = (whole_sum + rest_sum) / _UNITS
+        return products
 
     def _collected(self, lazy: Any) -> dict[str, list[Any]]:
         # otherwise Polars would hold every product of every row
-        how = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-        return lazy.collect(**how).to_dict(as_series=False)
+        options = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+        return lazy.collect(**options).to_dict(as_series=False)
 
     @staticmethod
     def _bad(column: Any) -> Any:
@@ -301,9 +301,9 @@ class _Source:
             _two_labels(self.target, labels, so_far=True)
             X = np.asarray(frame.select(self.x).to_numpy(), dtype=np.float64)
             w = np.asarray(frame["w"].to_numpy(), dtype=np.float64)
-            bad = np.sum(~(np.abs(X) <= LARGEST), axis=0).tolist()
+            invalid = np.sum(~(np.abs(X) <= LARGEST), axis=0).tolist()
             bad_weights = int(np.sum(~((w >= 0.0) & (w <= LARGEST))))
-            _refuse(dict(zip(self.features, bad, strict=True)), self.weight, bad_weights)
+            _refuse(dict(zip(self.features, invalid, strict=True)), self.weight, bad_weights)
             if len(X):
                 y = np.array([_plain(label) for label in frame["y"].to_list()])
                 yield X, y, None if self.weight is None else w
@@ -379,14 +379,14 @@ def _plain(label: Any) -> Any:
     return int(label) if label == label.to_integral_value() else float(label)
 
 
-def _refuse(bad: dict[str, int], weight: str | None, bad_weights: int) -> None:
+def _refuse(invalid: dict[str, int], weight: str | None, bad_weights: int) -> None:
     """Raise ValueError if values or weights are missing, not finite or too large."""
-    columns = [f"{name!r} in {count:,} rows" for name, count in bad.items() if count]
+    columns = [f"{name!r} in {count:,} rows" for name, count in invalid.items() if count]
     if columns:
-        others = f", and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+        omitted = f", and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         raise ValueError(
             f"values are missing, not finite or above {LARGEST:g}: {', '.join(columns[:5])}"
-            f"{others}; fill them, or leave the columns or rows out."
+            f"{omitted}; fill them, or leave the columns or rows out."
         )
     if bad_weights:
         raise ValueError(

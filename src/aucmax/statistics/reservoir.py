@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.data.rows import CSR, Rows, as_rows, n_rows, take_rows, to_scipy
 
-__all__ = ["in_front", "kept_rows", "slots", "whole"]
+__all__ = ["in_front", "kept_rows", "slots", "valid_rows"]
 
 
 def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
@@ -33,19 +33,19 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
     rng : RandomState
         Draws one number for each row, so the result does not depend on the division into parts.
     """
-    uniform, out = rng.random_sample(len(sign)), np.empty(len(sign), dtype=np.int64)
+    uniform, slot = rng.random_sample(len(sign)), np.empty(len(sign), dtype=np.int64)
     for k, members in enumerate((sign > 0, sign < 0)):
         N = met[k] + np.arange(1.0, np.count_nonzero(members) + 1.0)
         drawn = np.floor(uniform[members] * N)
-        out[members] = np.where(
+        slot[members] = np.where(
             float(size) >= N, N - 1.0, np.where(drawn < float(size), drawn, -1.0)
         )
-    return out
+    return slot
 
 
-def kept_rows(X: Rows, where: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the rows at positions ``where`` as a dict of arrays, which can be saved."""
-    rows = take_rows(X, where)
+def kept_rows(X: Rows, positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the rows at positions ``positions`` as a dict of arrays, which can be saved."""
+    rows = take_rows(X, positions)
     return rows._asdict() if isinstance(rows, CSR) else {"dense": rows}
 
 
@@ -59,7 +59,7 @@ def in_front(kept: dict[str, Any], X: Rows) -> Rows:
     return as_rows(np.concatenate([before, X]))
 
 
-def whole(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
+def valid_rows(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
     """Return whether this is a valid result of `kept_rows` with these numbers of rows, features."""
     if "dense" in kept:
         dense = kept["dense"]

@@ -71,8 +71,8 @@ class ScoreBins:
         self._growth = 1.0 if half_life is None else 2.0 ** (1.0 / half_life)
         # weights are stored relative to that of a new row: new ones grow instead of old ones decay
         self._shift, self._unit = 0, 1.0
-        none = np.zeros(0, dtype=np.int64)
-        self._bins = _Bins(none, none, np.zeros((2, 2, 0)))
+        no_places = np.zeros(0, dtype=np.int64)
+        self._bins = _Bins(no_places, no_places, np.zeros((2, 2, 0)))
         self._waiting: list[_Rows] = []
         self._n_waiting = 0
 
@@ -94,8 +94,8 @@ class ScoreBins:
 
     def add(self, codes: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> None:
         """Add rows: codes 0 or 1 of their classes (n,), scores without NaN (n,), weights (n,)."""
-        for first in range(0, len(scores), _WAITING_ROWS):
-            part = slice(first, first + _WAITING_ROWS)
+        for start in range(0, len(scores), _WAITING_ROWS):
+            part = slice(start, start + _WAITING_ROWS)
             self._waiting.append(_Rows(positions(scores[part]), codes[part], weight[part].copy()))
             self._n_waiting += len(self._waiting[-1].place)
             if self._n_waiting >= _WAITING_ROWS:
@@ -145,24 +145,24 @@ class ScoreBins:
     def merged(self, other: Self) -> Self:
         """Return the bins of both sets of rows; they have the same capacity and half-life."""
         unit = max(self.facts["unit"], other.facts["unit"])
-        one, two = self._relative_to(unit), other._relative_to(unit)
-        out = one._with(one._bins)
-        out._shift = max(one._shift, two._shift)
-        pairs = zip(one._bins, two._bins, strict=True)
-        both = _Bins(*(np.concatenate(pair, axis=-1) for pair in pairs))
-        order = np.argsort(both.low, kind="stable")
-        both = _Bins(*(part.take(order, axis=-1) for part in both))
-        nothing = np.empty(0)
-        no_rows = _Rows(positions(nothing), positions(nothing), nothing)
-        out._check_total(float(both.sums[0].sum()))
-        out._take(both.low >> out._shift, both, no_rows, no_rows.code, nothing)
-        return out
+        mine, theirs = self._relative_to(unit), other._relative_to(unit)
+        merged = mine._with(mine._bins)
+        merged._shift = max(mine._shift, theirs._shift)
+        pairs = zip(mine._bins, theirs._bins, strict=True)
+        joint = _Bins(*(np.concatenate(pair, axis=-1) for pair in pairs))
+        order = np.argsort(joint.low, kind="stable")
+        joint = _Bins(*(part.take(order, axis=-1) for part in joint))
+        no_scores = np.empty(0)
+        no_rows = _Rows(positions(no_scores), positions(no_scores), no_scores)
+        merged._check_total(float(joint.sums[0].sum()))
+        merged._take(joint.low >> merged._shift, joint, no_rows, no_rows.code, no_scores)
+        return merged
 
     def decayed(self, gamma: float) -> Self:
         """Return a copy with all weights multiplied by gamma, in (0, 1]."""
-        out = self._with(self._settled())
-        out._unit /= gamma
-        return out if out._unit <= _MAX_UNIT else out._relative_to(1.0)
+        decayed = self._with(self._settled())
+        decayed._unit /= gamma
+        return decayed if decayed._unit <= _MAX_UNIT else decayed._relative_to(1.0)
 
     def exchanged(self) -> Self:
         """Return a copy in which the classes have each other's code."""
@@ -174,22 +174,22 @@ class ScoreBins:
         bins = self._settled()
         if unit == self._unit:
             return self
-        out = self._with(bins._replace(sums=bins.sums.copy()))
-        _rescale(out._bins.sums, unit / self._unit)
-        out._unit = unit
-        return out
+        rescaled = self._with(bins._replace(sums=bins.sums.copy()))
+        _rescale(rescaled._bins.sums, unit / self._unit)
+        rescaled._unit = unit
+        return rescaled
 
     def _with(self, bins: _Bins) -> Self:
-        out = copy(self)
-        out._bins, out._waiting = bins, []
-        return out
+        changed = copy(self)
+        changed._bins, changed._waiting = bins, []
+        return changed
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ScoreBins):
             return NotImplemented
-        same = (self.capacity, self.half_life) == (other.capacity, other.half_life)
+        alike = (self.capacity, self.half_life) == (other.capacity, other.half_life)
         arrays = zip(self._settled(), other._settled(), strict=True)
-        return same and self.facts == other.facts and all(np.array_equal(*pair) for pair in arrays)
+        return alike and self.facts == other.facts and all(np.array_equal(*pair) for pair in arrays)
 
     __hash__ = None  # type: ignore[assignment]  # add() changes it in place
 
@@ -293,7 +293,7 @@ def _add(
         key, table, filled = _joined(key, table, 1, slot)
     group, ends, groups = _grouped(key, table.sums[0], shift)
     for i in range(len(cells)):
-        b, k, other = slot[cells[i]], rows.code[i], 1 - rows.code[i]
+        b, k, rival = slot[cells[i]], rows.code[i], 1 - rows.code[i]
         unit *= growth
         if unit > _MAX_UNIT:
             _rescale(table.sums, 1.0 / unit)
@@ -301,9 +301,9 @@ def _add(
             group, ends, groups = _grouped(key, table.sums[0], shift)
         weights, squares = table.sums
         if len(placements) > 0:
-            g, total = group[b], groups[other].sum()
-            below = groups[other, :g].sum() + weights[other, ends[g] : b].sum()
-            below += 0.5 * weights[other, b]
+            g, total = group[b], groups[rival].sum()
+            below = groups[rival, :g].sum() + weights[rival, ends[g] : b].sum()
+            below += 0.5 * weights[rival, b]
             placements[i] = below / total if total > 0.0 else np.nan
         if rows.weight[i] < _MIN_WEIGHT:
             continue
@@ -361,14 +361,14 @@ def _grouped(key: Any, weights: Any, shift: int) -> Any:
 
     With sums of groups a share of the weight takes few additions.
     """
-    group, ends, last = np.zeros(len(key), np.int64), np.zeros(len(key) + 1, np.int64), -1
+    group, ends, current = np.zeros(len(key), np.int64), np.zeros(len(key) + 1, np.int64), -1
     prefix = key >> max(_GROUP_SHIFT - shift, 0)
     for b in range(len(key)):
         if b == 0 or prefix[b] != prefix[b - 1]:
-            last += 1
-        group[b], ends[last + 1] = last, b + 1
-    sums = np.zeros((2, last + 1))
+            current += 1
+        group[b], ends[current + 1] = current, b + 1
+    sums = np.zeros((2, current + 1))
     for k in range(2):
-        for g in range(last + 1):
+        for g in range(current + 1):
             sums[k, g] = weights[k, ends[g] : ends[g + 1]].sum()
     return group, ends, sums

@@ -122,9 +122,9 @@ class ScoreSketch:
             In (0, 1]. Rows whose weight falls below 1e-150 are forgotten.
         """
         number(gamma, "gamma", high=1.0, open_low=True)
-        out = copy(self)
-        out._scores = self._scores.decayed(float(gamma))
-        return out
+        decayed = copy(self)
+        decayed._scores = self._scores.decayed(float(gamma))
+        return decayed
 
     def __add__(self, other: Any) -> Self:
         """Return the sketch of both sets of rows together."""
@@ -134,11 +134,11 @@ class ScoreSketch:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise ValueError(f"sketches of {name}={mine!r} and {theirs!r} cannot be added.")
-        one, two = copy(self), copy(other)
-        one._name(two.labels)
-        two._name(one.labels)
-        one._scores = one._scores.merged(two._scores)
-        return one
+        total, addend = copy(self), copy(other)
+        total._name(addend.labels)
+        addend._name(total.labels)
+        total._scores = total._scores.merged(addend._scores)
+        return total
 
     def __radd__(self, other: Any) -> Self:
         """Let ``sum(shards)`` work, whose start is 0."""
@@ -222,11 +222,11 @@ class ScoreSketch:
         with readable(path, "sketch of scores"):
             facts, arrays = unpack_arrays(path, _KIND, lambda _: bins_specs())
             facts = {"half_life": None, "unit": 1.0} | facts  # which version 0.1 did not have
-            out = cls(facts["pos_label"], facts["bins"], facts["half_life"])
-            out.labels = facts["labels"]
-            out._scores.restore(facts, arrays)
-            out._check_labels()
-        return out
+            sketch = cls(facts["pos_label"], facts["bins"], facts["half_life"])
+            sketch.labels = facts["labels"]
+            sketch._scores.restore(facts, arrays)
+            sketch._check_labels()
+        return sketch
 
     def _check_labels(self) -> None:
         """Raise ValueError unless the labels are those of the rows."""
@@ -260,8 +260,8 @@ class ScoreSketch:
 
 def _floats(scores: np.ndarray) -> np.ndarray:
     """Return scores as float64; raise ValueError if different scores could become equal."""
-    out = scores.astype(np.float64)
-    large = scores.dtype.kind in "iu" and np.any(np.abs(out) >= _MAX_EXACT_INTEGER)
-    if large or (scores.dtype.itemsize > 8 and np.any(out != scores)):
+    floats = scores.astype(np.float64)
+    large = scores.dtype.kind in "iu" and np.any(np.abs(floats) >= _MAX_EXACT_INTEGER)
+    if large or (scores.dtype.itemsize > 8 and np.any(floats != scores)):
         raise ValueError("score has numbers that float64 cannot represent; give ranks, or round.")
-    return out
+    return floats

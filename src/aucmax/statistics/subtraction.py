@@ -29,14 +29,14 @@ class Remainder(NamedTuple):
     rounding: np.ndarray  # the tolerance of each variance
 
 
-def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
+def remainder(total: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
     """Return the remainder of a class after removing some rows.
 
     Raises ValueError, naming the class and the feature, if the rows cannot all be in the class.
     """
-    (T, mean, variance), t = here, gone.weight
-    rest = T - t
-    if rest <= _WEIGHT_ROUNDING * T:
+    (T, mean, variance), t = total, gone.weight
+    remaining = T - t
+    if remaining <= _WEIGHT_ROUNDING * T:
         zero = np.zeros_like(mean)
         rounding = _ROUNDING * (variance + gone.variance) + _ROUNDING**2 * mean**2
         off = (mean - gone.mean) ** 2 > _ROUNDING * rounding
@@ -47,17 +47,17 @@ def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | N
                 f"{_feature(int(np.argmax(off)), names)}"
             )
         return Remainder(0.0, zero, zero, zero, rounding)
-    gap = (T / rest) * (mean - gone.mean)
-    size = (T / rest) * variance + (t / T) * gap**2
-    left = (T / rest) * variance - (t / rest) * gone.variance - (t / T) * gap**2
-    rounding = _ROUNDING * size + _ROUNDING**2 * (T / rest) * mean**2
-    if np.any(left < -rounding):
-        j = int(np.argmax(-left / np.maximum(rounding, np.finfo(float).tiny)))
+    gap = (T / remaining) * (mean - gone.mean)
+    size = (T / remaining) * variance + (t / T) * gap**2
+    variance_left = (T / remaining) * variance - (t / remaining) * gone.variance - (t / T) * gap**2
+    rounding = _ROUNDING * size + _ROUNDING**2 * (T / remaining) * mean**2
+    if np.any(variance_left < -rounding):
+        j = int(np.argmax(-variance_left / np.maximum(rounding, np.finfo(float).tiny)))
         raise not_there(
             f"feature {_feature(j, names)} of class {label!r} would be left with a negative "
             "variance"
         )
-    return Remainder(rest, gone.mean + gap, np.maximum(left, 0.0), gap, rounding)
+    return Remainder(remaining, gone.mean + gap, np.maximum(variance_left, 0.0), gap, rounding)
 
 
 def check_weight(total: float, t: float, label: Any) -> None:
@@ -69,10 +69,10 @@ def check_weight(total: float, t: float, label: Any) -> None:
         )
 
 
-def not_there(what: str) -> ValueError:
+def not_there(reason: str) -> ValueError:
     """Return the error for rows that cannot be subtracted."""
     return ValueError(
-        f"cannot subtract these rows: {what}, so they were not all added before; subtract only "
+        f"cannot subtract these rows: {reason}, so they were not all added before; subtract only "
         "rows that were, with the weight they were added with."
     )
 

@@ -29,7 +29,7 @@ from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Visits, records
 from aucmax.solvers.stochastic.scaled import numbers
-from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
+from aucmax.statistics.reservoir import in_front, kept_rows, slots, valid_rows
 
 __all__ = ["OAM"]
 
@@ -171,7 +171,7 @@ class OAM(StochasticSolver):
 
     def check_steps(self, state: State, d: int, penalty: Penalty) -> None:
         super().check_steps(state, d, penalty)
-        if not whole(state["kept"], len(state["kept_weight"]), d):
+        if not valid_rows(state["kept"], len(state["kept_weight"]), d):
             raise ValueError("the rows that OAM keeps are inconsistent.")
 
 
