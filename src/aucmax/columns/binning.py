@@ -81,13 +81,13 @@ class Bins:
 
         A bin without rows has 0; one without rows of a class gets half a row of each.
         """
-        some = np.asarray(self.counts.any(axis=1))
-        half = some & (self.counts == 0).any(axis=1)
+        occupied = np.asarray(self.counts.any(axis=1))
+        half = occupied & (self.counts == 0).any(axis=1)
         filled = self.counts + 0.5 * half[:, None]
         shares = filled / self.counts.sum(axis=0)
-        out = np.zeros(len(self.counts))
-        out[some] = np.log(shares[some, 1] / shares[some, 0])
-        return out
+        woe = np.zeros(len(self.counts))
+        woe[occupied] = np.log(shares[occupied, 1] / shares[occupied, 0])
+        return woe
 
     @property
     def information(self) -> float:
@@ -245,23 +245,23 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         for label, rows in zip(self.classes_.tolist(), (~is_positive, is_positive), strict=True):
             if not weight[rows].any():
                 raise ValueError(f"sample_weight is zero for every row of class {label!r}.")
-        used = _used(weight)
-        is_positive, weight = is_positive[used], weight[used]
+        counted = _with_weight(weight)
+        is_positive, weight = is_positive[counted], weight[counted]
         self.bins_ = []
         for name, values in self._columns(X):
-            column = declared.get(name) or column_of(name, values[used])
-            self.bins_.append(self._bins(column, values[used], is_positive, weight))
+            column = declared.get(name) or column_of(name, values[counted])
+            self.bins_.append(self._bins(column, values[counted], is_positive, weight))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the weight of evidence of each value, shape (n, d)."""
         woes = [bins.woe for bins in self._fitted_bins()]
-        out = np.empty((0, len(woes)))
+        evidence = np.empty((0, len(woes)))
         for j, codes in enumerate(self.codes(X)):
             if not j:
-                out = np.empty((len(codes), len(woes)))
-            out[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
-        return out
+                evidence = np.empty((len(codes), len(woes)))
+            evidence[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
+        return evidence
 
     def codes(self, X: Any) -> Iterator[NDArray[np.intp]]:
         """Yield the bins of each column's values.
@@ -278,8 +278,8 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         """
         bins = self._fitted_bins()
         X = self._given(X, reset=False)
-        for (_, values), one in zip(self._columns(X), bins, strict=True):
-            yield one.codes(values)
+        for (_, values), column in zip(self._columns(X), bins, strict=True):
+            yield column.codes(values)
 
     def stability(self, X: Any, sample_weight: Any = None) -> dict[str, float]:
         """Return how far rows have shifted from those of the fit, column by column.
@@ -298,13 +298,13 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         """
         bins, X = self._fitted_bins(), self._given(X, reset=False)
         moved = {}
-        for (_, values), one in zip(self._columns(X), bins, strict=True):
+        for (_, values), column in zip(self._columns(X), bins, strict=True):
             weight = weights_in_rows(sample_weight, len(values))
-            used = _used(weight)
+            counted = _with_weight(weight)
             # words in no bin are another bin, without rows in the fit
-            k = len(one.counts) + 1
-            now = np.bincount(one.codes(values[used]) % k, weight[used], k)
-            moved[one.name] = population_stability([*one.counts.sum(axis=1), 0.0], now)
+            k = len(column.counts) + 1
+            now = np.bincount(column.codes(values[counted]) % k, weight[counted], k)
+            moved[column.name] = population_stability([*column.counts.sum(axis=1), 0.0], now)
         return moved
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -388,8 +388,8 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         if column.is_text:
             return self._of_words(column, _as_words(values, name), is_positive, weight)
         numbers = _as_numbers(values, name)
-        most = self.max_bins if self.method == "quantile" else _MAX_CELLS
-        edges = _edges(numbers, weight, most)
+        max_cells = self.max_bins if self.method == "quantile" else _MAX_CELLS
+        edges = _edges(numbers, weight, max_cells)
         cells = len(edges) + 2  # with that of gaps
         fine = Bins(column, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
@@ -399,17 +399,17 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
 
     def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
         """Return the cells after which the bins of a column of numbers end."""
-        some = np.flatnonzero(counts.any(axis=1))
-        if not len(some):
+        occupied = np.flatnonzero(counts.any(axis=1))
+        if not len(occupied):
             return np.array([len(counts)])
-        full = counts[some]  # an empty cell goes with the one before it
+        full = counts[occupied]  # an empty cell goes with the one before it
         trend = self.monotone
         trends = _TRENDS[trend.get(name, "auto") if isinstance(trend, Mapping) else trend]
         if self.method == "best":
             ends, _ = divide(full, self.max_bins, self.min_share * n, _COST_OF_A_BIN, trends)
         else:
             ends = _pooled(full, trends)
-        return np.append(some, len(counts))[ends]
+        return np.append(occupied, len(counts))[ends]
 
     def _of_words(
         self,
@@ -434,7 +434,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         sums_by_rate = sums[order]
         ends = _of_equal_rates(sums_by_rate)
         if self.method == "best":
-            ends = ends[_fewer(_sums(sums_by_rate, ends), _MAX_CELLS) - 1]
+            ends = ends[_about_equal(_sums(sums_by_rate, ends), _MAX_CELLS) - 1]
             best, _ = divide(_sums(sums_by_rate, ends), self.max_bins, 0.0, _COST_OF_A_BIN)
             ends = ends[best - 1]
         bin_of = np.empty(len(cells), dtype=int)
@@ -461,8 +461,8 @@ def _pooled(counts: NDArray[np.float64], trends: Sequence[int]) -> NDArray[np.in
     """Return the cells after which the bins end, for the most likely of these trends."""
     if 0 in trends:
         return np.arange(len(counts)) + 1
-    ways = [blocks(counts, increasing=trend > 0) for trend in trends]
-    return max(ways, key=lambda ends: likelihood(_sums(counts, ends)).sum())
+    divisions = [blocks(counts, increasing=trend > 0) for trend in trends]
+    return max(divisions, key=lambda ends: likelihood(_sums(counts, ends)).sum())
 
 
 def _sums(counts: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -476,16 +476,16 @@ def _of_equal_rates(counts: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(np.diff(rates)) + 1, len(counts))
 
 
-def _fewer(counts: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+def _about_equal(counts: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
     """Return the cells after which bins of about equal counts end, at most this many."""
-    if len(counts) <= most:
+    if len(counts) <= limit:
         return np.arange(len(counts)) + 1
     passed = np.cumsum(counts.sum(axis=1))
-    shares = np.arange(1, most + 1) / most - _ROUNDING
+    shares = np.arange(1, limit + 1) / limit - _ROUNDING
     return np.unique(np.searchsorted(passed, shares * passed[-1])) + 1
 
 
-def _used(weight: NDArray[Any]) -> Any:
+def _with_weight(weight: NDArray[Any]) -> Any:
     """Return the rows that have weight."""
     return slice(None) if weight.all() else np.flatnonzero(weight)
 
@@ -503,15 +503,15 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
 def _as_words(values: Any, name: str) -> list[str | None]:
     """Return words; None for a gap, also for words such as ``n/a``."""
     words = [value if isinstance(value, str) else None for value in values]
-    different = set(words)
-    if None in different:
-        others = (value for value in values if not isinstance(value, str) and not is_gap(value))
-        odd = next(others, None)
+    distinct = set(words)
+    if None in distinct:
+        odd_values = (value for value in values if not isinstance(value, str) and not is_gap(value))
+        odd = next(odd_values, None)
         if odd is not None:
             raise ValueError(
                 f"column {name!r} holds words, but also {_described(odd)}; make all of them text."
             )
-    gaps = {word for word in different if word is not None and is_no_word(word)}
+    gaps = {word for word in distinct if word is not None and is_no_word(word)}
     return [None if word in gaps else word for word in words] if gaps else words
 
 
@@ -525,19 +525,19 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     if values.dtype.kind == "O":
         values = np.where([is_gap(value) for value in values], np.nan, values)
     try:
-        out = values.astype(
+        floats = values.astype(
             np.float64, casting="same_kind" if values.dtype.kind == "c" else "unsafe"
         )
     except (TypeError, ValueError):
         odd = next(value for value in values if not isinstance(value, numbers.Real))
         if isinstance(odd, str):
-            what = "words, but training had numbers there."
+            problem = "words, but training had numbers there."
         else:
-            what = f"{_described(odd)}; give numbers, words or datetime64."
-        raise ValueError(f"column {name!r} holds {what}") from None
-    if np.isinf(out).any():
+            problem = f"{_described(odd)}; give numbers, words or datetime64."
+        raise ValueError(f"column {name!r} holds {problem}") from None
+    if np.isinf(floats).any():
         raise ValueError(f"column {name!r} holds infinity.")
-    return out
+    return floats
 
 
 class _Binning(OneToOne, of=[Binning]):

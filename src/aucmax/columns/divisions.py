@@ -29,7 +29,7 @@ def likelihood(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def divide(
     counts: NDArray[np.float64],
-    most: int,
+    max_bins: int,
     smallest: float,
     price: float,
     trends: Sequence[int] = (0,),
@@ -72,7 +72,7 @@ def divide(
     gain = likelihood(inside) - price
     gain[(total < smallest * (1 - _ROUNDING)) | np.tri(m + 1, dtype=bool)] = -np.inf
     rates = inside[:, :, 1] / np.where(total > 0, total, 1.0)
-    divisions = [_following(gain, trend * rates, most) for trend in trends]
+    divisions = [_following(gain, trend * rates, max_bins) for trend in trends]
     ends, value = max(divisions, key=lambda division: division[1])
     if not np.isfinite(value):
         return np.array([m]), float(likelihood(sums[m]) - price)
@@ -80,7 +80,7 @@ def divide(
 
 
 def _following(
-    gain: NDArray[np.float64], level: NDArray[np.float64], most: int
+    gain: NDArray[np.float64], level: NDArray[np.float64], max_bins: int
 ) -> tuple[Ends, float]:
     """Return the best division in which no bin has a lower level than the one before it."""
     m = len(gain) - 1
@@ -89,21 +89,21 @@ def _following(
     below = np.array([np.searchsorted(by_level[:, j], level[j], "right") for j in range(m + 1)])
     value = np.where(np.arange(m + 1)[:, None] == 0, gain, -np.inf)
     values = [value]
-    while len(values) < min(most, m) and np.isfinite(value).any():
+    while len(values) < min(max_bins, m) and np.isfinite(value).any():
         highest = np.maximum.accumulate(np.take_along_axis(value, order, axis=0), axis=0)
         highest = np.vstack([np.full(m + 1, -np.inf), highest])
         value = gain + highest[below, np.arange(m + 1)[:, None]]
         values.append(value)
-    whole = np.array([value[:, m].max() for value in values])
+    totals = np.array([value[:, m].max() for value in values])
     # the fewest bins among those that differ only by rounding
-    bins = int(np.argmax(whole >= whole.max() - _ROUNDING * np.abs(gain[0, m])))
+    bins = int(np.argmax(totals >= totals.max() - _ROUNDING * np.abs(gain[0, m])))
     start, end = int(np.argmax(values[bins][:, m])), m
     ends = [end]
     for value in values[bins - 1 :: -1] if bins else []:
         before = np.where(level[:, start] <= level[start, end], value[:, start], -np.inf)
         start, end = int(np.argmax(before)), start
         ends.append(end)
-    return np.array(ends[::-1]), float(whole[bins])
+    return np.array(ends[::-1]), float(totals[bins])
 
 
 def blocks(counts: NDArray[np.float64], increasing: bool) -> Ends:

@@ -153,10 +153,10 @@ class Pieces(Function):
         piece = np.searchsorted(knots, x, side="right")
         piece[np.isnan(x)] = 0
         away = x - origins[piece]
-        out = np.zeros(len(x), dtype=dtype)
+        values = np.zeros(len(x), dtype=dtype)
         for column in coefs.T[::-1]:
-            out = out * away + column[piece]
-        return np.where(np.isnan(x), dtype(self.gap), out)
+            values = values * away + column[piece]
+        return np.where(np.isnan(x), dtype(self.gap), values)
 
     def times(self, factor: float, plus: float = 0.0) -> Pieces:
         """Return factor · f + plus, gaps included."""
@@ -211,10 +211,10 @@ class Pieces(Function):
         knots = np.union1d(self.knots, other.knots)
         # the left end of each piece is in the same piece of both
         ends = np.concatenate([[-np.inf], knots])
-        mine, others = (np.searchsorted(f.knots, ends, side="right") for f in (self, other))
+        mine, theirs = (np.searchsorted(f.knots, ends, side="right") for f in (self, other))
         origins = self.origins[mine]
         coefs = np.zeros((len(origins), self.coefs.shape[1]))
-        for i, (a, b) in enumerate(zip(mine, others, strict=True)):
+        for i, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             coefs[i] += self.coefs[a]
             coefs[i, : other.coefs.shape[1]] += moved(other.coefs[b], origins[i] - other.origins[b])
         return Pieces(knots, origins, coefs, self.gap + other.gap, self.period)
@@ -233,8 +233,8 @@ def _of_line(
         (points[turn] - start) / slope + at for points in (outer.knots, outer.origins)
     )
     inside = (low < knots) & (knots < high)
-    first = int((knots <= low).sum())
-    pieces = slice(first, first + int(inside.sum()) + 1)
+    place = int((knots <= low).sum())
+    pieces = slice(place, place + int(inside.sum()) + 1)
     return [low, *knots[inside]], origins[pieces], (outer.coefs[turn] * powers)[pieces]
 
 
@@ -247,11 +247,11 @@ def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
     """Return the coefficients in x − by of a polynomial given in x."""
     if by == 0.0:
         return coefs
-    out = np.zeros_like(coefs)
+    shifted = np.zeros_like(coefs)
     for power, coef in enumerate(coefs):
         for q in range(power + 1):
-            out[q] += coef * comb(power, q) * by ** (power - q)
-    return out
+            shifted[q] += coef * comb(power, q) * by ** (power - q)
+    return shifted
 
 
 @dataclass(frozen=True)

@@ -58,20 +58,20 @@ class _Pipeline(Step, of=[Pipeline]):
 
 
 class _SideBySide(Step):
-    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+    def branches(self, inputs: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
         """Yield the steps, each with the columns or features that it gets."""
         raise NotImplementedError
 
     def columns(self, columns: Places) -> Places:
         branches = self.branches(columns.tolist())
-        return np.concatenate([step.columns(np.asarray(some, np.intp)) for step, some in branches])
+        return np.concatenate([step.columns(np.asarray(part, np.intp)) for step, part in branches])
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        return [made for step, some in self.branches(features) for made in step.features([*some])]
+        return [z for step, part in self.branches(features) for z in step.features([*part])]
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
-        for step, some in self.branches(columns):
-            yield from step.taken(some)
+        for step, part in self.branches(columns):
+            yield from step.taken(part)
 
     def parts(self) -> Iterator[Step]:
         for step, _ in self.branches(range(getattr(self.fitted, "n_features_in_", 0))):
@@ -81,19 +81,19 @@ class _SideBySide(Step):
 class _ColumnTransformer(_SideBySide, of=[ColumnTransformer]):
     results = ("transformers_", "n_features_in_")
 
-    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+    def branches(self, inputs: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
         places = self.fitted._transformer_to_input_indices
         return [
-            (step_of(step), [taken[j] for j in places[name]])
+            (step_of(step), [inputs[j] for j in places[name]])
             for name, step, _ in self.fitted.transformers_
             if not (isinstance(step, str) and step == "drop") and len(places[name])
         ]
 
 
 class _FeatureUnion(_SideBySide, of=[FeatureUnion]):
-    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+    def branches(self, inputs: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
         steps = (step for _, step in self.fitted.transformer_list if step != "drop")
-        return [(step_of(step), taken) for step in steps]
+        return [(step_of(step), inputs) for step in steps]
 
 
 # ---- a feature for each column
@@ -261,7 +261,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
     def features(self, features: list[Feature]) -> list[Feature]:
         other = np.nan if self.fitted.handle_unknown == "error" else 0.0
         dropped = self.fitted.drop_idx_
-        made = []
+        encoded = []
         for j, (feature, words) in enumerate(zip(features, self.words(), strict=True)):
             without = None if dropped is None else dropped[j]
             # a word that has no feature is still known
@@ -269,8 +269,8 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
             for place, word in enumerate(words):
                 if place != without:
                     values = feature.function.looked_up({word: 1.0, **always}, other)
-                    made.append(Feature(feature.column, values))
-        return made
+                    encoded.append(Feature(feature.column, values))
+        return encoded
 
 
 class _OrdinalEncoder(OneToOne, _Encoder, of=[OrdinalEncoder]):
@@ -282,11 +282,11 @@ class _OrdinalEncoder(OneToOne, _Encoder, of=[OrdinalEncoder]):
             raise ValueError(
                 "an OrdinalEncoder with codes for unknown words or gaps cannot be exported."
             )
-        made = []
+        encoded = []
         for feature, words in zip(features, self.words(), strict=True):
             codes = {word: float(code) for code, word in enumerate(words)}
-            made.append(Feature(feature.column, feature.function.looked_up(codes, np.nan)))
-        return made
+            encoded.append(Feature(feature.column, feature.function.looked_up(codes, np.nan)))
+        return encoded
 
 
 class _TargetEncoder(OneToOne, _Encoder, of=[TargetEncoder]):
@@ -333,11 +333,11 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
     def _function(self, spline: BSpline, basis: int) -> Pieces:
         """Return a function of a basis of splines, with the step's extrapolation."""
         gap = 0.0 if getattr(self.fitted, "handle_missing", "error") == "zeros" else np.nan
-        one = BSpline(spline.t, spline.c[:, basis], spline.k)
+        element = BSpline(spline.t, spline.c[:, basis], spline.k)
         if self.fitted.extrapolation == "continue":
-            ends, coefs = _inside(one)
+            ends, coefs = _inside(element)
             return Pieces(ends[1:-1], ends[:-1], coefs, gap)
-        return spline_with_ends(one, self.fitted.extrapolation == "linear", gap)
+        return spline_with_ends(element, self.fitted.extrapolation == "linear", gap)
 
 
 def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan) -> Pieces:
@@ -354,9 +354,9 @@ def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan)
 
 def _inside(spline: BSpline) -> tuple[Any, Any]:
     """Return the knots and the polynomials of a spline, without those beyond its ends."""
-    whole = PPoly.from_spline(spline)
-    last = len(spline.t) - spline.k - 1
-    return whole.x[spline.k : last + 1], whole.c[::-1, spline.k : last].T
+    polynomials = PPoly.from_spline(spline)
+    end = len(spline.t) - spline.k - 1
+    return polynomials.x[spline.k : end + 1], polynomials.c[::-1, spline.k : end].T
 
 
 class _KBinsDiscretizer(Step, of=[KBinsDiscretizer]):
@@ -365,9 +365,9 @@ class _KBinsDiscretizer(Step, of=[KBinsDiscretizer]):
         return columns if ordinal else np.repeat(columns, self.fitted.n_bins_)
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        made = []
+        binned = []
         for feature, edges in zip(features, self.fitted.bin_edges_, strict=True):
             bins = np.arange(len(edges) - 1)
             values = [bins] if self.fitted.encode == "ordinal" else np.eye(len(bins))
-            made += [feature.then(Pieces.steps(edges[1:-1], row)) for row in values]
-        return made
+            binned += [feature.then(Pieces.steps(edges[1:-1], row)) for row in values]
+        return binned

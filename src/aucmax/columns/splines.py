@@ -133,12 +133,12 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, accept_sparse="csc", dtype=kinds)
 
     def _knots(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        none = np.empty(0)
+        no_knots = np.empty(0)
         if len(np.unique(x)) <= _MIN_VALUES:
-            return none
+            return no_knots
         knots = np.unique(np.quantile(x.astype(np.float64), np.linspace(0, 1, self.n_knots)))
         knots = knots[np.append(True, np.diff(knots) > _MIN_KNOT_GAP)]
-        return knots if len(knots) > 2 else none
+        return knots if len(knots) > 2 else no_knots
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these knots."""
@@ -187,10 +187,10 @@ class _SplineFeatures(Step, of=[SplineFeatures]):
         return np.append(columns, np.repeat(columns, counts))
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        made, k = [*features], self.fitted.degree
+        with_splines, k = [*features], self.fitted.degree
         for feature, knots in zip(features, self.fitted.knots_, strict=True):
             count = self.fitted.n_splines(knots)
             t = np.concatenate([np.repeat(knots[:1], k), knots, np.repeat(knots[-1:], k)])
             for row in np.eye(count, count + 1):
-                made.append(feature.then(spline_with_ends(BSpline(t, row, k))))
-        return made
+                with_splines.append(feature.then(spline_with_ends(BSpline(t, row, k))))
+        return with_splines

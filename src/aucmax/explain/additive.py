@@ -53,11 +53,11 @@ class Additive:
 
     def scores(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the scores of rows, given as columns, computed in a precision."""
-        out = _added(self.parts, columns, dtype)
+        scores = _added(self.parts, columns, dtype)
         if self.squares:
             squares = _added(self.squares, columns, dtype)
-            out = out / np.sqrt(np.where(squares > 0, squares, dtype(1)))
-        return out + dtype(self.intercept)
+            scores = scores / np.sqrt(np.where(squares > 0, squares, dtype(1)))
+        return scores + dtype(self.intercept)
 
     def rounding(self) -> float:
         """Return approximately how far rounding to float32 may move a score."""
@@ -70,10 +70,10 @@ class Additive:
 
 
 def _added(parts: Iterable[Feature], columns: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    out = np.zeros(len(columns[0]), dtype=dtype)
+    total = np.zeros(len(columns[0]), dtype=dtype)
     for part in parts:
-        out += part.function(columns[part.column], dtype)
-    return out
+        total += part.function(columns[part.column], dtype)
+    return total
 
 
 def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
@@ -97,10 +97,11 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         For an unknown step, or a model that is not linear in its features.
     """
     check_is_fitted(model)
-    steps, last = parts_of(model)
-    if np.shape(getattr(last, "coef_", ()))[:1] != (1,) or len(getattr(last, "classes_", ())) != 2:
+    steps, linear = parts_of(model)
+    shape, classes = np.shape(getattr(linear, "coef_", ())), getattr(linear, "classes_", ())
+    if shape[:1] != (1,) or len(classes) != 2:
         raise ValueError(
-            f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
+            f"a {type(linear).__name__} cannot be exported; only linear models of two classes can, "
             "with steps in front that look at one column at a time."
         )
     columns = _columns(model, names)
@@ -115,7 +116,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         features = step.features(features) if norm is None else features
     if norm not in (None, "l2"):
         raise ValueError(f"Normalizer(norm={norm!r}) cannot be exported; l2 can.")
-    coef = np.ravel(last.coef_).astype(np.float64)
+    coef = np.ravel(linear.coef_).astype(np.float64)
     weighed = [
         Feature(feature.column, feature.function.times(weight))
         for feature, weight in zip(features, coef.tolist(), strict=True)
@@ -127,15 +128,15 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         for feature in features
         if norm is not None and weighed
     ]
-    variances = getattr(last, "spread_", None)
+    variances = getattr(linear, "spread_", None)
     return Additive(
         columns,
         _by_column(weighed),
         _by_column(squares),
-        float(np.ravel(last.intercept_)[0]),
+        float(np.ravel(linear.intercept_)[0]),
         np.asarray(model.classes_),
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
-        getattr(last, "calibration_", None),
+        getattr(linear, "calibration_", None),
     )
 
 
@@ -146,9 +147,9 @@ def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
     names = [""] * d if names is None else [str(name) for name in names]
     if len(names) != d:
         raise ValueError(f"the model has {d} columns, but {len(names)} names were given.")
-    twice = [name for name, count in Counter(names).items() if name and count > 1]
-    if twice:
-        raise ValueError(f"two columns are called {twice[0]!r}; column names must be unique.")
+    duplicates = [name for name, count in Counter(names).items() if name and count > 1]
+    if duplicates:
+        raise ValueError(f"two columns are called {duplicates[0]!r}; column names must be unique.")
     pairs = zip(names, columns_of(model, names), strict=True)
     return tuple(Column(name) if column is None else column for name, column in pairs)
 

@@ -82,8 +82,8 @@ class ByColumn:
 
     def added(self, rows: Any = slice(None)) -> Floats:
         """Return what each column adds to the scores of some rows, shape (m, d)."""
-        out = self.features[rows] @ self.weights
-        return out.toarray() if sp.issparse(out) else out
+        added = self.features[rows] @ self.weights
+        return added.toarray() if sp.issparse(added) else added
 
     def mean_added(self, weight: Floats | None = None) -> Floats:
         """Return what each column adds on average over the rows, or by their weights, (d,)."""
@@ -122,14 +122,14 @@ class ByColumn:
         m = len(next(iter(values.values())))
         table: Table
         if isinstance(self.table, list):
-            table = [values.get(j, np.repeat(own[:1], m)) for j, own in enumerate(self.table)]
+            table = [values.get(j, np.repeat(column[:1], m)) for j, column in enumerate(self.table)]
         elif sp.issparse(self.table):
             places = np.tile(np.arange(m), len(values)), np.repeat([*values], m)
             numbers = np.concatenate([*values.values()])
             table = sp.csr_array((numbers, places), shape=(m, self.table.shape[1]))
         else:
-            kind = np.result_type(self.table.dtype, np.float64)
-            table = np.repeat(self.table[:1].astype(kind), m, axis=0)
+            dtype = np.result_type(self.table.dtype, np.float64)
+            table = np.repeat(self.table[:1].astype(dtype), m, axis=0)
             for j, numbers in values.items():
                 table[:, j] = numbers
         return _numbers(transformed(self.steps, self.as_input(table))[-1])
@@ -184,14 +184,14 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
             f"a {type(linear).__name__} cannot be explained; a linear model of two classes can, "
             "with coef_ of shape (1, d), alone or behind steps."
         )
-    first, column = _one_by_one(steps, coef.size)
-    rows, names = stages.rows[first], getattr(stages.model, "feature_names_in_", None)
-    others = columns_in(rows) if first == 0 else ()
-    if first == 0 and names is not None:
-        others = *others, *other_than_numbers(filter(None, columns_of(stages.model, names)))
-    for step in steps[:first]:
+    start, column = _one_by_one(steps, coef.size)
+    rows, names = stages.rows[start], getattr(stages.model, "feature_names_in_", None)
+    typed = columns_in(rows) if start == 0 else ()
+    if start == 0 and names is not None:
+        typed = *typed, *other_than_numbers(filter(None, columns_of(stages.model, names)))
+    for step in steps[:start]:
         names = names_after(step.fitted, names)
-    steps, features = steps[first:], _numbers(stages.features)
+    steps, features = steps[start:], _numbers(stages.features)
     table = _table(rows, names) if steps else features
     if features.shape[1] != coef.size:
         raise ValueError(f"X must have {coef.size} columns, like the model; got {np.shape(rows)}.")
@@ -200,8 +200,8 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
         feature_names = [str(j + 1) for j in range(d)] if names is None else names
     if len(feature_names) != d:
         raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
-    as_input = _as_input(rows, names) if isinstance(table, list) else lambda made: made
-    columns = named([""] * d if names is None else names, others)
+    as_input = _as_input(rows, names) if isinstance(table, list) else lambda columns: columns
+    columns = named([""] * d if names is None else names, typed)
     called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
     cycle = _cycles(steps, len(column))
     return ByColumn(linear, steps, called, table, features, column, cycle, as_input)
@@ -218,34 +218,34 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
     if not isinstance(table, list):
         values = table[np.broadcast_to(i, j.shape), j]
         return values.toarray() if sp.issparse(values) else values
-    out = np.empty(j.shape, dtype=object)
+    picked = np.empty(j.shape, dtype=object)
     i = np.broadcast_to(i, j.shape)
     for column in np.unique(j):
         cells = j == column
-        out[cells] = table[column][i[cells]]
-    return out
+        picked[cells] = table[column][i[cells]]
+    return picked
 
 
 def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp]]:
     """Return the step from which every feature looks at one column, and these columns."""
-    for first, step in enumerate(steps):
+    for start, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:
-            for later in steps[first:]:
+            for later in steps[start:]:
                 columns = later.columns(columns)
         except LookupError:
             continue
         if len(columns) == n_features:
-            return first, columns
+            return start, columns
     return len(steps), np.arange(n_features)
 
 
 def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
     """Return the cycle that each feature shows, by the last step that knows of any."""
-    for last in reversed(range(len(steps))):
-        if cycles := steps[last].cycles():
+    for k in reversed(range(len(steps))):
+        if cycles := steps[k].cycles():
             features = np.arange(len(cycles))
-            for later in steps[last + 1 :]:
+            for later in steps[k + 1 :]:
                 features = later.columns(features)
             return np.array(cycles)[features]
     return np.full(n_features, "")
@@ -254,10 +254,10 @@ def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
 def _numbers(X: Any) -> Any:
     if sp.issparse(X):
         return sp.csr_array(X)
-    out = np.asarray(X, dtype=np.float64)
-    if out.ndim != 2:
-        raise ValueError(f"X must have rows and columns; got the shape {out.shape}.")
-    return out
+    numbers = np.asarray(X, dtype=np.float64)
+    if numbers.ndim != 2:
+        raise ValueError(f"X must have rows and columns; got the shape {numbers.shape}.")
+    return numbers
 
 
 def _table(rows: Any, names: Any) -> Table:

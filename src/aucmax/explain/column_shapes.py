@@ -143,18 +143,18 @@ def shape_of(
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     owner = column if column in by.names else column.rpartition(": ")[0]
     if owner not in by.names:
-        some = ", ".join(by.names[:_MAX_NAMED_COLUMNS]) + (
+        names = ", ".join(by.names[:_MAX_NAMED_COLUMNS]) + (
             ", …" if len(by.names) > _MAX_NAMED_COLUMNS else ""
         )
-        raise ValueError(f"column={column!r} is not one of the model's columns: {some}.")
+        raise ValueError(f"column={column!r} is not one of the model's columns: {names}.")
     sampling = sampling_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(owner)], sampling, confidence, weight):
         if column in (owner, shape.feature):
             return shape
-    why = "the model takes it as a straight line"
+    reason = "the model takes it as a straight line"
     if _of_whole_rows(by):
-        why = "what a value adds depends on the rest of its row"
-    raise ValueError(f"column={column!r} has no shape to draw: {why}.")
+        reason = "what a value adds depends on the rest of its row"
+    raise ValueError(f"column={column!r} has no shape to draw: {reason}.")
 
 
 def _bent(
@@ -295,10 +295,10 @@ def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     filled, gaps = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
     points, rows = np.unique(numbers[filled], return_index=True)
     if len(points) > _PROBED_VALUES:
-        some = np.unique(
+        probed = np.unique(
             np.searchsorted(points, np.linspace(points[0], points[-1], _PROBED_VALUES))
         )
-        points, rows = points[some], rows[some]
+        points, rows = points[probed], rows[probed]
     return points, np.append(filled[rows], gaps[:1])
 
 

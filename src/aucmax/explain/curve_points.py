@@ -40,13 +40,13 @@ def curve_points(
     """
     if not numbers:
         return {}
-    starts = {j: _starts(own) for j, own in numbers.items()}
+    starts = {j: _starts(values) for j, values in numbers.items()}
     curves = [_Curve(by, j, cycle) for j in starts]
     _evaluate(by, {curve: starts[curve.j] for curve in curves})
     for curve in curves:
         inner = np.quantile(numbers[curve.j], (0.01, 0.99))
-        most = curve.added[(inner[0] <= curve.x) & (curve.x <= inner[1])]
-        curve.scale = float(np.ptp(most) if len(most) and np.ptp(most) else np.ptp(curve.added))
+        usual = curve.added[(inner[0] <= curve.x) & (curve.x <= inner[1])]
+        curve.scale = float(np.ptp(usual) if len(usual) and np.ptp(usual) else np.ptp(curve.added))
     for _ in range(_MAX_HALVINGS):
         middles = {curve: curve.middles() for curve in curves}
         middles = {curve: points for curve, points in middles.items() if len(points)}
@@ -109,10 +109,10 @@ def _starts(numbers: Floats) -> Floats:
 
 def _evaluate(by: ByColumn, points: Mapping[_Curve, Floats]) -> None:
     """Add points to curves: an artificial row has one point of each, as their columns differ."""
-    most = max(map(len, points.values()))
-    made = by.features_at(
-        {curve.j: np.pad(some, (0, most - len(some)), "edge") for curve, some in points.items()}
+    length = max(map(len, points.values()))
+    features = by.features_at(
+        {curve.j: np.pad(x, (0, length - len(x)), "edge") for curve, x in points.items()}
     )
-    for curve, some in points.items():
-        Z = made[: len(some)][:, curve.features]
-        curve.put(some, np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z))
+    for curve, x in points.items():
+        Z = features[: len(x)][:, curve.features]
+        curve.put(x, np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z))

@@ -72,8 +72,8 @@ def rows_to_explain(test: Scored, most: int) -> np.ndarray:
     counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
     highest = np.argsort(-score, kind="stable")
     chosen = [highest[counted[highest]][:_EXPLAINED_ROWS]]
-    for kind in (True, False):
-        rows = np.flatnonzero((positive == kind) & counted)
+    for is_positive in (True, False):
+        rows = np.flatnonzero((positive == is_positive) & counted)
         at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
         chosen.append(rows[at.astype(np.intp)])
     return np.unique(np.concatenate(chosen))

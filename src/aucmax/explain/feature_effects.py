@@ -180,8 +180,8 @@ def labelled(
     check_consistent_length(X, labels)
     weight = sample_weights(sample_weight, len(labels))
     if weight is not None and not weight.all():
-        used = np.flatnonzero(weight)
-        X, labels, weight = _safe_indexing(X, used), labels[used], weight[used]
+        counted = np.flatnonzero(weight)
+        X, labels, weight = _safe_indexing(X, counted), labels[counted], weight[counted]
     by = by_column(Stages.of(model, X), feature_names)
     if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
         raise ValueError(
@@ -317,9 +317,9 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
     sampled = sample(sign, MAX_CELLS // len(free))
     weights = weight[sampled]
-    for kind in (1.0, -1.0):  # the classes have the weight that they have in all rows
-        weights[sign[sampled] == kind] *= (
-            weight[sign == kind].sum() / weights[sign[sampled] == kind].sum()
+    for label in (1.0, -1.0):  # the classes have the weight that they have in all rows
+        weights[sign[sampled] == label] *= (
+            weight[sign == label].sum() / weights[sign[sampled] == label].sum()
         )
     columns = X[sampled][:, free].toarray() if sp.issparse(X) else X[np.ix_(sampled, free)]
     size = np.sqrt(spread[free])
@@ -353,11 +353,11 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
     if sp.issparse(X):
         stored, centre = X.astype(np.float64).multiply(factor), mean * factor
         return 0.5 * (stored.power(2).sum(axis=1) + centre @ centre) - stored @ centre
-    out = np.empty(n)
+    distances = np.empty(n)
     for rows in np.array_split(np.arange(n), n * d // MAX_CELLS + 1):
         Z = (X[rows] - mean) * factor
-        out[rows] = 0.5 * np.einsum("ij,ij->i", Z, Z)
-    return out
+        distances[rows] = 0.5 * np.einsum("ij,ij->i", Z, Z)
+    return distances
 
 
 def sample(sign: np.ndarray, most: int) -> np.ndarray:
@@ -365,6 +365,6 @@ def sample(sign: np.ndarray, most: int) -> np.ndarray:
     if len(sign) <= most:
         return np.arange(len(sign))
     rng = np.random.RandomState(0)
-    rarer, other = sorted((np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)), key=len)
+    rarer, commoner = sorted((np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)), key=len)
     of_rarer = rng.permutation(rarer)[: max(most // 2, 2)]
-    return np.sort(np.r_[of_rarer, rng.permutation(other)[: max(most - len(of_rarer), 2)]])
+    return np.sort(np.r_[of_rarer, rng.permutation(commoner)[: max(most - len(of_rarer), 2)]])

@@ -76,18 +76,18 @@ def to_onnx(
     graph = _Graph(np.dtype(dtype), [column.name for column in formula.columns])
     score = _score(formula, graph)
     label = graph.node("Gather", _classes(graph, formula.classes), graph.above(score, 0.0))
-    results = [(score, graph.kind), (label, graph.kind_of(formula.classes))]
+    values = [(score, graph.kind), (label, graph.kind_of(formula.classes))]
     if formula.calibration is not None:
-        results.append((_probability(formula.calibration, score, graph), graph.kind))
+        values.append((_probability(formula.calibration, score, graph), graph.kind))
     outputs = [
         onnx.helper.make_tensor_value_info(name, kind, ["n"])
-        for name, (_, kind) in zip(_OUTPUTS, results, strict=False)
+        for name, (_, kind) in zip(_OUTPUTS, values, strict=False)
     ]
-    for name, (value, _) in zip(_OUTPUTS, results, strict=False):
+    for name, (value, _) in zip(_OUTPUTS, values, strict=False):
         graph.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
     words = any(node.op_type == "RegexFullMatch" for node in graph.nodes)
     opset = _OPSET_OF_WORDS if words else _OPSET
-    made = onnx.helper.make_model(
+    proto = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "aucmax", graph.inputs, outputs, graph.constants),
         opset_imports=[
             onnx.helper.make_opsetid("", opset),
@@ -97,9 +97,9 @@ def to_onnx(
         producer_name="aucmax",
     )
     names = [column.name or str(j + 1) for j, column in enumerate(formula.columns)]
-    onnx.helper.set_model_props(made, {"columns": ",".join(names)})
-    onnx.checker.check_model(made)
-    return made
+    onnx.helper.set_model_props(proto, {"columns": ",".join(names)})
+    onnx.checker.check_model(proto)
+    return proto
 
 
 # ---- float32
@@ -123,24 +123,24 @@ def order_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
 def _warn(model: Additive, rows: Any) -> None:
     """Warn if float32 loses the order of the scores."""
     if rows is not None:
-        columns = _given(model, rows)
+        columns = _columns_of(model, rows)
         lost = order_lost(model.scores(columns), model.scores(columns, np.float32))
-        how = "of the pairs of the given rows"
+        pairs = "of the pairs of the given rows"
     elif model.spread:
         # the density of the difference of two scores at 0, were they normal, times what is lost
         lost = 2.0 * model.rounding() / (np.sqrt(np.pi) * model.spread)
-        how = "of all pairs of rows, by the sizes of the coefficients"
+        pairs = "of all pairs of rows, by the sizes of the coefficients"
     else:
         return
     if lost > _MAX_LOST_SHARE:
         warnings.warn(
-            f"float32 may lose the order of {100 * lost:.2g} % {how}; use float64.",
+            f"float32 may lose the order of {100 * lost:.2g} % {pairs}; use float64.",
             DataWarning,
             stacklevel=3,
         )
 
 
-def _given(model: Additive, rows: Any) -> list[NDArray[Any]]:
+def _columns_of(model: Additive, rows: Any) -> list[NDArray[Any]]:
     """Return the columns of rows that a model takes."""
     if hasattr(rows, "columns"):
         return [np.asarray(rows[column.name]) for column in model.columns]
@@ -180,12 +180,12 @@ class _Graph:
         self.constants.append(self.to_tensor(array, self._new()))
         return str(self.constants[-1].name)
 
-    def node(self, kind: str, *values: str, **settings: Any) -> str:
+    def node(self, op: str, *values: str, **settings: Any) -> str:
         """Add a node; return its output."""
-        domain = "ai.onnx.ml" if kind == "LabelEncoder" else ""
-        out = self._new()
-        self.nodes.append(self.helper.make_node(kind, [*values], [out], domain=domain, **settings))
-        return out
+        domain = "ai.onnx.ml" if op == "LabelEncoder" else ""
+        name = self._new()
+        self.nodes.append(self.helper.make_node(op, [*values], [name], domain=domain, **settings))
+        return name
 
     def as_number(self, truth: str) -> str:
         """Convert true and false to 1 and 0."""
@@ -235,20 +235,20 @@ def _score(model: Additive, graph: _Graph) -> str:
         if parts
     ]
     if not sums:  # every coefficient is 0
-        first = X or next(iter(words.values()))
+        source = X or next(iter(words.values()))
         count = graph.node(
-            "Slice", graph.node("Shape", first), *(graph.constant([v], np.int64) for v in (0, 1))
+            "Slice", graph.node("Shape", source), *(graph.constant([v], np.int64) for v in (0, 1))
         )
         return graph.node("Expand", graph.constant([model.intercept]), count)
-    out = sums[0]
+    score = sums[0]
     if model.squares:
         positive = graph.node("Greater", sums[1], graph.constant(0.0))
-        out = graph.node(
+        score = graph.node(
             "Div",
-            out,
+            score,
             graph.node("Sqrt", graph.node("Where", positive, sums[1], graph.constant(1.0))),
         )
-    return graph.node("Add", out, graph.constant(model.intercept))
+    return graph.node("Add", score, graph.constant(model.intercept))
 
 
 def _probability(calibration: Calibration, score: str, graph: _Graph) -> str:
@@ -301,10 +301,10 @@ def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
         extra = [graph.node("MatMul", graph.as_number(missing), instead)]
     if origins.any():
         x = graph.node("Sub", x, graph.constant(origins))
-    out = graph.node("MatMul", x, graph.constant(slopes))
+    total = graph.node("MatMul", x, graph.constant(slopes))
     if starts.any():
         extra.append(graph.constant(starts.sum()))
-    return graph.node("Sum", out, *extra) if extra else out
+    return graph.node("Sum", total, *extra) if extra else total
 
 
 def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
@@ -316,10 +316,10 @@ def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     piece = graph.over_columns(graph.node("Cast", at_or_above, to=_INT64))
     away = graph.node("Sub", flat, graph.node("Gather", graph.constant(pieces.origins), piece))
     columns = [graph.node("Gather", graph.constant(c), piece) for c in pieces.coefs.T]
-    out = columns.pop()
+    value = columns.pop()
     while columns:
-        out = graph.node("Add", graph.node("Mul", out, away), columns.pop())
-    return graph.node("Where", graph.node("IsNaN", flat), graph.constant(pieces.gap), out)
+        value = graph.node("Add", graph.node("Mul", value, away), columns.pop())
+    return graph.node("Where", graph.node("IsNaN", flat), graph.constant(pieces.gap), value)
 
 
 def _phase(period: float, graph: _Graph, x: str) -> str:

@@ -161,11 +161,11 @@ def each_reasons(
     rounding = (_ROUNDING * np.abs(average)).tolist()
     rows = np.arange(by.features.shape[0]) if rows is None else rows
     widest = max(len(names), by.features.shape[1])
-    for some in np.array_split(rows, len(rows) * widest // CELLS_PER_BLOCK + 1):
-        raised = by.added(some) - average
+    for block in np.array_split(rows, len(rows) * widest // CELLS_PER_BLOCK + 1):
+        raised = by.added(block) - average
         order = _highest(raised, most)
         sizes = np.take_along_axis(raised, order, axis=1).tolist()
-        for row in zip(order.tolist(), by.shown(some, order), sizes, strict=True):
+        for row in zip(order.tolist(), by.shown(block, order), sizes, strict=True):
             yield [Reason(names[j], v, r) for j, v, r in zip(*row, strict=True) if r > rounding[j]]
 
 
@@ -173,9 +173,9 @@ def _highest(values: np.ndarray, most: int) -> np.ndarray:
     """Return the columns of the highest values in each row, the highest first."""
     most = min(most, values.shape[1])
     # there may be very many columns, so only the highest are sorted
-    some = np.sort(np.argpartition(-values, most - 1, axis=1)[:, :most], axis=1)
-    order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(some, order, axis=1)
+    highest = np.sort(np.argpartition(-values, most - 1, axis=1)[:, :most], axis=1)
+    order = np.argsort(-np.take_along_axis(values, highest, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(highest, order, axis=1)
 
 
 def _rows(mean: Any, framed: bool) -> Any:

@@ -107,17 +107,17 @@ def _types(columns: Sequence[Column]) -> list[str]:
 
 def _commented(name: str) -> str:
     """Return a name that cannot end a comment, without quotes, which DuckDB parses there."""
-    return re.sub(r"[^\w .:;()#%&+-]", lambda one: f"\\u{ord(one[0]):04x}", name)
+    return re.sub(r"[^\w .:;()#%&+-]", lambda match: f"\\u{ord(match[0]):04x}", name)
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
     """Refuse two columns whose names a database cannot distinguish."""
-    identity, what = _SAME[dialect]
+    identity, database = _SAME[dialect]
     by_identity: dict[Any, str] = {}
     for name in names:
-        other = by_identity.setdefault(identity(name), name)
-        if other is not name:
+        earlier = by_identity.setdefault(identity(name), name)
+        if earlier is not name:
             raise ValueError(
-                f"the columns {other!r} and {name!r} are the same to {what}; rename one, and train "
-                "again."
+                f"the columns {earlier!r} and {name!r} are the same to {database}; rename one, and "
+                "train again."
             )

@@ -54,8 +54,8 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
     if not model.squares:
         return _sum([start, *parts])
     squares = [term for part in model.squares for term in _terms(part, model.columns, dialect)]
-    some = exp.Nullif(this=_sum(squares), expression=_number(0.0))
-    length = exp.Sqrt(this=exp.Coalesce(this=some, expressions=[_number(1.0)]))
+    nonzero = exp.Nullif(this=_sum(squares), expression=_number(0.0))
+    length = exp.Sqrt(this=exp.Coalesce(this=nonzero, expressions=[_number(1.0)]))
     share = _ratio(exp.Paren(this=_sum(parts)), length)
     return _sum([start, share])
 
@@ -159,14 +159,14 @@ def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
     """Return a piece by Horner's scheme; a line as one product."""
     coefs, at = np.trim_zeros(pieces.coefs[i], "b").tolist() or [0.0], float(pieces.origins[i])
     away = x.copy() if at == 0.0 else exp.Paren(this=_sum([x.copy(), _number(-at)]))
-    out = _number(coefs.pop())
+    value = _number(coefs.pop())
     while coefs:
-        inner = out if isinstance(out, (exp.Literal, exp.Neg)) else exp.Paren(this=out)
+        inner = value if isinstance(value, (exp.Literal, exp.Neg)) else exp.Paren(this=value)
         is_one = inner == _number(1.0)
         product = away.copy() if is_one else exp.Mul(this=inner, expression=away.copy())
         start = coefs.pop()
-        out = product if start == 0.0 else _sum([_number(start), product])
-    return out
+        value = product if start == 0.0 else _sum([_number(start), product])
+    return value
 
 
 def _number(value: float) -> exp.Expression:
@@ -184,21 +184,21 @@ def _sum(terms: list[exp.Expression]) -> exp.Expression:
     while len(terms) > _TERMS_PER_SUM:
         parts = [terms[i : i + _TERMS_PER_SUM] for i in range(0, len(terms), _TERMS_PER_SUM)]
         terms = [exp.Paren(this=_sum(part)) for part in parts]
-    out = terms[0]
+    total = terms[0]
     for term in terms[1:]:
-        first = term.this if isinstance(term, exp.Mul) else term
-        if isinstance(first, exp.Neg):
-            positive = first.this.copy()
-            rest = positive if term is first else exp.Mul(this=positive, expression=term.expression)
-            out = exp.Sub(this=out, expression=rest)
+        head = term.this if isinstance(term, exp.Mul) else term
+        if isinstance(head, exp.Neg):
+            positive = head.this.copy()
+            size = positive if term is head else exp.Mul(this=positive, expression=term.expression)
+            total = exp.Sub(this=total, expression=size)
         else:
-            out = exp.Add(this=out, expression=term)
-    return out
+            total = exp.Add(this=total, expression=term)
+    return total
 
 
 def _a_term_per_line(text: str, dialect: str) -> str:
     """Break the line before each + and − outside of CASE, and not in quotes."""
-    out, at, margin, cases = "", 0, "\n", 0
+    lines, at, margin, cases = "", 0, "\n", 0
     for token in tokenize(text, read=dialect):
         space, at = text[at : token.start], token.end + 1
         if "\n" in space:
@@ -206,5 +206,5 @@ def _a_term_per_line(text: str, dialect: str) -> str:
         cases += (token.token_type == TokenType.CASE) - (token.token_type == TokenType.END)
         sign = token.token_type in (TokenType.PLUS, TokenType.DASH)
         binary = sign and text[at] == " "  # the sign of a number is next to it
-        out += (margin if binary and not cases else space) + text[token.start : at]
-    return out
+        lines += (margin if binary and not cases else space) + text[token.start : at]
+    return lines
