@@ -38,8 +38,8 @@ class Centres:
     and selection", AISTATS.
     """
 
-    def __init__(self, whole: RowsProblem, tol: float, max_iter: int) -> None:
-        self.whole, self.tol, self.max_iter = whole, tol, max_iter
+    def __init__(self, all_rows: RowsProblem, tol: float, max_iter: int) -> None:
+        self.all_rows, self.tol, self.max_iter = all_rows, tol, max_iter
         self._lines: dict[Place, dict[int, Expansion]] = {}
 
     @property
@@ -80,7 +80,7 @@ class Centres:
         if "l2" not in penalty.offers:
             return None
         if near is None:
-            problem = self.whole.scaled(line.standardize)
+            problem = self.all_rows.scaled(line.standardize)
             objective = Objective(problem, line.loss.on(problem), penalty)
             begin = None if start is None else objective.problem.from_features(start)
         else:

@@ -462,7 +462,7 @@ class AUCClassifier(SolvedScorer):
         ]
 
     def _check_fit(
-        self, solver: Solver | None, penalty: Penalty, problem: Problem, given: str
+        self, solver: Solver | None, penalty: Penalty, problem: Problem, subject: str
     ) -> None:
         """Raise ValueError, listing suitable solvers, unless the solver supports the settings."""
         loss = NamedLoss(self.loss, self.within)
@@ -470,19 +470,17 @@ class AUCClassifier(SolvedScorer):
         if solver is None:
             if pick(goal) is not None:
                 return
-            who, why = "no solver takes", ""
+            refusal, cause = "no solver takes", ""
         else:
             reason = solver.unfit(goal)
             if reason is None:
                 return
-            who, why = f"the solver {solver.name!r} does not take", f": it {reason}"
-        what = ", ".join([f"loss={self.loss!r}", *self._set("within")])
-        what += f" with {penalty.setting}"
-        if given and (solver is None or solver.unfit(loss.objective(ANY_ROWS, penalty)) is None):
-            what = f"{given} for {what}"
-        fits = [
-            name for name, kind in SOLVERS.items() if not kind.own and kind().unfit(goal) is None
-        ]
+            refusal, cause = f"the solver {solver.name!r} does not take", f": it {reason}"
+        task = ", ".join([f"loss={self.loss!r}", *self._set("within")])
+        task += f" with {penalty.setting}"
+        if subject and (solver is None or solver.unfit(loss.objective(ANY_ROWS, penalty)) is None):
+            task = f"{subject} for {task}"
+        fits = [name for name, cls in SOLVERS.items() if not cls.own and cls().unfit(goal) is None]
         instead = (
             f"these do: {', '.join(map(repr, fits))}"
             if fits
@@ -490,7 +488,7 @@ class AUCClassifier(SolvedScorer):
             "sketches), 'squared_hinge' or 'logistic' (convex ones, from rows) or 'hinge' "
             "(l1_ratio=0, rows)"
         )
-        raise ValueError(f"{who} {what}{why}; {instead}.")
+        raise ValueError(f"{refusal} {task}{cause}; {instead}.")
 
     def _accumulated(
         self, rows: Any, labels: np.ndarray, weight: np.ndarray | None, classes: np.ndarray
@@ -502,8 +500,8 @@ class AUCClassifier(SolvedScorer):
             raise ValueError(f"the solver {solver.name!r} has no partial_fit: it {reason}.")
         empty = solver.empty(classes) if isinstance(solver, Exact) else ClassMoments(classes)
         self._check_size(empty, d)
-        old = getattr(self, "moments_", None)
-        moments = empty if old is None else empty.taken_from(old)
+        previous = getattr(self, "moments_", None)
+        moments = empty if previous is None else empty.taken_from(previous)
         self._with_names(moments.add_rows(rows, labels, weight))
         if moments.counts.min() > 0:
             fitted = solve(_problem(moments, classes), self._named(settings), self._start(d))

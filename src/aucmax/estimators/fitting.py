@@ -134,10 +134,10 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     start : ndarray, shape (d,), optional
         Coefficients to start from, for the unscaled features.
     """
-    empty, most = one_pass(settings)
+    empty, max_features = one_pass(settings)
     settings = settings.named(labelled.store.n_features, labelled.feature_names)
     statistics = labelled.statistics
-    if statistics is not None and empty is not None and labelled.store.n_features <= most:
+    if statistics is not None and empty is not None and labelled.store.n_features <= max_features:
         return solve(MomentsProblem(statistics), settings, start)
     rows = RowsProblem.of(labelled.store, labelled.positive, labelled.weight, statistics)
     return solve(rows, settings, start)
@@ -196,29 +196,29 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     run = Run(monitor, settings.tol, settings.max_iter, rng)
     if start is not None:
         start = penalty.prox(scaled.from_features(start), 0.0)  # within bounds
-    result = solver.solve(objective, start, run)
-    message = result.message
-    if np.isfinite(result.gap):
-        value = objective.value(result.coef) if result.value is None else result.value
-        rounding = objective.rounding(result.coef)
-        optimality = objective.relative(max(result.gap, rounding), value)
-        hidden = rounding > result.gap and optimality > max(settings.tol, _MAX_HIDDEN_OPTIMALITY)
+    solved = solver.solve(objective, start, run)
+    message = solved.message
+    if np.isfinite(solved.gap):
+        value = objective.value(solved.coef) if solved.value is None else solved.value
+        rounding = objective.rounding(solved.coef)
+        optimality = objective.relative(max(solved.gap, rounding), value)
+        hidden = rounding > solved.gap and optimality > max(settings.tol, _MAX_HIDDEN_OPTIMALITY)
         if message is None and hidden:
             message = (
                 f"rounding hides how near the optimum is: optimality {optimality:.1e} > "
                 f"tol={settings.tol:g}; scale the features (standardize=0.5), or raise alpha."
             )
     else:
-        value, optimality = certificate.evaluate(result.coef)
+        value, optimality = certificate.evaluate(solved.coef)
         if message is None and not monitor.stopped:
             message = solver.shortfall(objective, value, optimality)
-    coef = settings.penalty.prox(scaled.to_features(result.coef), 0.0)  # rounding leaves no bounds
+    coef = settings.penalty.prox(scaled.to_features(solved.coef), 0.0)  # rounding leaves no bounds
     stream = None
     if isinstance(solver, StochasticSolver) and settings.standardize == 0:
-        stream = _stream(solver, result.n_iter, rng, result.state)
-    intercept = settings.goal.intercept(objective, result.coef, coef)
+        stream = _stream(solver, solved.n_iter, rng, solved.state)
+    intercept = settings.goal.intercept(objective, solved.coef, coef)
     return Fit(
-        coef, intercept, solver.name, result.n_iter, value, optimality, history=monitor.history,
+        coef, intercept, solver.name, solved.n_iter, value, optimality, history=monitor.history,
         spread=problem.spread(), statistics=problem.known, stream=stream, message=message,
     )  # fmt: skip
 
@@ -280,9 +280,9 @@ def _stream(
     solver: StochasticSolver, passes: int, rng: np.random.RandomState, steps: Any
 ) -> dict[str, Any]:
     """Return the state from which a stochastic solver continues."""
-    average, own = getattr(solver, "average", None), copy.deepcopy(rng)
+    average, generator = getattr(solver, "average", None), copy.deepcopy(rng)
     facts: dict[str, Any] = {"solver": solver.name, "average": average, "passes": passes}
-    return facts | {"rng": own, "steps": steps}
+    return facts | {"rng": generator, "steps": steps}
 
 
 def _check_average(solver: StochasticSolver, stream: dict[str, Any]) -> None:

@@ -144,19 +144,19 @@ class HingeClassifier(SolvedScorer):
         l1, penalty = ElasticNet(self.alpha, 1.0), ElasticNet(self.alpha, self.l1_ratio)
         fits = [
             name
-            for name, kind in ACCURACY_SOLVERS.items()
-            if kind().unfit(goal.objective(ANY_ROWS, l1)) is None
+            for name, cls in ACCURACY_SOLVERS.items()
+            if cls().unfit(goal.objective(ANY_ROWS, l1)) is None
         ]
-        these = f"l1_ratio=1 goes with {', '.join(map(repr, fits))}, l1_ratio=0 with every solver"
+        choices = f"l1_ratio=1 goes with {', '.join(map(repr, fits))}, l1_ratio=0 with every solver"
         if self.l1_ratio not in (0, 1):
             raise ValueError(
                 f"l1_ratio must be 0 (l2) or 1 (l1) in HingeClassifier; got {self.l1_ratio!r}: "
-                f"{these}."
+                f"{choices}."
             )
         reason = solver.unfit(goal.objective(ANY_ROWS, penalty))
         if reason is not None:
             raise ValueError(
-                f"the solver {solver.name!r} {reason}; got l1_ratio={self.l1_ratio!r}: {these}."
+                f"the solver {solver.name!r} {reason}; got l1_ratio={self.l1_ratio!r}: {choices}."
             )
         solver.check()
         return Settings(

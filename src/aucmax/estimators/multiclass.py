@@ -358,19 +358,19 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         self.coef_, self.intercept_ = (coef, intercept) if K > 2 else (coef[1:], intercept[1:])
         return self
 
-    def _moved(self, X: Any, y: Any, sample_weight: Any, way: int, declared: Any = None) -> Self:
+    def _moved(self, X: Any, y: Any, sample_weight: Any, sign: int, declared: Any = None) -> Self:
         """Add rows to the moments, or remove them, and fit again."""
         self._check()
-        first = not hasattr(self, "classes_")
-        if not first and not hasattr(self, "moments_"):
+        is_first = not hasattr(self, "classes_")
+        if not is_first and not hasattr(self, "moments_"):
             raise ValueError("this model keeps no moments, so it cannot continue with other rows.")
         with unchanged_on_error(self):
-            X, y, weight = checked(self, X, y, sample_weight, reset=first, whole=first)
-            if declared is None and not first and self.moments_.declared:
+            X, y, weight = checked(self, X, y, sample_weight, reset=is_first, whole=is_first)
+            if declared is None and not is_first and self.moments_.declared:
                 declared = self.moments_.classes
             rows: ClassStatistics = ClassMoments(declared).add_rows(as_rows(X), y, weight)
-            if not first:
-                rows = self.moments_ + rows if way > 0 else self.moments_ - rows
+            if not is_first:
+                rows = self.moments_ + rows if sign > 0 else self.moments_ - rows
             models = self._from_moments(rows)  # type: ignore[arg-type]
         return self._keep(*models)
 

@@ -169,8 +169,8 @@ def calibrate_folds(
     times = np.bincount(rows, minlength=len(positive))
     share = (np.ones(len(positive)) if weight is None else weight) / np.maximum(times, 1)
     scores = np.concatenate([
-        cross_fitted(mine, own, share[test])
-        for test, mine, own in zip(tests, held_out, final, strict=True)
+        cross_fitted(mine, refitted, share[test])
+        for test, mine, refitted in zip(tests, held_out, final, strict=True)
     ])  # fmt: skip
     counted = (times > 0) & (share > 0)
     of_rows = counts(positive[counted], (share * times)[counted])

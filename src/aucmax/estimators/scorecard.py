@@ -140,8 +140,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         y = column_or_1d(y) == self.classes_[1]
         weight = weights_in_rows(sample_weight, len(y))
         if not weight.all():
-            used = np.flatnonzero(weight)
-            X, y, weight = _safe_indexing(X, used), y[used], weight[used]
+            weighted = np.flatnonzero(weight)
+            X, y, weight = _safe_indexing(X, weighted), y[weighted], weight[weighted]
         self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=weight)
         if not (hasattr(self.classifier_, "coef_") and hasattr(self.classifier_, "intercept_")):
             raise ValueError(
@@ -181,8 +181,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         codes = self.binning_.codes(X)
         tables = zip(self.points_, self.other_points_, strict=True)
         return sum(
-            np.append(points, other)[code]
-            for code, (points, other) in zip(codes, tables, strict=True)
+            np.append(points, other_points)[code]
+            for code, (points, other_points) in zip(codes, tables, strict=True)
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -197,8 +197,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         for bins, points in zip(self.binning_.bins_, self.points_, strict=True):
             total = bins.counts.sum()
-            kept = len(points) if bins.counts[-1].any() else len(points) - 1
-            for k in range(kept):
+            n_bins = len(points) if bins.counts[-1].any() else len(points) - 1
+            for k in range(n_bins):
                 rows = float(bins.counts[k].sum())
                 yield {
                     "feature": bins.name,

@@ -209,8 +209,8 @@ class AUCClassifierCV(LinearScorer):
 
     def __getstate__(self) -> Any:
         # a callback may hold anything; a generator of splits is spent after the fit
-        gone = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
-        state = {**super().__getstate__(), **gone}
+        unsaved = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
+        state = {**super().__getstate__(), **unsaved}
         state.pop("held_out_", None)  # as many numbers as there were rows
         return state
 
@@ -250,19 +250,19 @@ class AUCClassifierCV(LinearScorer):
             self._check_folds(folds, rows)
             training: Sequence[ClassMoments | None] = [None] * len(folds)
             total = rows.statistics
-            few = rows.store.n_features <= MAX_MATRIX_FEATURES
-            if few and any(LOSSES[loss].by_moments for loss in self.losses):
+            has_moments = rows.store.n_features <= MAX_MATRIX_FEATURES
+            if has_moments and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds)
-            whole = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
-            grid, judge = self._grid(whole, scoring), self._judge(scoring, rows)
+            all_rows = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
+            grid, judge = self._grid(all_rows, scoring), self._judge(scoring, rows)
             table = Table(grid, folds, judge, partial(self._tell, stage))
-            tune(table, training, Centres(whole, self.tol, self.max_iter), self.n_jobs)
+            tune(table, training, Centres(all_rows, self.tol, self.max_iter), self.n_jobs)
             place = table.best
             if place is None:
                 raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
             settings, held_out = grid.settings(place), table.held_out(place)
             interval = _interval(table, held_out)
-            best = self._refitted(settings, whole, rows, table.start)
+            best = self._refitted(settings, all_rows, rows, table.start)
             if self.probability:
                 stage("calibrating")
                 scores = table.scores_of([best.coef_[0]] * len(folds))
@@ -344,7 +344,7 @@ class AUCClassifierCV(LinearScorer):
     def _refitted(
         self,
         settings: dict[str, Any],
-        whole: RowsProblem,
+        all_rows: RowsProblem,
         rows: Labelled,
         start: np.ndarray | None,
     ) -> AUCClassifier:
@@ -352,8 +352,8 @@ class AUCClassifierCV(LinearScorer):
         shared = ("coef_bounds", "tol", "max_iter", "positive")
         best = AUCClassifier(**settings, **{name: getattr(self, name) for name in shared})
         restore_names(best, input_names(self))
-        named = best.settings().named(whole.n_features, rows.feature_names)
-        fitted = solve(whole, named, start)
+        named = best.settings().named(all_rows.n_features, rows.feature_names)
+        fitted = solve(all_rows, named, start)
         fitted.warn(stacklevel=3)
         if not named.goal.by_moments:  # its solver keeps no moments
             fitted = replace(fitted, statistics=None)
@@ -415,12 +415,12 @@ class AUCClassifierCV(LinearScorer):
                 stacklevel=3,
             )
 
-    def _grid(self, whole: RowsProblem, scoring: Scoring) -> Grid:
+    def _grid(self, all_rows: RowsProblem, scoring: Scoring) -> Grid:
         gammas = tuple(float(g) for g in self.standardize)
         ratios, bounds = tuple(float(r) for r in self.l1_ratios), None
         if self.coef_bounds is not None:
             names = getattr(self, "feature_names_in_", None)
-            box = Bounded(L2(0.0), self.coef_bounds).named(whole.n_features, names)
+            box = Bounded(L2(0.0), self.coef_bounds).named(all_rows.n_features, names)
             bounds = box.coef_bounds
         taus = within_of(scoring) if isinstance(self.within, str) else self.within
         losses = self._named_losses(taus)
@@ -428,8 +428,8 @@ class AUCClassifierCV(LinearScorer):
             ascending = np.sort(np.asarray(self.alphas, dtype=np.float64))
             alphas = np.repeat(ascending[None, :], len(gammas), axis=0)
             return Grid(losses, gammas, ratios, alphas, bounds)
-        alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
-        usual = [[usual_alpha(whole, gamma, named.loss) for gamma in gammas] for named in losses]
+        alphas = np.array([alpha_grid(all_rows, gamma) for gamma in gammas])
+        usual = [[usual_alpha(all_rows, gamma, named.loss) for gamma in gammas] for named in losses]
         return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual))
 
     def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
@@ -475,15 +475,15 @@ class AUCClassifierCV(LinearScorer):
                     f"the training part of fold {k} holds only one class; use fewer folds or a "
                     "stratified splitter."
                 )
-        blind = sum(not rows.both_classes(test) for _, test in folds)
+        n_blind = sum(not rows.both_classes(test) for _, test in folds)
         advice = "use fewer folds or a stratified splitter."
-        if blind == len(folds):
+        if n_blind == len(folds):
             raise ValueError(
                 f"no held-out part holds both classes, so no model can be scored; {advice}"
             )
-        if blind:
+        if n_blind:
             warnings.warn(
-                f"{blind} of {len(folds)} held-out parts hold only one class and are left out of "
+                f"{n_blind} of {len(folds)} held-out parts hold only one class and are left out of "
                 f"the means, NaN in auc_path_; {advice}",
                 UserWarning,
                 stacklevel=3,
@@ -519,14 +519,14 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
             rows = np.asarray(part)
             if rows.dtype == bool and rows.shape == y.shape:
                 rows = np.flatnonzero(rows)
-            whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iu"
-            if not (whole and rows.min() >= 0 and rows.max() < len(y)):
+            integers = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iu"
+            if not (integers and rows.min() >= 0 and rows.max() < len(y)):
                 raise ValueError(
                     f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
                     f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                 )
-            kind = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
-            rows = rows.astype(kind)
+            dtype = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
+            rows = rows.astype(dtype)
             parts.append(np.sort(rows) if in_order else rows)
         folds.append((parts[0], parts[1]))
     return folds
@@ -542,8 +542,8 @@ def _automatic_folds(rows: Labelled) -> Pairs:
     for label, count in folding.to_hold_out(y).items():
         if count < 2:
             weighted = "" if rows.weight is None else " with a weight above 0"
-            what = f"has 1 row{weighted}" if rows.groups is None else "has its rows in 1 group"
-            raise ValueError(f"label {label!r} {what}; cross-validation needs 2 or more.")
+            shortage = f"has 1 row{weighted}" if rows.groups is None else "has its rows in 1 group"
+            raise ValueError(f"label {label!r} {shortage}; cross-validation needs 2 or more.")
     return folding.folds(y, folding.most(y, FOLDS), 0, folding.rounds(rows.rarest))
 
 

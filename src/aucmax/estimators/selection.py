@@ -82,7 +82,8 @@ class Line:
         problem = problem.scaled(self.standardize)
         loss = self.loss.on(problem)
         problem = problem.weighing(loss.within)
-        return [Objective(problem, loss, each.scaled(problem.factor)) for each in self.penalties]
+        penalties = (penalty.scaled(problem.factor) for penalty in self.penalties)
+        return [Objective(problem, loss, penalty) for penalty in penalties]
 
 
 class Grid(NamedTuple):
@@ -128,8 +129,8 @@ class Grid(NamedTuple):
             return np.ones(self.shape, dtype=bool)
         usual = np.abs(self.decades).argmin(axis=-1)[..., None]
         near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST_ALPHAS
-        first = np.array([named.loss == self.losses[0].loss for named in self.losses])
-        return np.broadcast_to(near & first[:, None, None, None], self.shape)
+        of_first_loss = np.array([named.loss == self.losses[0].loss for named in self.losses])
+        return np.broadcast_to(near & of_first_loss[:, None, None, None], self.shape)
 
     def following(self, best: Place | None, tried: np.ndarray) -> np.ndarray:
         """Return the next cells as a mask: those whose α are the neighbours of the best cell's.
@@ -153,8 +154,8 @@ class Grid(NamedTuple):
             bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
             alike = self.alphas[b, k] * bends / bends[a]
             nearest = np.abs(np.log(self.alphas[b] / alike[:, None])).argmin(axis=-1)
-            new = np.flatnonzero(~tried.any(axis=(1, 2, 3)))
-            cells[new, b, c, nearest[new]] = True
+            untried = np.flatnonzero(~tried.any(axis=(1, 2, 3)))
+            cells[untried, b, c, nearest[untried]] = True
         return cells
 
     @property

@@ -159,17 +159,17 @@ def tune_on_sites(
     moments, names = _checked(sites), list(sites)
     total = sum(moments, ClassMoments())
     binary, label = of_two_classes(total, positive, _ALL)
-    first = classes_behind(total, positive, _ALL).positive
-    signed = [one.relabelled(np.where(one.classes == first, 1.0, -1.0)) for one in moments]
-    judges = [k for k, one in enumerate(signed) if np.count_nonzero(one.counts) == 2]
+    target = classes_behind(total, positive, _ALL).positive
+    signed = [site.relabelled(np.where(site.classes == target, 1.0, -1.0)) for site in moments]
+    judges = [k for k, of_site in enumerate(signed) if np.count_nonzero(of_site.counts) == 2]
     if len(judges) < 2:
-        which = f"only {names[judges[0]]}" if judges else "no site"
+        present = f"only {names[judges[0]]}" if judges else "no site"
         raise ValueError(
-            f"{which} has rows of both classes, and leaving one out needs two such sites; give "
+            f"{present} has rows of both classes, and leaving one out needs two such sites; give "
             "more, or merge all and give alpha=."
         )
-    training, whole = leaving_out(signed)
-    grid = _grid(whole, alphas, l1_ratios, within, standardize)
+    training, of_all = leaving_out(signed)
+    grid = _grid(of_all, alphas, l1_ratios, within, standardize)
     model = AUCClassifier(tol=tol, max_iter=max_iter, positive=label)
     for place in np.ndindex(grid.shape):  # settings that no solver takes raise
         model.set_params(**grid.settings(place)).settings(ANY_MOMENTS)
@@ -178,12 +178,12 @@ def tune_on_sites(
         for k in judges:
             now(f"leaving out {names[k]}")
             scores[k] = _Scores.of(signed[k], training[k], grid, tol, max_iter)
-    private = any(one.guarantee is not None for one in moments)
+    private = any(of_site.guarantee is not None for of_site in moments)
     share = np.array([signed[k].n_pos for k in judges])
     place = _best(list(scores.values()), share / share.sum(), private)
     described = []
-    for k, (name, one) in enumerate(zip(names, signed, strict=True)):
-        rows = dict(zip(one.classes.tolist(), one.counts.tolist(), strict=True))
+    for k, (name, of_site) in enumerate(zip(names, signed, strict=True)):
+        rows = dict(zip(of_site.classes.tolist(), of_site.counts.tolist(), strict=True))
         site = Site(name, sum(rows.values()), rows.get(1.0, 0.0))
         if k in scores:
             auc = None if private else scores[k].auc(place)
@@ -196,30 +196,30 @@ def tune_on_sites(
 def _checked(sites: Mapping[str, ClassStatistics]) -> list[ClassMoments]:
     """Return the moments of sites; raise ValueError for some that cannot be left out."""
     moments = list[ClassMoments]()
-    for name, one in sites.items():
-        if not isinstance(one, ClassMoments):
+    for name, of_site in sites.items():
+        if not isinstance(of_site, ClassMoments):
             raise ValueError(
                 f"{name}: has no covariances, and leaving out a site needs them; merge all and "
                 "give alpha=."
             )
-        if one in moments:
+        if of_site in moments:
             raise ValueError(
-                f"{name}: has the same moments as {list(sites)[moments.index(one)]}, but no row "
-                "may be in two sites, or it would not be left out; give each site once."
+                f"{name}: has the same moments as {list(sites)[moments.index(of_site)]}, but no "
+                "row may be in two sites, or it would not be left out; give each site once."
             )
-        moments.append(one)
+        moments.append(of_site)
     return moments
 
 
 def _grid(
-    whole: ClassMoments,
+    of_all: ClassMoments,
     alphas: Sequence[float] | None,
     l1_ratios: Sequence[float],
     within: Sequence[float | str],
     standardize: Sequence[float],
 ) -> Grid:
     """Return the grid of settings, with α that suit the rows of all sites."""
-    problem, rarer = MomentsProblem(whole), float(whole.effective_rows.min())
+    problem, rarer = MomentsProblem(of_all), float(of_all.effective_rows.min())
     ascending = [
         alpha_grid(problem, gamma, rarer) if alphas is None else np.sort(np.asarray(alphas, float))
         for gamma in standardize
@@ -245,10 +245,10 @@ class _Scores(NamedTuple):
 
     @classmethod
     def of(
-        cls, site: ClassMoments, others: ClassMoments, grid: Grid, tol: float, max_iter: int
+        cls, site: ClassMoments, rest: ClassMoments, grid: Grid, tol: float, max_iter: int
     ) -> Self:
         """Fit models to the moments of the others, and judge them by those of the site."""
-        held_out, problem, messages = MomentsProblem(site), MomentsProblem(others), list[str]()
+        held_out, problem, messages = MomentsProblem(site), MomentsProblem(rest), list[str]()
         loss, gap, spread = np.empty((3, *grid.shape))
         for line in grid.lines(np.ones(grid.shape, dtype=bool)):
             objectives = line.objectives(problem)
@@ -277,13 +277,13 @@ def _best(scores: Sequence[_Scores], share: np.ndarray, private: bool) -> Place:
 
     ``share`` are the weights of the sites in means.
     """
-    means = np.tensordot(share, [one.loss for one in scores], 1)
+    means = np.tensordot(share, [of_site.loss for of_site in scores], 1)
     places: list[Place] = [(a, *(best_cell(-loss[None]) or ())) for a, loss in enumerate(means)]
     if private:
         return places[0]
-    estimates = np.array([[one.auc(place).binormal for one in scores] for place in places])
+    estimates = np.array([[of_site.auc(place).binormal for of_site in scores] for place in places])
     gains = estimates - estimates[0]
     gain = gains @ share
-    rest = max(1.0 - share @ share, np.finfo(float).eps)
-    error = np.sqrt((gains - gain[:, None]) ** 2 @ share**2 / rest)
+    between = max(1.0 - share @ share, np.finfo(float).eps)
+    error = np.sqrt((gains - gain[:, None]) ** 2 @ share**2 / between)
     return places[int(np.argmax(np.where(gain > _SURE * error, gain, 0.0)))]

@@ -100,8 +100,8 @@ class SolvedScorer(LinearScorer):
         classes : ndarray, shape (2,)
             The negative and the positive label.
         """
-        for old in ("moments_", "_stream", "passes_", "calibration_", "training_rows_"):
-            self.__dict__.pop(old, None)
+        for name in ("moments_", "_stream", "passes_", "calibration_", "training_rows_"):
+            self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes, classes_=classes)
         if fitted.stream is not None:
             self._stream = fitted.stream
@@ -109,13 +109,13 @@ class SolvedScorer(LinearScorer):
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Continue with more rows; a batch solver does so by `_accumulated`."""
         settings = self.settings()
-        first = not hasattr(self, "classes_")
+        is_first = not hasattr(self, "classes_")
         update: dict[str, Any] = {}
         with unchanged_on_error(self):
-            X, y, weight = checked(self, X, y, sample_weight, reset=first)
+            X, y, weight = checked(self, X, y, sample_weight, reset=is_first)
             labels = self._classes_of_stream(classes, y)
             sign = np.where(y == labels[1], 1.0, -1.0)
-            if first or weight is None or weight.any():
+            if is_first or weight is None or weight.any():
                 rows = as_rows(X)
                 if weight is not None and not weight.all():
                     weighed = np.flatnonzero(weight)
@@ -125,9 +125,9 @@ class SolvedScorer(LinearScorer):
                     update = self._stepped(rows, sign, weight, settings)
                 else:
                     of_rows = labels[(sign > 0).astype(int)]
-                    fitted, others = self._accumulated(rows, of_rows, weight, labels)
+                    fitted, attributes = self._accumulated(rows, of_rows, weight, labels)
                     fitted.warn(stacklevel=3)
-                    update = fitted.attributes | others
+                    update = fitted.attributes | attributes
         if update and "spread_" not in update:  # a stream does not keep it up
             self.__dict__.pop("spread_", None)
         self.__dict__.pop("calibration_", None)
@@ -152,7 +152,7 @@ class SolvedScorer(LinearScorer):
             return
         parts = {"solver": str, "passes": int, "rng": np.random.RandomState, "steps": dict}
         if not isinstance(stream, dict) or any(
-            not isinstance(stream.get(name), kind) for name, kind in parts.items()
+            not isinstance(stream.get(name), cls) for name, cls in parts.items()
         ):
             raise ValueError("the state from which it continues is incomplete")
         solver, d = settings.solver, self.n_features_in_

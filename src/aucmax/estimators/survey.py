@@ -51,7 +51,7 @@ class _Looks:
 def survey(
     source: Source,
     empty: ClassStatistics,
-    most: float,
+    max_features: float,
     positive: Any,
 ) -> Labelled:
     """Read a source once, and return its rows.
@@ -71,7 +71,7 @@ def survey(
         For a part that a fit would refuse, or whose features are not those of the first; the
         message names the part.
     """
-    looks = source.total(_look, repeat(()), (empty, most))
+    looks = source.total(_look, repeat(()), (empty, max_features))
     parts, statistics = looks.parts, looks.statistics
     for k, part in enumerate(parts):
         if differs := _difference(parts[0], part):
@@ -105,14 +105,14 @@ def survey(
     )  # fmt: skip
 
 
-def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
+def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
     """Check a part and return its summary."""
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
     rows, y, weight, names = checked_rows(part.X, part.y, part.weight, min_rows=0)
     labels, last = _two_labels(y)
-    kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
-    statistics = kept.add_rows(rows, y, weight)
+    statistics_so_far = empty.copy() if n_features(rows) <= max_features else DiagonalMoments()
+    statistics = statistics_so_far.add_rows(rows, y, weight)
     look = _Seen(
         len(y), n_features(rows), labels, last, weight, names, columns_in(part.X),
         isinstance(rows, CSR), sample_of(rows),
@@ -124,8 +124,8 @@ def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of y (n,), at most two, ascending, and the rows that have the last."""
     if not len(y):
         return y, np.zeros(0, bool)
-    others = y != y[0]
-    labels = np.unique(np.concatenate([y[:1], y[others][:1]]))
+    different = y != y[0]
+    labels = np.unique(np.concatenate([y[:1], y[different][:1]]))
     last = y == labels[-1]
     if not (last | (y == labels[0])).all():
         raise ValueError(too_many_labels(np.unique(y)))

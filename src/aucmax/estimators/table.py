@@ -218,10 +218,10 @@ class Table:
         self._total += len(self.folds) * len(lines)
         return lines
 
-    def tell(self, what: str) -> None:
+    def tell(self, task: str) -> None:
         """Tell the callback what begins."""
         done = int(self._done.sum())
-        self.callback(SearchProgress(what, done, self._total, *self._views, self.grid))
+        self.callback(SearchProgress(task, done, self._total, *self._views, self.grid))
 
     def with_progress(self, k: int, lines: Sequence[Line]) -> Iterator[Line]:
         """Yield lines to solve in fold k; tell the callback before each, and count it after."""
@@ -233,12 +233,12 @@ class Table:
     def fill(self, solutions: dict[int, list[Solution]]) -> None:
         """Enter the solutions of some folds; their held-out rows are scored together."""
         store = self.judge.labelled.store
-        none = np.empty((store.n_features, 0))
-        asked = [
-            (self.tests[k], np.hstack([one.coefs for one in of_fold] or [none]))
+        no_coefs = np.empty((store.n_features, 0))
+        requests = [
+            (self.tests[k], np.hstack([solution.coefs for solution in of_fold] or [no_coefs]))
             for k, of_fold in solutions.items()
         ]
-        for k, Z in zip(solutions, store.scores_of(asked), strict=True):
+        for k, Z in zip(solutions, store.scores_of(requests), strict=True):
             for solution in solutions[k]:
                 z, Z = np.split(Z, [len(solution.line)], axis=1)
                 self._enter(k, solution, z)
@@ -264,6 +264,6 @@ class Table:
         """Return the held-out scores of each fold, given w (d,), or else the scores themselves."""
         store = self.judge.labelled.store
         pairs = list(zip(self.tests, vectors, strict=True))
-        asked = [(test, w[:, None]) for test, w in pairs if len(w) == store.n_features]
-        scores = store.scores_of(asked) if asked else iter(())
+        requests = [(test, w[:, None]) for test, w in pairs if len(w) == store.n_features]
+        scores = store.scores_of(requests) if requests else iter(())
         return [next(scores)[:, 0] if len(z) == store.n_features else z for z in vectors]

@@ -85,8 +85,8 @@ def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], 
     training: list[ClassMoments] = []
     for held_out in rounds:
         parts = _moments_of([test for _, test in held_out], labelled)
-        others, total = leaving_out(parts)
-        training += others
+        without, total = leaving_out(parts)
+        training += without
     return training, total
 
 
@@ -146,19 +146,19 @@ class _Fold:
         self._rows: RowsProblem | None = None
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
         # a part with most of the rows, whose moments are known, is a view of all rows
-        n, whole = len(self.labelled.positive), centres.whole
-        is_view = moments is not None and 2 * len(self.train) > n and whole.n_samples == n
-        self.whole = whole if is_view else None
-        many = len(self.train) >= _ROWS_PER_FEATURE * self.labelled.store.n_features
-        enough = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
-        self.steps = is_view and many and enough
+        n, all_rows = len(self.labelled.positive), centres.all_rows
+        is_view = moments is not None and 2 * len(self.train) > n and all_rows.n_samples == n
+        self.all_rows = all_rows if is_view else None
+        is_long = len(self.train) >= _ROWS_PER_FEATURE * self.labelled.store.n_features
+        robust = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
+        self.steps = is_view and is_long and robust
 
     def solutions(self, lines: Sequence[Line]) -> list[Solution]:
         """Return the solutions of those lines that a solver takes."""
         begun = self.table.with_progress(self.k, lines)
         solutions = [self._solved(line) for line in begun if line.has_solver]
         # free a copy of the training rows, and a step that would need all rows again
-        if self.whole is None:
+        if self.all_rows is None:
             self._rows = None
         if self._step is not None and self._step[1].matrix is None:
             self._step = None
@@ -186,16 +186,16 @@ class _Fold:
                 far.append(i)
         if far:
             begin = None if start is None else problem.from_features(start)
-            some = [objectives[i] for i in far]
+            unreached = [objectives[i] for i in far]
             stop = centres.loose_tol, centres.max_iter
-            W[far], messages = path(some, line.alphas[far], *stop, begin)
+            W[far], messages = path(unreached, line.alphas[far], *stop, begin)
         return Solution(line, problem, W, messages)
 
     def _by_rows(self) -> RowsProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
         train = self.train
-        if self._rows is None and self.whole is not None and self.moments is not None:
-            self._rows = self.whole.part(train, self.moments)
+        if self._rows is None and self.all_rows is not None and self.moments is not None:
+            self._rows = self.all_rows.part(train, self.moments)
         elif self._rows is None:
             labelled = self.labelled
             rows, weight = labelled.store.taken(train), labelled.weight_of(train)
@@ -221,7 +221,7 @@ def path(
     They are solved from ``start``; without one, from the strongest α on, each from the previous.
     """
     problem = objectives[0].problem
-    if all(one.by_moments and "l2" in one.penalty.offers for one in objectives):
+    if all(objective.by_moments and "l2" in objective.penalty.offers for objective in objectives):
         if problem.knows_moments:
             return Exact().solve_path(problem, alphas), []
         if alphas.min() > 0.0:
@@ -230,14 +230,14 @@ def path(
             return W, [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
                        zip(alphas[late], quality[late], strict=True)]  # fmt: skip
     W, messages = np.empty((len(alphas), problem.n_features)), []
-    last = start
+    previous = start
     for k in range(len(alphas) - 1, -1, -1):
         objective = objectives[k]
         run = Run(Monitor(objective), tol, max_iter, sure=False)
-        begin = None if last is None else objective.penalty.prox(last, 0.0)  # within bounds
+        begin = None if previous is None else objective.penalty.prox(previous, 0.0)  # within bounds
         result = choose(objective).solve(objective, begin, run)
         W[k] = result.coef
-        last = W[k] if start is None else start
+        previous = W[k] if start is None else start
         if result.message is not None:
             messages.append(f"alpha={alphas[k]:.2g}: {result.message}")
     return W, messages

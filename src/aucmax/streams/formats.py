@@ -96,8 +96,8 @@ def _object(text: str, target: str | None, drop: Sequence[str], weight: str | No
     if not isinstance(label, (bool, int, float, str)) or label != label:
         raise ValueError(f"the label {name!r} is {label!r}")
     row_weight = 1.0 if weight is None else _weight(values.pop(weight, None))
-    for other in drop:
-        values.pop(other, None)
+    for dropped in drop:
+        values.pop(dropped, None)
     return Row(
         {name: value for name, value in values.items() if value is not None}, label, row_weight
     )
@@ -151,8 +151,8 @@ def _target(names: Collection[str], target: str | None) -> str:
     for name in LABEL_NAMES if target is None else [target]:
         if name in names:
             return name
-    wanted = "target, label, y or class" if target is None else repr(target)
-    raise ValueError(f"there is no label, called {wanted}")
+    expected = "target, label, y or class" if target is None else repr(target)
+    raise ValueError(f"there is no label, called {expected}")
 
 
 def _number(text: str, name: str) -> float:

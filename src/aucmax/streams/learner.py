@@ -151,12 +151,12 @@ class StreamLearner:
         ends, self._total, since = _ends(
             weights, self._total, self._since, len(self._waiting), self.gamma, self.refresh
         )
-        first = 0
+        start = 0
         for end in ends.tolist():
-            self._waiting.add_rows(columns, *(part[first:end] for part in (X, codes, weights)))
+            self._waiting.add_rows(columns, *(part[start:end] for part in (X, codes, weights)))
             self._take_in()
-            first = end
-        self._waiting.add_rows(columns, X[first:], codes[first:], weights[first:])
+            start = end
+        self._waiting.add_rows(columns, X[start:], codes[start:], weights[start:])
         self._since = since
 
     def _room(self, names: Set[Any]) -> None:
@@ -208,9 +208,9 @@ class StreamLearner:
             raise ValueError(
                 f"there are no moments of two classes yet: {list(self.labels)} so far."
             )
-        out = coded.relabelled(list(self.labels))
-        out.feature_names = [str(name) for name in self._waiting.columns]
-        return out
+        moments = coded.relabelled(list(self.labels))
+        moments.feature_names = [str(name) for name in self._waiting.columns]
+        return moments
 
     # ---- scoring -------------------------------------------------------------------------
 

@@ -69,17 +69,17 @@ def moved(state: State) -> list[dict[str, Any]]:
         return []
     learner, frozen = state.learner, state.baseline.statistics
     current, n_rows_since = summary(learner), state.rows - state.baseline.rows
-    rows, names, out = state.pair.scorers()[0].rows, learner.names, []
+    rows, names, features = state.pair.scorers()[0].rows, learner.names, []
     for label, k in learner.labels.items():
         T, t = current["counts"][k], frozen["counts"][k] * learner.gamma**n_rows_since
-        rest, d = T - t, current["means"].shape[1]
-        if rest <= 1e-9 * T or frozen["counts"][k] <= 0.0 or rows[k] < 2.0:
+        since, d = T - t, current["means"].shape[1]
+        if since <= 1e-9 * T or frozen["counts"][k] <= 0.0 or rows[k] < 2.0:
             continue
         before, scatter = np.zeros(d), np.zeros(d)
         before[: frozen["means"].shape[1]] = frozen["means"][k]
         scatter[: frozen["means"].shape[1]] = frozen["variances"][k]
-        gap = (T / rest) * (current["means"][k] - before)
-        variance = (T / rest) * current["variances"][k] - (t / rest) * scatter - (t / T) * gap**2
+        gap = (T / since) * (current["means"][k] - before)
+        variance = (T / since) * current["variances"][k] - (t / since) * scatter - (t / T) * gap**2
         variance = np.maximum(variance, 0.0)
         error = np.sqrt(scatter / frozen["rows"][k] + variance / rows[k])
         z = np.divide(gap, error, out=np.zeros(d), where=error > 0.0)
@@ -87,7 +87,7 @@ def moved(state: State) -> list[dict[str, Any]]:
             if not z[j]:
                 continue
             sd, sd_now = float(np.sqrt(scatter[j])), float(np.sqrt(variance[j]))
-            out.append(
+            features.append(
                 {
                     "feature": names[j],
                     "class": label,
@@ -98,4 +98,4 @@ def moved(state: State) -> list[dict[str, Any]]:
                     "spread": sd_now / sd if sd else None,
                 }
             )
-    return sorted(out, key=lambda feature: -abs(feature["z"]))
+    return sorted(features, key=lambda feature: -abs(feature["z"]))

@@ -186,8 +186,8 @@ class SpamRule:
                 self.arrays[name] = wide
         state = copy.deepcopy(self.arrays)
         if not weight.all():
-            used = np.flatnonzero(weight)
-            X, codes, weight = take_rows(X, used), codes[used], weight[used]
+            weighted = np.flatnonzero(weight)
+            X, codes, weight = take_rows(X, weighted), codes[weighted], weight[weighted]
         sign = np.where(codes == 1, 1.0, -1.0)
         self.solver.take(state, X, sign, weight, self.penalty, np.random.RandomState(0))
         if np.isfinite(self.solver.current(state)).all():

@@ -40,10 +40,10 @@ def checked(row: Mapping[Any, Any]) -> Iterable[Any]:
         pass
     for name, value in row.items():
         try:
-            good = not isinstance(value, str) and abs(float(value)) <= LARGEST
+            valid = not isinstance(value, str) and abs(float(value)) <= LARGEST
         except (TypeError, ValueError, OverflowError):
-            good = False
-        if not good:
+            valid = False
+        if not valid:
             raise ValueError(
                 f"feature {name!r} holds {value!r}; expected a number of at most {LARGEST:g}. "
                 "Leave out missing values, and encode text beforehand."
@@ -78,10 +78,10 @@ class Waiting:
     ) -> None:
         """Add checked rows X (m, k) whose features have these ``columns`` (k,)."""
         m, k = X.shape
-        first = len(self._values)
+        start = len(self._values)
         self._indices.frombytes(np.tile(columns.astype(np.int64), m).tobytes())
         self._values.frombytes(np.ascontiguousarray(X, dtype=np.float64).tobytes())
-        self._ends.extend(range(first + k, first + m * k + 1, k) if k else [first] * m)
+        self._ends.extend(range(start + k, start + m * k + 1, k) if k else [start] * m)
         self._codes.frombytes(codes.astype(np.int64).tobytes())
         self._weights.frombytes(weights.astype(np.float64).tobytes())
 
