@@ -167,9 +167,9 @@ class Comparison(Report):
         courses: Mapping[str, Course] | None,
     ) -> Comparison:
         """Describe the results of algorithms on the same splits; figures need ``courses``."""
-        done = [run for run in runs if run.error is None]
-        first = next((run for run in done if reference in (None, run.name)), None)
-        against = None if first is None else first.name
+        finished = [run for run in runs if run.error is None]
+        base = next((run for run in finished if reference in (None, run.name)), None)
+        against = None if base is None else base.name
         tested, folding = parts[0].test, Folding.of(rows)
         note = few_rows_note(rows.positive[tested], rows.weight_of(tested))
         return cls(
@@ -185,11 +185,11 @@ class Comparison(Report):
             against=against,
             test=_TESTS[len(parts) > 1],
             test_note=note if len(parts) == 1 else None,
-            solvers=[Entry.of(run, first, rows, parts) for run in runs],
+            solvers=[Entry.of(run, base, rows, parts) for run in runs],
             interrupted=interrupted,
             figure_data=None
             if courses is None
-            else FigureData.of(done, against, rows, parts, courses),
+            else FigureData.of(finished, against, rows, parts, courses),
         )
 
     @property
@@ -260,8 +260,8 @@ class Comparison(Report):
         """Return how many rows a split trains on and tests on."""
         words = []
         for sizes in zip(*self.split_sizes, strict=True):
-            least, most = min(sizes), max(sizes)
-            words.append(f"{least:,}" if least == most else f"{least:,} to {most:,}")
+            low, high = min(sizes), max(sizes)
+            words.append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
         return f"{words[0]} rows to train and {words[1]} to test"
 
     def _settings(self) -> str:
@@ -274,14 +274,14 @@ class Comparison(Report):
 
     def _legend(self) -> list[str]:
         """Return which algorithms were left out, and how to read the tables."""
-        why: dict[str | None, list[str]] = {}
+        causes: dict[str | None, list[str]] = {}
         for entry in self.solvers:
             if entry.status in ("unfit", "unfinished"):
-                why.setdefault(entry.error, []).append(entry.name)
-        left_out = "; ".join(f"{', '.join(names)} ({error})" for error, names in why.items())
+                causes.setdefault(entry.error, []).append(entry.name)
+        left_out = "; ".join(f"{', '.join(names)} ({error})" for error, names in causes.items())
         names = [entry.name for entry, _ in self.done]
         rivals = ", ".join(f"{name} ({RIVALS[name].note})" for name in names if name in RIVALS)
-        other = [
+        own_objective = [
             entry.name
             for entry, results in self.done
             if results.gap is None and entry.name not in RIVALS
@@ -302,8 +302,8 @@ class Comparison(Report):
             "seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the "
             f"training rows{largest}.",
         ]
-        if other:
-            lines.append(f"With an objective of their own: {', '.join(other)}.")
+        if own_objective:
+            lines.append(f"With an objective of their own: {', '.join(own_objective)}.")
         if rivals:
             lines.append(
                 "Settings chosen by cross-validation on the training rows, which the seconds "

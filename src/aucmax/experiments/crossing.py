@@ -34,7 +34,10 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
     from sklearn.svm import LinearSVC
 
     balanced = {"class_weight": "balanced"}
-    out: dict[str, list[Any]] = {
+    models: dict[str, list[Any]] = {}
+    if d <= 1500:
+        models["exact"] = [AUCClassifier(a, standardize=0.0, solver="exact") for a in ALPHAS]
+    models |= {
         "conjugate gradient": [
             AUCClassifier(a, standardize=0.0, solver="conjugate_gradient") for a in ALPHAS
         ],
@@ -47,11 +50,9 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
                 for a in ALPHAS],
         "LinearSVC": [LinearSVC(C=c, **balanced) for c in CS],
     }  # fmt: skip
-    if d <= 1500:
-        out = {"exact": [AUCClassifier(a, standardize=0.0, solver="exact") for a in ALPHAS], **out}
     if d <= 1500 and dense:
-        out["LDA"] = [LinearDiscriminantAnalysis(solver="lsqr", shrinkage=a) for a in ALPHAS]
-    return out
+        models["LDA"] = [LinearDiscriminantAnalysis(solver="lsqr", shrinkage=a) for a in ALPHAS]
+    return models
 
 
 def _made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:

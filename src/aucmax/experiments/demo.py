@@ -205,8 +205,8 @@ class Demo(Report):
             test, faster = duel.test, _times(duel.times_as_fast)
             summary = f"  {faster} as fast; {test.verdict}, {p_words(test.p_value)}"
             rows.append((summary, "", *difference_text(test.difference, test.low, test.high)))
-        first = self.comparison[0]
-        ours, theirs = first.aucmax.settings_tried, first.logistic_regression.settings_tried
+        payments = self.comparison[0]
+        ours, theirs = payments.aucmax.settings_tried, payments.logistic_regression.settings_tried
         caption = (
             f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by "
             f"{FOLDS} folds\nand to refit, on one thread, beside scikit-learn's class-balanced "
@@ -249,7 +249,7 @@ def digits_that_agree(difference: float) -> int:
     return min(15, math.floor(-math.log10(max(difference, 1e-16))))
 
 
-def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> Demo:
+def computed(seed: int, tell: Callable[[str], object] = lambda task: None) -> Demo:
     """Run the demo.
 
     Parameters

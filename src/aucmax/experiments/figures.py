@@ -43,10 +43,10 @@ class Piece:
     """A part of a figure that is run and stored separately."""
 
     source: Source
-    what: tuple[tuple[str, Any], ...]  # names and values of all other things that determine it
+    settings: tuple[tuple[str, Any], ...]  # names and values of all other things that determine it
 
     def __getitem__(self, name: str) -> Any:
-        return dict(self.what)[name]
+        return dict(self.settings)[name]
 
     @property
     def seed(self) -> int:
@@ -113,7 +113,7 @@ class _FigureJob:
     @property
     def key(self) -> str:
         facts = {"figure": self.spec.name, "source": self.source.facts}
-        return key_of({**facts, "what": self.piece.what, "fixed": self.spec.fixed})
+        return key_of({**facts, "what": self.piece.settings, "fixed": self.spec.fixed})
 
     @property
     def about(self) -> Row:
@@ -135,7 +135,7 @@ def run_figure(
     effort: Effort,
     store: Store,
     n_jobs: int,
-    done: Callable[[str, float], None],
+    on_done: Callable[[str, float], None],
     absent: Mapping[str, str] = MappingProxyType({}),
 ) -> FigureResults:
     """Run the jobs that are not in the store yet; return the rows and panels.
@@ -143,26 +143,26 @@ def run_figure(
     The findings end with the data sets that are ``absent``, and why.
     """
     jobs = {piece: _FigureJob(spec, piece) for piece in pieces_of(spec, sources, effort)}
-    results = finish(jobs, store, n_jobs, done)
+    results = finish(jobs, store, n_jobs, on_done)
     rows, failures = [], []
     for piece, row in results.items():
         rows += row.get("rows", [])
         if "error" in row:
-            words = ", ".join(f"{name} {value}" for name, value in piece.what)
+            words = ", ".join(f"{name} {value}" for name, value in piece.settings)
             failures.append(f"{piece.source.name}, {words}: {row['error']}")
     panels: list[Figure] = []
     findings: list[str] = []
     try:
         groups = grouped(rows, spec.panels_by) if spec.panels_by else {"": rows}
         panels = [
-            panel for name, some in groups.items() if some for panel in spec.panels(name, some)
+            panel for name, group in groups.items() if group for panel in spec.panels(name, group)
         ]
-        for some in grouped(rows, *spec.findings_by).values():
-            name = " ".join(_word(some[0][by]) for by in spec.findings_by)
-            findings.append(f"{name}: {spec.finding(some)}")
+        for group in grouped(rows, *spec.findings_by).values():
+            name = " ".join(_word(group[0][by]) for by in spec.findings_by)
+            findings.append(f"{name}: {spec.finding(group)}")
     except Exception as error:  # pieces may be missing; the rows are still written
         failures.append(f"drawing: {type(error).__name__}: {error}")
-    findings += [f"{name}: {why}" for name, why in absent.items()]
+    findings += [f"{name}: {reason}" for name, reason in absent.items()]
     return FigureResults(spec, rows, panels, findings, failures, core_seconds(jobs, results))
 
 

@@ -90,14 +90,14 @@ class Store:
         self.path = path
         raw = path.read_bytes() if path.exists() else b""
         own_rows = _rows(raw)
-        whole = "".join(json.dumps(row) + "\n" for row in own_rows.values()).encode()
-        if whole != raw:
+        text = "".join(json.dumps(row) + "\n" for row in own_rows.values()).encode()
+        if text != raw:
             with replacing(path) as file:
-                file.write(whole)
+                file.write(text)
         self.rows: dict[str, Row] = {}
-        for other in beside:
-            if other.exists():
-                self.rows |= _rows(other.read_bytes())
+        for neighbour in beside:
+            if neighbour.exists():
+                self.rows |= _rows(neighbour.read_bytes())
         self.rows |= own_rows
 
     def __contains__(self, key: str) -> bool:
@@ -133,7 +133,7 @@ def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
 
 
 def finish(
-    jobs: Mapping[Place, Job], store: Store, n_jobs: int, done: Callable[[str, float], None]
+    jobs: Mapping[Place, Job], store: Store, n_jobs: int, on_done: Callable[[str, float], None]
 ) -> dict[Place, Row]:
     """Run the jobs whose results are not stored yet; return the row of each.
 
@@ -151,7 +151,7 @@ def finish(
     todo: dict[str, Job] = {}
     for place, job in jobs.items():
         if keys[place] in store or keys[place] in todo:
-            done(job.title, 0.0)
+            on_done(job.title, 0.0)
         else:
             todo[keys[place]] = job
     for key, row in _in_processes(todo, n_jobs):
@@ -159,7 +159,7 @@ def finish(
             store.rows[key] = row  # not on disk: it is tried again next time
         else:
             store.add(key, row)
-        done(todo[key].title, row["job_seconds"])
+        on_done(todo[key].title, row["job_seconds"])
     return {place: store[key] for place, key in keys.items()}
 
 
@@ -196,8 +196,8 @@ def _in_worker(key: str, job: Job) -> tuple[str, Row]:
 
 def core_seconds(jobs: Mapping[Place, Job], rows: Mapping[Place, Row]) -> dict[str, float]:
     """Return the core seconds that each data set took; a shared job counts once."""
-    once = {job.key: (job.source.name, rows[at]["job_seconds"]) for at, job in jobs.items()}
+    by_key = {job.key: (job.source.name, rows[at]["job_seconds"]) for at, job in jobs.items()}
     seconds: dict[str, float] = {}
-    for data, took in once.values():
+    for data, took in by_key.values():
         seconds[data] = seconds.get(data, 0.0) + took
     return seconds

@@ -255,7 +255,7 @@ METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"] = METHODS[REFERENCE]
 
 def first_name(name: str) -> str:
     """Return the first name of a method: the same for all of its names."""
-    return next(first for first, method in METHODS.items() if method is METHODS[name])
+    return next(alias for alias, method in METHODS.items() if method is METHODS[name])
 
 
 def facts_of(X: Any, positive: np.ndarray) -> Facts:
@@ -271,7 +271,7 @@ class Rival(NamedTuple):
     """A contestant that chooses its own settings."""
 
     build: Callable[[Any, int], Any]  # folds and a seed to an estimator
-    few: dict[str, Any]  # settings that make a fit quick
+    quick: dict[str, Any]  # settings that make a fit quick
     note: str  # printed below a comparison
 
 
@@ -319,7 +319,7 @@ class Task:
         """Return whether this contestant minimises the objective of the task, not its own."""
         return name in SOLVERS and not SOLVERS[name].own
 
-    def model(self, name: str, folds: Any = 5, **other: Any) -> Any:
+    def model(self, name: str, folds: Any = 5, **overrides: Any) -> Any:
         """Return the estimator of one of `CONTESTANTS`, or of "auto", which picks a solver.
 
         Rivals tune on ``folds``; solvers take ``other`` settings.
@@ -328,16 +328,16 @@ class Task:
             return RIVALS[name].build(folds, self.seed)
         shared = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
         if name not in ACCURACY_SOLVERS:
-            own = SOLVERS[name].own if name in SOLVERS else {}
-            shared = (shared | {"loss", "standardize"}) - own.keys()
-        settings = {key: at for key, at in {**asdict(self), **other}.items() if key in shared}
-        kind = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
-        return kind(**settings, solver=name, random_state=self.seed)
+            replaced = SOLVERS[name].own if name in SOLVERS else {}
+            shared = (shared | {"loss", "standardize"}) - replaced.keys()
+        settings = {key: at for key, at in {**asdict(self), **overrides}.items() if key in shared}
+        estimator = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
+        return estimator(**settings, solver=name, random_state=self.seed)
 
     def small(self, name: str) -> Any:
         """Return an estimator whose fit is quick, to warm up."""
         if name in RIVALS:
-            return self.model(name).set_params(**RIVALS[name].few)
+            return self.model(name).set_params(**RIVALS[name].quick)
         return self.model(name, max_iter=3)
 
     def check(self) -> None:
@@ -355,9 +355,9 @@ class Task:
                 return "takes standardize=0 only"
             hinge = UnivariateObjective(ANY_ROWS, UNIVARIATE_LOSSES["hinge"], penalty)
             return ACCURACY_SOLVERS[name]().unfit(hinge)
-        kind = SOLVERS[name]
-        loss = LOSSES["square" if "loss" in kind.own else self.loss]
-        return kind().unfit(Objective(ANY_ROWS, loss, penalty))
+        solver = SOLVERS[name]
+        loss = LOSSES["square" if "loss" in solver.own else self.loss]
+        return solver().unfit(Objective(ANY_ROWS, loss, penalty))
 
 
 def contestants_named(names: Sequence[str]) -> list[str]:

@@ -101,7 +101,7 @@ def _sweep_pieces(
 
 def _sweep_run(piece: Piece) -> list[Row]:
     X, y, X_test, y_test = piece.train_test()
-    ((name, value),) = piece.what[:1]
+    ((name, value),) = piece.settings[:1]
     at = {"stepsize": "auto", "lambda": ALPHA, "rank": RANK, name: value}
     solver = _opauc(X.shape[1], at["stepsize"], at["rank"])
     wide = X.shape[1] > MAX_COVARIANCE_FEATURES
@@ -138,13 +138,13 @@ def _sweep_finding(rows: list[Row], name: str) -> str:
 def _rows_run(piece: Piece) -> list[Row]:
     X, y, X_test, y_test = piece.train_test()
     model = _model(_methods(X.shape[1])[piece["method"]], random_state=piece["run"])
-    out, n_rows = [], 0
+    rows, n_rows = [], 0
     for part in portions(len(y), piece["run"]):
         model.partial_fit(X[part], y[part], classes=[False, True])
         n_rows += len(part)
         auc = roc_auc(y_test, model.decision_function(X_test))
-        out.append({"method": piece["method"], "run": piece["run"], "rows": n_rows, "auc": auc})
-    return out
+        rows.append({"method": piece["method"], "run": piece["run"], "rows": n_rows, "auc": auc})
+    return rows
 
 
 def _rows_panels(data: str, rows: list[Row]) -> list[Figure]:

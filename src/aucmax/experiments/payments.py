@@ -83,18 +83,16 @@ def _payments(
     return {
         "payment": [f"P-{number}" for number in range(first_number, first_number + rows)],
         "booked": _dates("%d.%m.%Y %H:%M", booked),
-        "customer": [f"K-{(7919 * one + 4242) % 90_000 + 10_000}" for one in customer],
+        "customer": [f"K-{(7919 * code + 4242) % 90_000 + 10_000}" for code in customer],
         "amount": _marked(rng, 0.0005, "pending", [_european(f"{x:,.2f}") for x in amount]),
         "currency": ["EUR"] * rows,
-        "merchant": _spelt(rng, [f"Shop {(37 * one) % SHOPS + 1}" for one in shop]),
+        "merchant": _spelt(rng, [f"Shop {(37 * code) % SHOPS + 1}" for code in shop]),
         "country": _marked(rng, 0.03, "", np.array([*COUNTRIES])[country].tolist()),
-        "card present": ["yes" if one else "no" for one in present],
-        "new device": ["yes" if one else "no" for one in new_device],
+        "card present": np.where(present, "yes", "no").tolist(),
+        "new device": np.where(new_device, "yes", "no").tolist(),
         "limit used": _marked(rng, 0.05, "", [_european(f"{x:.1%}") for x in limit]),
-        "chargeback": [
-            day if one else "" for day, one in zip(_dates("%d.%m.%Y", back), fraud, strict=True)
-        ],
-        "fraud": ["yes" if one else "no" for one in fraud],
+        "chargeback": np.where(fraud, _dates("%d.%m.%Y", back), "").tolist(),
+        "fraud": np.where(fraud, "yes", "no").tolist(),
     }
 
 
@@ -115,8 +113,7 @@ def _european(text: str) -> str:
 
 def _marked(rng: np.random.Generator, share: float, mark: str, cells: list[str]) -> list[str]:
     """Write a mark, such as nothing, in place of some of the cells."""
-    marks = rng.random(len(cells)) < share
-    return [mark if one else cell for cell, one in zip(cells, marks, strict=True)]
+    return np.where(rng.random(len(cells)) < share, mark, cells).tolist()
 
 
 def _spelt(rng: np.random.Generator, names: list[str]) -> list[str]:

@@ -28,7 +28,7 @@ class Reproducible:
         if self.missing:
             missing = f"{', '.join(self.missing)}; get them with 'aucmax datasets fetch'"
             facts.append(("missing", missing))
-        facts += [("broken", why) for why in self.broken.values()]
+        facts += [("broken", reason) for reason in self.broken.values()]
         return Section(self.name, self.title, [ResultTable.facts(facts)])
 
 

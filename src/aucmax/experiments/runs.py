@@ -109,8 +109,8 @@ class Contestant:
     def close(self, measure: Measure) -> None:
         """Measure the gap on the last split, once all contestants have run on it."""
         if self.results and np.isnan(self.results[-1].gap):
-            last = self.results[-1]
-            self.results[-1] = last._replace(gap=measure.gap(last.objective))
+            latest = self.results[-1]
+            self.results[-1] = latest._replace(gap=measure.gap(latest.objective))
 
 
 def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
@@ -126,18 +126,18 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
     for train, test in parts:
         for part in (train, test):
             if len(np.unique(rows.positive[part])) < 2:
-                how = "" if rows.time is not None else f"test_size={test_size:g} and "
+                setting = "" if rows.time is not None else f"test_size={test_size:g} and "
                 raise ValueError(
-                    f"{rows.name}: with {how}splits={splits} a part of a split has rows of one "
+                    f"{rows.name}: with {setting}splits={splits} a part of a split has rows of one "
                     "class only; there are too few of the other."
                 )
-    out = []
+    drawn = []
     for i, (train, test) in enumerate(parts, 1):
         y = rows.positive[train]
         inner = folding.at(train)
         folds = inner.folds(y, max(inner.most(y, TUNING_FOLDS), 2), seed)
-        out.append(Split(i, train, test, folds))
-    return out
+        drawn.append(Split(i, train, test, folds))
+    return drawn
 
 
 def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -147,9 +147,9 @@ def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarra
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
     """Warm up outside the timed region; an error here will come again when it is timed."""
-    few = few_of_each(rows.positive)
+    sample = few_of_each(rows.positive)
     with contextlib.suppress(Exception):
-        task.small(run.name).fit(rows.X[few], rows.positive[few])
+        task.small(run.name).fit(rows.X[sample], rows.positive[sample])
 
 
 def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:

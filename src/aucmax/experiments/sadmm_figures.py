@@ -31,9 +31,9 @@ LEARNERS: dict[str, tuple[type, str, tuple[float, ...]]] = {
 def _model(
     method: str, value: float, alpha: float, l1: bool, seed: int, average: bool = True
 ) -> HingeClassifier:
-    kind, name, _ = LEARNERS[method]
+    solver_class, name, _ = LEARNERS[method]
     setting = {name: value} if name else {}
-    solver = kind(**setting, n_epochs=1, average=average)
+    solver = solver_class(**setting, n_epochs=1, average=average)
     return HingeClassifier(alpha, 1.0 if l1 else 0.0, solver=solver, random_state=seed)
 
 
@@ -42,12 +42,12 @@ def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int
     values = LEARNERS[method][2]
     if len(values) == 1:
         return values[0]
-    few = train_test_split(X, y, train_size=min(8000, int(0.8 * len(y))), test_size=0.2,
+    split = train_test_split(X, y, train_size=min(8000, int(0.8 * len(y))), test_size=0.2,
                            random_state=seed, stratify=y)  # fmt: skip
     errors = []
     for value in values:
-        model = _model(method, value, alpha, l1, seed).fit(few[0], few[2])
-        errors.append(float(np.mean(model.predict(few[1]) != few[3])))
+        model = _model(method, value, alpha, l1, seed).fit(split[0], split[2])
+        errors.append(float(np.mean(model.predict(split[1]) != split[3])))
     return values[int(np.argmin(errors))]
 
 
@@ -76,10 +76,10 @@ def _run(piece: Piece) -> list[Row]:
         samples += len(part)
         row = {"method": method, "lambda": piece["lambda"], "run": piece["run"], "setting": value,
                "samples": samples}  # fmt: skip
-        for which, model in models.items():
+        for suffix, model in models.items():
             model.partial_fit(X[part], y[part], classes=[False, True])
-            row[f"error{which}"] = float(np.mean(model.predict(X_test) != y_test))
-            row[f"nonzero{which}"] = float(np.mean(model.coef_ != 0))
+            row[f"error{suffix}"] = float(np.mean(model.predict(X_test) != y_test))
+            row[f"nonzero{suffix}"] = float(np.mean(model.coef_ != 0))
         rows.append(row)
     return rows
 
@@ -96,9 +96,9 @@ def _rate_lines(rows: list[Row]) -> dict[float, Line]:
 def _rate_panels(data: str, rows: list[Row]) -> list[Figure]:
     off = _rate_lines(rows)
     lines = {f"λ = {value:g}": Line(curve.x[:-1], curve.y[:-1]) for value, curve in off.items()}
-    last = list(off.values())[-1]
-    scale = last.y[0] * last.x[0] if last.y[0] > 0 else 1.0
-    lines["O(1/t), drawn through the first point"] = Line(last.x, scale / last.x)
+    largest = list(off.values())[-1]
+    scale = largest.y[0] * largest.x[0] if largest.y[0] > 0 else 1.0
+    lines["O(1/t), drawn through the first point"] = Line(largest.x, scale / largest.x)
     return [Figure(
         f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
         "|error − error at the end|", lines,
@@ -141,8 +141,8 @@ def _error_finding(rows: list[Row]) -> str:
     for method, at in grouped((r for r in rows if r["samples"] == end), "method").items():
         summary = f"{method} {np.mean([row['error'] for row in at]):.4f}"
         if "nonzero_last" in at[0]:
-            last, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
-            summary += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
+            error, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
+            summary += f" (its last iterate {error:.4f}, {100 * share:.0f} % not 0)"
         words.append(summary)
     return f"test error after one pass: {', '.join(words)}"
 

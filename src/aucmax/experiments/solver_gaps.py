@@ -104,7 +104,7 @@ def real_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-def computed_gaps(seed: int, tell: Callable[[str], object] = lambda what: None) -> Gaps:
+def computed_gaps(seed: int, tell: Callable[[str], object] = lambda task: None) -> Gaps:
     """Fit by every solver, and measure how far from the optimum it is.
 
     Parameters

@@ -74,8 +74,8 @@ def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
     """Return (X, is positive); the last two results are cached."""
     data = datasets.load(source.name, source.split, binarize=source.binarize)
     X, y = data.data, np.asarray(data.target)
-    for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
-        X = datasets.scale(X, how)
+    for scaling in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
+        X = datasets.scale(X, scaling)
     return X, y == y.max()
 
 

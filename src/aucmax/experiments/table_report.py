@@ -145,16 +145,16 @@ def failures(results: Results) -> list[str]:
     return [f"{c.data}, {c.method}: {error}" for c in results.cells.values() for error in c.errors]
 
 
-def how(results: Results) -> str:
+def run_words(results: Results) -> str:
     """Return, in words, how the runs were made."""
     p = results.protocol
     splits = (
         f"{p.runs} random 80/20 splits" if p.folds == 0 else f"{p.runs} × {p.folds}-fold splits"
     )
-    where = "on every training part" if p.tuning == "nested" else "once, on the first training part"
+    parts = "on every training part" if p.tuning == "nested" else "once, on the first training part"
     grid = "a wide lattice of the papers' grid" if p.coarse else "the papers' grid, coarse to fine"
     return (
-        f"{splits}, stratified, seed {p.seed}; tuned {where}, over {grid}, by 3-fold AUC on at "
+        f"{splits}, stratified, seed {p.seed}; tuned {parts}, over {grid}, by 3-fold AUC on at "
         f"most {p.tune_rows:,} of its rows. Features are scaled on all rows, as in the papers. "
         "Difference: ours minus published, in published standard deviations. Square-loss "
         "optimum: test AUC of the exact optimum of the pairwise square loss on the same splits, "
@@ -174,7 +174,7 @@ def write_table(results: Results, folder: Path, command: str) -> list[str]:
 
 def _page(results: Results, command: str) -> Page:
     head, rows = comparison(results)
-    tables = [ResultTable(head, rows, how(results), words=(1,))]
+    tables = [ResultTable(head, rows, run_words(results), words=(1,))]
     sections = [Section("Ours beside the published", tables=tables)]
     if results.spec.tested:
         counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")

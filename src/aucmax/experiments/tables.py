@@ -132,7 +132,7 @@ def run_table(
     protocol: Protocol,
     store: Store,
     n_jobs: int,
-    done: Callable[[str, float], None],
+    on_done: Callable[[str, float], None],
     absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """Run the jobs that are not in the store yet, and gather the cells.
@@ -154,29 +154,29 @@ def run_table(
         for source, name in pairs
         for part in range(protocol.tuned_parts)
     }
-    tuned = _rows(tunings, store, n_jobs, done)
+    tuned = _rows(tunings, store, n_jobs, on_done)
     fits = {}
     for (source, name), part in product(pairs, range(protocol.parts)):
         at = tuned[source.name, name, min(part, protocol.tuned_parts - 1)]
         if "error" not in at:
             settings = tuple(sorted(at["settings"].items()))
             fits[source.name, name, part] = TableJob(source, name, protocol, part, settings)
-    fitted = _rows(fits, store, n_jobs, done)
+    fitted = _rows(fits, store, n_jobs, on_done)
     theirs, cells, rows = published(spec), {}, []
     for source, name in pairs:
         cell = (source.name, name)
         rows_of_cell = [row for at, row in fitted.items() if at[:2] == cell]
-        bad = [row for at, row in tuned.items() if at[:2] == cell and "error" in row]
-        bad += [row for row in rows_of_cell if "error" in row]
-        good = [row for row in rows_of_cell if "error" not in row]
+        failed = [row for at, row in tuned.items() if at[:2] == cell and "error" in row]
+        failed += [row for row in rows_of_cell if "error" in row]
+        succeeded = [row for row in rows_of_cell if "error" not in row]
         cells[cell] = Cell(
             *cell,
             theirs.get(cell),
-            tuple(row["auc"] for row in good) if len(good) == protocol.parts else (),
-            float(np.mean([row["seconds"] for row in good])) if good else np.nan,
-            tuple(dict.fromkeys(row["error"] for row in bad)),
+            tuple(row["auc"] for row in succeeded) if len(succeeded) == protocol.parts else (),
+            float(np.mean([row["seconds"] for row in succeeded])) if succeeded else np.nan,
+            tuple(dict.fromkeys(row["error"] for row in failed)),
         )
-        rows += bad + good
+        rows += failed + succeeded
     for cell in product(absent, spec.methods):
         cells[cell] = Cell(*cell, theirs.get(cell))
     order = [source.name for source in (*spec.sources, *sources)]
@@ -191,8 +191,8 @@ def _rows(
     jobs: dict[tuple[str, str, int], TableJob],
     store: Store,
     n_jobs: int,
-    done: Callable[[str, float], None],
+    on_done: Callable[[str, float], None],
 ) -> dict[tuple[str, str, int], Row]:
     """Return each job's row, with this table's name of the method; it may have run as another."""
-    rows = finish(jobs, store, n_jobs, done)
+    rows = finish(jobs, store, n_jobs, on_done)
     return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}

@@ -52,7 +52,7 @@ def portions(n: int, seed: int) -> Iterator[np.ndarray]:
 
 def few_of_each(positive: np.ndarray, per_class: int = 40) -> np.ndarray:
     """Return the first rows of each class, enough for a warm-up fit that compiles the kernels."""
-    return np.concatenate([np.flatnonzero(kind)[:per_class] for kind in (positive, ~positive)])
+    return np.concatenate([np.flatnonzero(rows)[:per_class] for rows in (positive, ~positive)])
 
 
 def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:

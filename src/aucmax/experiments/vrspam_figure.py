@@ -22,14 +22,14 @@ MAX_OPAUC_FEATURES = 1000  # features up to which OPAUC is shown
 
 
 def _solvers(d: int) -> dict[str, Any]:
-    out = {
+    solvers = {
         "VRSPAM-L2": VRSPAM(n_stages=EPOCHS),
         "SPAM-L2": SPAM(n_epochs=2 * EPOCHS),
         "SOLAM": SOLAM(n_epochs=2 * EPOCHS),
     }
     if d <= MAX_OPAUC_FEATURES:
-        out["OPAUC"] = OPAUC(n_epochs=4)
-    return out
+        solvers["OPAUC"] = OPAUC(n_epochs=4)
+    return solvers
 
 
 def _pieces(source: Source, effort: Effort) -> list[Piece]:
@@ -96,11 +96,11 @@ def _panels(data: str, rows: list[Row]) -> list[Figure]:
     panels = []
     learner_rows = [row for row in rows if row["method"] != REFERENCE]
     best = np.mean([row["auc"] for row in rows if row["method"] == REFERENCE])
-    both = [row for row in learner_rows if row["variance"] is not None]
+    measured = [row for row in learner_rows if row["variance"] is not None]
     panels.append(Figure(
         f"{data}-variance", f"{data}: variance of the update", "passes over the data",
         "mean squared distance to the gradient",
-        mean_lines(both, "passes", "variance", "method"),
+        mean_lines(measured, "passes", "variance", "method"),
         "Exact, over all training rows, at the end of each pass or stage; for VRSPAM with the "
         "snapshot of that stage, from the second on.", ylog=True,
     ))  # fmt: skip
@@ -131,10 +131,10 @@ def _finding(rows: list[Row]) -> str:
     for method, method_rows in grouped(courses, "method").items():
         runs = grouped(method_rows, "run")
         near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE_AUC]
-        first = [min(some, key=lambda row: row["passes"]) for some in grouped(near, "run").values()]
-        summary = f"{method} in {len(first)} of {len(runs)} runs"
-        if first:
-            passes, seconds = (np.median([r[k] for r in first]) for k in ("passes", "seconds"))
+        nearest = [min(run, key=lambda row: row["passes"]) for run in grouped(near, "run").values()]
+        summary = f"{method} in {len(nearest)} of {len(runs)} runs"
+        if nearest:
+            passes, seconds = (np.median([r[k] for r in nearest]) for k in ("passes", "seconds"))
             summary += f" ({passes:.3g} passes, {seconds:.3g} s)"
         words.append(summary)
     return f"within .001 of the square-loss optimum's test AUC {'; '.join(words)}"

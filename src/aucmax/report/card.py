@@ -64,14 +64,14 @@ def _(model: LinearScorer) -> str:
     names = getattr(model, "feature_names_in_", np.arange(1, d + 1))
     order = np.argsort(-np.abs(size), kind="stable")[:_MAX_BARS]
     bars = [(str(names[j]), float(size[j])) for j in order if size[j] != 0]
-    what = (
+    measure = (
         "weights"
         if spread is None
         else "effects: weight times the root mean squared difference of two rows"
     )
     hidden = used - len(bars)
-    more = f"; {hidden:,} smaller ones" if hidden else ""
-    return _html(type(model).__name__, facts, bars, f"Largest {what}{more}.")
+    rest = f"; {hidden:,} smaller ones" if hidden else ""
+    return _html(type(model).__name__, facts, bars, f"Largest {measure}{rest}.")
 
 
 @card_of.register
@@ -80,20 +80,20 @@ def _(model: MulticlassAUCClassifier) -> str:
         return ""
     labels = [str(label) for label in model.classes_.tolist()]
     moments = model.__dict__.get("moments_")
-    said = labels
+    listed = labels
     if moments is not None:
         at = {
             str(c): float(n) for c, n in zip(moments.classes.tolist(), moments.counts, strict=True)
         }
-        said = [f"{label} ({plain_number(at.get(label, 0.0), 12)} rows)" for label in labels]
-    fitted = [one for one in model.estimators_ if one is not None]
+        listed = [f"{label} ({plain_number(at.get(label, 0.0), 12)} rows)" for label in labels]
+    fitted = [pair for pair in model.estimators_ if pair is not None]
     against = "each class against the rest" if model.scheme == "ovr" else "each two classes"
     facts = [
-        ("classes", ", ".join(said)),
+        ("classes", ", ".join(listed)),
         ("features", f"{model.coef_.shape[1]:,}"),
         ("models", f"{len(fitted):,}, of {against}"),
     ]
-    chosen = {", ".join(_settings(getattr(one, "best_estimator_", one))) for one in fitted}
+    chosen = {", ".join(_settings(getattr(pair, "best_estimator_", pair))) for pair in fitted}
     if len(chosen) == 1:
         facts.append(("settings", chosen.pop()))
     names = getattr(model, "feature_names_in_", np.arange(1, model.coef_.shape[1] + 1))
@@ -124,11 +124,11 @@ def _(model: Scorecard) -> str:
         ("points", f"{ends[0]:,.0f} to {ends[1]:,.0f}; {model.base_points:g} at odds of "
                    f"{model.base_odds:g} to 1, {model.pdo:g} more double them"),
     ]  # fmt: skip
-    most = sorted(used.items(), key=lambda item: -item[1])[:_MAX_BARS]
-    hidden = len(used) - len(most)
-    more = f"; {hidden:,} columns with fewer" if hidden else ""
+    bars = sorted(used.items(), key=lambda item: -item[1])[:_MAX_BARS]
+    hidden = len(used) - len(bars)
+    rest = f"; {hidden:,} columns with fewer" if hidden else ""
     return _html(
-        type(model).__name__, facts, most, f"Points from a column's worst bin to its best{more}."
+        type(model).__name__, facts, bars, f"Points from a column's worst bin to its best{rest}."
     )
 
 

@@ -53,12 +53,12 @@ def differences_figure(
     low, high = float(np.min(line.interval[0])), max(float(np.max(line.interval[1])), 0.0)
     step = 0.04 * max(high - low, 1e-6)
     bars = {
-        f"not told apart: {names[first]} to {names[last]}": Line(
+        f"not told apart: {names[start]} to {names[end]}": Line(
             np.full(2, high + step * (i + 1)),
-            np.array([first - 0.2, last + 0.2]),
+            np.array([start - 0.2, end + 0.2]),
             stroke=stroke(1 + i % 9, 0),
         )
-        for i, (first, last) in enumerate(groups)
+        for i, (start, end) in enumerate(groups)
     }
     return Figure(
         "differences", "Who can be told apart", "AUC minus that of the best", "",
@@ -117,7 +117,7 @@ def few_rows_note(
 ) -> str | None:
     """Return a note that DeLong's p is approximate if a class has few rows or groups, else None."""
     test = Scored(is_positive, is_positive, weight, groups)
-    rows, what = min(map(test.effective, (True, False))), "rows" if groups is None else "groups"
+    rows, unit = min(map(test.effective, (True, False))), "rows" if groups is None else "groups"
     if rows >= ROWS_FOR_TEST:
         return None
-    return f"p is approximate with {rows:.0f} {what} of a class; trust the interval."
+    return f"p is approximate with {rows:.0f} {unit} of a class; trust the interval."

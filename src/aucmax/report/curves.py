@@ -89,15 +89,15 @@ class ScoredSets:
         one test set.
         """
         lines = {}
-        for name, (test, *others) in self.scored.items():
-            if others and mean is not None:
-                line = mean([test, *others])
+        for name, (test, *more_tests) in self.scored.items():
+            if more_tests and mean is not None:
+                line = mean([test, *more_tests])
             else:
                 line = curve(test, self.confidence)
             if self.bands and name not in self.bands:
                 line = replace(line, edge=None, interval=None)
             detail = details.get(name, "")
-            if name not in details and area is not None and not others:
+            if name not in details and area is not None and not more_tests:
                 detail = area(test, self.confidence)
             lines[name] = replace(line, detail=detail)
         return lines
@@ -106,18 +106,18 @@ class ScoredSets:
         """Return the caption of a curve, with what its band means for one test set or several."""
         banded = [name for name in self.scored if not self.bands or name in self.bands]
         all_banded = len(banded) == len(self.scored)
-        whose = "Band" if all_banded else f"Band (of {' and '.join(banded)})"
+        band_of = "Band" if all_banded else f"Band (of {' and '.join(banded)})"
         several = len(next(iter(self.scored.values())))
         if several == 1:
-            return f"{whose}: at each threshold, {band}."
+            return f"{band_of}: at each threshold, {band}."
         return (
-            f"Mean over {several} test sets of the {curve}. {whose}: one standard deviation to "
+            f"Mean over {several} test sets of the {curve}. {band_of}: one standard deviation to "
             "either side."
         )
 
-    def titled(self, what: str) -> str:
+    def titled(self, subject: str) -> str:
         """Return the title of a figure."""
-        title = f"{self.of}: {what}" if self.of else what
+        title = f"{self.of}: {subject}" if self.of else subject
         return title[:1].upper() + title[1:]
 
 
@@ -335,8 +335,8 @@ def mean_roc(tests: Sequence[Scored]) -> Line:
     curves = []
     for test in tests:
         fpr, tpr, _ = metrics.roc_curve(*test[:3])
-        last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # tops of the vertical segments
-        curves.append(np.interp(_GRID, fpr[last], tpr[last]))
+        tops = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # tops of the vertical segments
+        curves.append(np.interp(_GRID, fpr[tops], tpr[tops]))
     return _mean(curves)
 
 
@@ -346,8 +346,8 @@ def mean_precision_recall(tests: Sequence[Scored]) -> Line:
     for test in tests:
         precision, recall, _ = metrics.precision_recall_curve(*test[:3])
         precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # in ascending order of recall
-        first = np.searchsorted(recall, _GRID - 1e-12)
-        curves.append(precision[np.minimum(first, len(recall) - 1)])
+        place = np.searchsorted(recall, _GRID - 1e-12)
+        curves.append(precision[np.minimum(place, len(recall) - 1)])
     return _mean(curves)
 
 

@@ -78,8 +78,8 @@ class Loaded:
     def facts(self) -> Facts:
         """Return it as lines of a table."""
         listed = [f"{label}: {count:,}" for label, count in self.labels.items()]
-        more = len(listed) - _MAX_LABELS
-        labels = ", ".join([*listed[:_MAX_LABELS], *([f"and {more} more"] if more > 0 else [])])
+        hidden = len(listed) - _MAX_LABELS
+        labels = ", ".join([*listed[:_MAX_LABELS], *([f"and {hidden} more"] if hidden > 0 else [])])
         positive = f"one of {len(listed)}, or a half: load(…, binarize=…)"
         if self.positive_share is not None:
             positive = f"{self.positive_share:.1%}"

@@ -23,17 +23,17 @@ def score_figure(tests: ScoredSets) -> Figure:
     """Make a figure of the distribution of the first scorer's scores in each class."""
     name, test = tests.first
     positive, score, weight = _numbers(test)
-    kinds = (positive, ~positive)
-    fewer = min(effective_rows(weight[kind]) for kind in kinds)
+    classes = (positive, ~positive)
+    fewer = min(effective_rows(weight[rows]) for rows in classes)
     bins = int(np.clip(2 * np.sqrt(fewer), 10, _MAX_BINS))
     outer = np.array([_TAIL_SHARE, 1 - _TAIL_SHARE])
-    ends = [quantiles(score[kind], weight[kind], outer) for kind in kinds]
+    ends = [quantiles(score[rows], weight[rows], outer) for rows in classes]
     edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), bins + 1)
     if edges[0] == edges[-1]:
         edges = np.linspace(edges[0] - 0.5, edges[0] + 0.5, bins + 1)
     lines = {
-        f"{name}: {word}": _steps(np.clip(score[kind], edges[0], edges[-1]), weight[kind], edges)
-        for word, kind in zip(("positive", "negative"), kinds, strict=True)
+        f"{name}: {word}": _steps(np.clip(score[rows], edges[0], edges[-1]), weight[rows], edges)
+        for word, rows in zip(("positive", "negative"), classes, strict=True)
     }
     return Figure(
         f"scores {name}", "Scores by class", "score", "share of the class in a bin", lines,

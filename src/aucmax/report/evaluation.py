@@ -114,14 +114,14 @@ class Evaluation(Report):
     def of(cls, scored: Mapping[str, Scored], measures: Measures, **more: Any) -> Evaluation:
         """Measure every scorer, and test the first against the others."""
         scorers = [Scorer.of(name, test, measures) for name, test in scored.items()]
-        (name, (positive, first, weight, groups)), *others = scored.items()
+        (name, (positive, scores, weight, groups)), *rivals = scored.items()
         tests = [
             AgainstAnother(
                 model=name,
                 against=against,
-                test=paired_test(positive, first, score, measures.confidence, weight, groups),
+                test=paired_test(positive, scores, score, measures.confidence, weight, groups),
             )
-            for against, (_, score, *_) in others
+            for against, (_, score, *_) in rivals
         ]
         flagged = budgets(scored[name])
         return cls(measures=measures, scorers=scorers, tests=tests, budgets=flagged, **more)
@@ -146,14 +146,14 @@ class Evaluation(Report):
 
     def _verdict(self) -> str:
         """Return, in words, what an analyst wants to know first."""
-        budget = next((one for one in self.budgets if one.first), None)
-        first, *others = self.scorers
-        area = f"AUC {auc_text(first.auc)} ({interval_text(first.low, first.high)})"
+        budget = next((budget for budget in self.budgets if budget.first), None)
+        scorer, *rivals = self.scorers
+        area = f"AUC {auc_text(scorer.auc)} ({interval_text(scorer.low, scorer.high)})"
         words = [*([] if budget is None else [self._flagging(budget)]), f"{area}."]
         words += [
-            f"{_COMPARED[one.test.verdict]} {one.against} (AUC {auc_text(other.auc)}, "
-            f"{p_words(one.test.p_value)})."
-            for one, other in zip(self.tests, others, strict=True)
+            f"{_COMPARED[paired.test.verdict]} {paired.against} (AUC {auc_text(rival.auc)}, "
+            f"{p_words(paired.test.p_value)})."
+            for paired, rival in zip(self.tests, rivals, strict=True)
         ]
         return " ".join(words)
 
@@ -165,13 +165,13 @@ class Evaluation(Report):
             return f"The {flagged} ({_rows(budget.flagged)}) {missed}."
         hits, trials = (budget.effective * count for count in (budget.hits, budget.positives))
         low, high = (float(end) for end in wilson(hits, trials, self.measures.confidence))
-        right = f"One alert in {plain_number(budget.flagged / budget.hits, 2)} is right"
+        alerts = f"One alert in {plain_number(budget.flagged / budget.hits, 2)} is right"
         if budget.flagged == budget.hits:
-            right = "All alerts are right"
+            alerts = "All alerts are right"
         return (
             f"Flag the {flagged} ({_rows(budget.flagged)}), and you find {_rows(budget.hits)} of "
             f"the {_rows(budget.positives)} positives: {percent_text(budget.recall)} (interval "
-            f"{percent_text(low)} to {percent_text(high)}). {right}, "
+            f"{percent_text(low)} to {percent_text(high)}). {alerts}, "
             f"{plain_number(budget.lift, 2)} times as many as at random."
         )
 
@@ -179,28 +179,29 @@ class Evaluation(Report):
         """Return a slider over the rows to flag, and the results of some budgets."""
         rows = [
             (
-                f"highest {percent_text(one.share)}",
-                _rows(one.flagged),
-                _rows(one.hits),
-                percent_text(one.recall),
-                percent_text(one.precision),
-                f"{plain_number(one.lift)}×",
-                plain_number(one.flagged / one.hits - 1) if one.hits else "–",
-                plain_number(one.threshold, 4),
+                f"highest {percent_text(budget.share)}",
+                _rows(budget.flagged),
+                _rows(budget.hits),
+                percent_text(budget.recall),
+                percent_text(budget.precision),
+                f"{plain_number(budget.lift)}×",
+                plain_number(budget.flagged / budget.hits - 1) if budget.hits else "–",
+                plain_number(budget.threshold, 4),
             )
-            for one in self.budgets
+            for budget in self.budgets
         ]
         head = (
             "flagged", "rows", "found", "recall", "precision", "lift", "false alarms per hit",
             "threshold",
         )  # fmt: skip
-        strong, name = [i for i, one in enumerate(self.budgets) if one.first], self.scorers[0].name
+        strong = [i for i, budget in enumerate(self.budgets) if budget.first]
         weighted = "Rows count by their weights, scaled to 1 on average."
         flags = "which flags rows with equal scores together or not at all"
+        caption = f"Of {self.scorers[0].name}, {flags}."
         return Section(
             "How many rows to flag",
             weighted if self.rows.weight is not None else "",
-            tables=[ResultTable(head, rows, f"Of {name}, {flags}.", strong)] if rows else [],
+            tables=[ResultTable(head, rows, caption, strong)] if rows else [],
             points=[operating_points(name, test) for name, test in self.drawn.items()],
             on_terminal=False,
         )
@@ -227,7 +228,7 @@ class Evaluation(Report):
             caption = f"DeLong's paired test{by_groups} on the same rows; a tie unless p < 0.05."
             if note := self.tests[0].test.note:
                 caption += f"\n{note}"
-            tests = [(one.against, one.test) for one in self.tests]
+            tests = [(paired.against, paired.test) for paired in self.tests]
             head = f"{scorers[0].name} against"
             tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
         return Section("Results", tables=tables)

@@ -83,12 +83,12 @@ def _ends(shape: Shape) -> tuple[float, float]:
 
     Values in the first and the last percent of the rows are left out, or they would set the scale.
     """
-    most = np.ones(len(shape.values), dtype=bool)
+    inner = np.ones(len(shape.values), dtype=bool)
     if len(shape.quantiles):
-        most = (shape.quantiles[0] <= shape.values) & (shape.values <= shape.quantiles[-1])
-    low, high = shape.added[most].min(), shape.added[most].max()
+        inner = (shape.quantiles[0] <= shape.values) & (shape.values <= shape.quantiles[-1])
+    low, high = shape.added[inner].min(), shape.added[inner].max()
     reach = 0.3 * (high - low)
-    bottom, top = np.nanmin([*shape.low[most], low]), np.nanmax([*shape.high[most], high])
+    bottom, top = np.nanmin([*shape.low[inner], low]), np.nanmax([*shape.high[inner], high])
     return float(max(bottom, low - reach)), float(min(top, high + reach))
 
 
@@ -149,12 +149,12 @@ def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
 def _beyond(shape: Shape, scale: tuple[float, float]) -> list[str]:
     """Describe the farthest points of a curve outside the frame."""
     farthest = {int(np.argmin(shape.added)), int(np.argmax(shape.added))}
-    out = [
+    outside = [
         f"{_signed(shape.added[k])} at {_place(shape.values[k], shape.column)}"
         for k in sorted(farthest)
         if not scale[0] <= shape.added[k] <= scale[1]
     ]
-    return [f"The curve leaves the frame: {', '.join(out)}."] if out else []
+    return [f"The curve leaves the frame: {', '.join(outside)}."] if outside else []
 
 
 def _place(value: float, column: Column) -> str:

@@ -91,8 +91,8 @@ class TrainingRows(Rows):
     def sections(self) -> list[Section]:
         """Return what was decided about the table, if there was anything to decide."""
         lines = [
-            (one.column or "the table", one.what, options_text(one.otherwise))
-            for one in self.decisions
+            (decision.column or "the table", decision.what, options_text(decision.otherwise))
+            for decision in self.decisions
         ]
         if not lines:
             return []
@@ -269,5 +269,5 @@ def suspicious(suspicions: Sequence[Suspicion]) -> list[Section]:
     """Return a section that lists suspicions; none if there are none."""
     if not suspicions:
         return []
-    listed = ((f"{number}.", one.sentence) for number, one in enumerate(suspicions, 1))
+    listed = ((f"{number}.", suspicion.sentence) for number, suspicion in enumerate(suspicions, 1))
     return [Section("Look at this first", tables=[ResultTable.facts(listed)])]

@@ -222,8 +222,8 @@ class Figure:
         if self.guide is not None:
             axes.plot(*self.guide, color=paint(MUTED), linewidth=0.9, linestyle=(0, (3, 3)))
         for i, (label, line) in enumerate(self.lines.items()):
-            how = stroke(after + i) if after else self.stroke_of(label)
-            colour = paint(how.colour)
+            look = stroke(after + i) if after else self.stroke_of(label)
+            colour = paint(look.colour)
             drawable = self._known(line)
             x, y = line.x[drawable], line.y[drawable]
             shade = {"color": colour, "alpha": 0.14, "linewidth": 0}
@@ -244,7 +244,7 @@ class Figure:
             named = f"{label}\n{line.detail}" if line.detail else label
             marked = line.points or line.alone or len(x) == 1
             (artists[label],) = axes.plot(
-                x, y, color=colour, linestyle="none" if line.alone else how.linestyle,
+                x, y, color=colour, linestyle="none" if line.alone else look.linestyle,
                 marker="o" if marked else None, markersize=5 if line.alone else 4,
                 label=named, zorder=3 + len(self.lines) - i,
             )  # fmt: skip
@@ -410,9 +410,9 @@ def tuning_figure(
     low, middle, high = scores.min(), float(np.median(scores)), scores.max()
     floor = float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))
     tops = [line.y if line.interval is None else line.interval[1] for line in lines.values()]
-    most = max(float(high), 1.0)
-    top = min(float(np.nanmax(np.concatenate(tops))), most)
+    highest = max(float(high), 1.0)
+    top = min(float(np.nanmax(np.concatenate(tops))), highest)
     return Figure(
         "alpha", f"Held-out {score} over alpha", "alpha", f"held-out {score}", lines, caption,
-        xlog=True, ring=best, ylim=(floor, min(top + 0.05 * (top - floor), most)),
+        xlog=True, ring=best, ylim=(floor, min(top + 0.05 * (top - floor), highest)),
     )  # fmt: skip

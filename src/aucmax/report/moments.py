@@ -102,23 +102,23 @@ class Moments(Report):
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
-        kind = "" if self.covariance == "full" else f" ({self.covariance})"
-        facts = [("moments", self.moments), ("features", f"{self.features:,}{kind}")]
+        covariance = "" if self.covariance == "full" else f" ({self.covariance})"
+        facts = [("moments", self.moments), ("features", f"{self.features:,}{covariance}")]
         if self.target is not None:
             facts.append(("target", self.target))
-        facts += [(f"class {one.label}", str(one)) for one in self.classes]
+        facts += [(f"class {group.label}", str(group)) for group in self.classes]
         if self.guarantee is not None:
             facts.append(("private", _guarantee(self.guarantee)))
         tables = [ResultTable.facts(facts)]
         if self.largest:
-            head = ("feature", *(f"mean of {one.label}" for one in self.classes), "between")
+            head = ("feature", *(f"mean of {group.label}" for group in self.classes), "between")
             rows = [
-                (one.feature, *(f"{mean:.4g}" for mean in one.means), f"{one.between:.1%}")
-                for one in self.largest
+                (row.feature, *(f"{mean:.4g}" for mean in row.means), f"{row.between:.1%}")
+                for row in self.largest
             ]
             caption = "between: the share of a feature's variance that is between the classes"
             tables.append(ResultTable(head, rows, caption))
-        if aucs := [(one.feature, *one.auc.words) for one in self.largest if one.auc is not None]:
+        if aucs := [(row.feature, *row.auc.words) for row in self.largest if row.auc is not None]:
             caption = (
                 f"AUC of the feature alone, {self.first} first. If normal: an estimate that "
                 "assumes normality. Bound: holds for any rows with these moments"
@@ -141,14 +141,14 @@ def _between(moments: ClassStatistics) -> np.ndarray:
         return np.zeros(moments.n_features)
     p = moments.counts / moments.counts.sum()
     between = p @ (moments.means - p @ moments.means) ** 2
-    whole = between + p @ moments.variances
-    return between / np.where(whole > 0.0, whole, 1.0)
+    total = between + p @ moments.variances
+    return between / np.where(total > 0.0, total, 1.0)
 
 
 def _guarantee(guarantee: Mapping[str, Any]) -> str:
     epsilon, delta = guarantee["epsilon"], guarantee["delta"]
-    what = f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
+    promise = f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
     return (
-        f"{what}-differentially private for one row more or less; the noise of the class sizes has "
-        f"the standard deviation {guarantee['noise_of_counts']:.3g}"
+        f"{promise}-differentially private for one row more or less; the noise of the class "
+        f"sizes has the standard deviation {guarantee['noise_of_counts']:.3g}"
     )

@@ -51,13 +51,13 @@ def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict
     at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
     start = _within(tp + fp, _first_budget(float(tp[-1]) / len(scored.positive)))
     positions, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
-    every = np.ones_like(scored.positive)
+    all_rows = np.ones_like(scored.positive)
     return {
         "name": name,
         "positives": tp[-1].item(),
         "negatives": fp[-1].item(),
         "weighted": scored.weight is not None,
-        "effective": [_effective(scored), _effective(scored._replace(positive=every))],
+        "effective": [_effective(scored), _effective(scored._replace(positive=all_rows))],
         "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[positions]],
         "tp": tp[positions].tolist(),
         "fp": fp[positions].tolist(),
@@ -106,7 +106,7 @@ def budgets(scored: Scored) -> list[Budget]:
     scored = scored.of_weight()
     tp, fp, thresholds = _counted(scored)
     n_rows = len(scored.positive)
-    first = _first_budget(float(tp[-1]) / n_rows)
+    initial = _first_budget(float(tp[-1]) / n_rows)
     places = {share: _within(tp + fp, share) for share in _SHARES}
     return [
         Budget(
@@ -117,7 +117,7 @@ def budgets(scored: Scored) -> list[Budget]:
             rows=n_rows,
             effective=_effective(scored),
             threshold=float(thresholds[i]),
-            first=share == first,
+            first=share == initial,
         )
         for share, i in places.items()
         if i > 0

@@ -64,10 +64,10 @@ def as_data(value: Any) -> Any:
     if is_dataclass(value):
         data: dict[str, Any] = {}
         for entry in fields(value):
-            how, item = entry.metadata.get("json"), getattr(value, entry.name)
-            if how == "inline":
+            form, item = entry.metadata.get("json"), getattr(value, entry.name)
+            if form == "inline":
                 data |= as_data(item) or {}
-            elif how != "unlisted" and not (how == "optional" and item is None):
+            elif form != "unlisted" and not (form == "optional" and item is None):
                 data[entry.metadata.get("key", entry.name)] = as_data(item)
         return data
     if hasattr(value, "_asdict"):

@@ -38,10 +38,10 @@ class Quality:
         return cls(gini=2 * auc - 1, auc=auc, ks=ks)
 
     @classmethod
-    def mean(cls, some: Sequence[Quality]) -> Self:
+    def mean(cls, qualities: Sequence[Quality]) -> Self:
         """Return the mean of several."""
         return cls(**{
-            name: float(np.mean([getattr(one, name) for one in some]))
+            name: float(np.mean([getattr(quality, name) for quality in qualities]))
             for name in ("gini", "auc", "ks")
         })  # fmt: skip
 
@@ -155,26 +155,26 @@ class Points(Report):
             )
             for column in self.by_column
         ]  # fmt: skip
-        what = "IV, the information value: how well a column separates the classes by itself."
-        what += "".join(
+        caption = "IV, the information value: how well a column separates the classes by itself."
+        caption += "".join(
             f" {column.feature} rises and falls: without a trend its IV would be "
             f"{column.information_value_without_trend:.3f} (--monotone {column.feature}=none)."
             for column in self.by_column
             if column.information_value_without_trend >= column.information_value + _MAX_LOST_IV
         )
-        return ResultTable(head, rows, in_line(what))
+        return ResultTable(head, rows, in_line(caption))
 
     def _bins(self) -> ResultTable:
         """Return the points of each bin, the most informative column first."""
-        rank = {one.feature: place for place, one in enumerate(self.by_column)}
-        lines, last = [], None
+        rank = {column.feature: place for place, column in enumerate(self.by_column)}
+        lines, previous = [], None
         for row in sorted(self.bins, key=lambda row: rank[row["feature"]]):
-            name = "" if row["feature"] == last else row["feature"]
-            last = row["feature"]
+            name = "" if row["feature"] == previous else row["feature"]
+            previous = row["feature"]
             lines.append((
                 name, row["bin"], f"{round(row['rows'], 1):,.10g}", f"{100 * row['share']:.1f}",
                 f"{100 * row['rate']:.3g}", f"{row['woe']:+.3f}", str(row["points"]),
             ))  # fmt: skip
         head = ("feature", "bin", "rows", "% of rows", "% positive", "WoE", "points")
-        what = "WoE: log odds of the positives in a bin, over those in all rows."
-        return ResultTable(head, lines, what, words=(1,))
+        caption = "WoE: log odds of the positives in a bin, over those in all rows."
+        return ResultTable(head, lines, caption, words=(1,))

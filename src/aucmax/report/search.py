@@ -117,7 +117,7 @@ class Paths:
         for path in self.paths:
             alike.setdefault((path.line.named_loss, path.line.standardize), []).append(path)
         best = [
-            max(some, key=lambda path: (path is self.chosen, path.top)) for some in alike.values()
+            max(paths, key=lambda path: (path is self.chosen, path.top)) for paths in alike.values()
         ]
         return {
             f"{path.line.named_loss}, standardize {path.line.standardize:g}"

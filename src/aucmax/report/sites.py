@@ -89,8 +89,8 @@ class FitToSites(Report):
         private = self.held_out_auc is None
         head = ["site", "rows", "positives", "held-out loss", "AUC if normal", "AUC, bound"]
         rows = [
-            [one.site, _weight_text(one.rows), _weight_text(one.positives), *_judged(one)]
-            for one in self.sites
+            [site.site, _weight_text(site.rows), _weight_text(site.positives), *_judged(site)]
+            for site in self.sites
         ]
         chosen = "; optimistic, since the settings were chosen by it"
         notes = {
@@ -98,7 +98,7 @@ class FitToSites(Report):
             "Loss: 0.5 if all scores are equal": True,
             f"Mean: weighted by positives{chosen if self.settings_tried > 1 else ''}": True,
             "-: lacks a class, so it counts for training only": any(
-                one.held_out_loss is None for one in self.sites
+                site.held_out_loss is None for site in self.sites
             ),
             "Private moments: their noise makes losses too large, and AUCs unknown": private,
             "If normal: an estimate that assumes normality": not private,
@@ -115,8 +115,8 @@ def _weight_text(weight: float) -> str:
     return f"{weight:,.0f}" if weight >= 1e5 else f"{weight:,.6g}"
 
 
-def _judged(one: LeftOut | FitToSites) -> list[str]:
+def _judged(report: LeftOut | FitToSites) -> list[str]:
     """Return the cells of held-out loss and AUC."""
-    auc = one.held_out_auc
-    loss = "-" if one.held_out_loss is None else f"{one.held_out_loss:.4f}"
+    auc = report.held_out_auc
+    loss = "-" if report.held_out_loss is None else f"{report.held_out_loss:.4f}"
     return [loss, *(("-", "-") if auc is None else auc.words)]

@@ -139,9 +139,9 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     label : str
         A description of the figure for screen readers.
     """
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    svg = out.getvalue()
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)

@@ -103,10 +103,10 @@ def plain_number(value: float, digits: int = 3) -> str:
     return f"{mantissa} × 10{str(int(power)).translate(SUPERSCRIPT)}"
 
 
-def left_out(count: int, one: str, several: str) -> str:
+def left_out(count: int, single: str, several: str) -> str:
     """Return a note on items not shown: ``1 smaller one is left out.``; empty if there are none."""
-    items = f"{one} is" if count == 1 else f"{several} are"
-    return f"{count:,} {items} left out." if count else ""
+    what_is_left = f"{single} is" if count == 1 else f"{several} are"
+    return f"{count:,} {what_is_left} left out." if count else ""
 
 
 def gap_text(value: float) -> str:

@@ -72,18 +72,18 @@ class Tuning:
 
     def facts(self, settings: str) -> Facts:
         """Return the choice, and how good it is."""
-        how = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
+        course = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
         if dropped := dropped_text(self.folds.dropped):
-            how += f" ({dropped})"
+            course += f" ({dropped})"
         if self.tuned_on is not None:
-            how += f", on {self.tuned_on:,} of the rows"
+            course += f", on {self.tuned_on:,} of the rows"
         if self.losses_left_out:
-            how += f", with no room for the loss {' or '.join(self.losses_left_out)}"
+            course += f", with no room for the loss {' or '.join(self.losses_left_out)}"
         tried = counted(self.settings_tried, "setting")
         low_high = interval_text(self.held_out_interval.low, self.held_out_interval.high)
         interval = f"(95 % interval {low_high}; biased upwards by tuning)"
         return [
-            ("tuned", f"{settings}: the best of {tried} in {self.folds}{how}"),
+            ("tuned", f"{settings}: the best of {tried} in {self.folds}{course}"),
             ("held-out AUC", f"{auc_text(self.held_out_auc)}  {interval}"),
         ]
 
@@ -276,7 +276,7 @@ class Model(Report):
                 for weight in self.weights
             ]
             hidden = self.features - len(rows)
-            more = f"and {hidden:,} smaller ones (--top)" if hidden else ""
+            caption = f"and {hidden:,} smaller ones (--top)" if hidden else ""
             head = ("feature", "weight", "effect")[: len(rows[0])]
-            tables.append(ResultTable(head, rows, more))
+            tables.append(ResultTable(head, rows, caption))
         return Page(f"The model {self.model}", "", [Section("", tables=tables)])
