@@ -434,7 +434,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         sums_by_rate = sums[order]
         ends = _of_equal_rates(sums_by_rate)
         if self.method == "best":
-            ends = ends[_about_equal(_sums(sums_by_rate, ends), _MAX_CELLS) - 1]
+            ends = ends[_about_equal(_sums(sums_by_rate, ends)) - 1]
             best, _ = divide(_sums(sums_by_rate, ends), self.max_bins, 0.0, _COST_OF_A_BIN)
             ends = ends[best - 1]
         bin_of = np.empty(len(cells), dtype=int)
@@ -476,12 +476,12 @@ def _of_equal_rates(counts: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(np.diff(rates)) + 1, len(counts))
 
 
-def _about_equal(counts: NDArray[np.float64], limit: int) -> NDArray[np.intp]:
-    """Return the cells after which bins of about equal counts end, at most this many."""
-    if len(counts) <= limit:
+def _about_equal(counts: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the cells after which bins of about equal counts end, at most `_MAX_CELLS`."""
+    if len(counts) <= _MAX_CELLS:
         return np.arange(len(counts)) + 1
     passed = np.cumsum(counts.sum(axis=1))
-    shares = np.arange(1, limit + 1) / limit - _ROUNDING
+    shares = np.arange(1, _MAX_CELLS + 1) / _MAX_CELLS - _ROUNDING
     return np.unique(np.searchsorted(passed, shares * passed[-1])) + 1
 
 

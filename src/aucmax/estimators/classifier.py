@@ -17,6 +17,7 @@ from aucmax.estimators.labelling import (
     input_names,
     record_names,
     restore_names,
+    with_names_of,
 )
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
@@ -307,7 +308,7 @@ class AUCClassifier(SolvedScorer):
         check_some_weight(weight)
         gone = self.moments_.empty(self.classes_).add_rows(as_rows(X), y, weight)
         names = input_names(self)
-        self.fit_moments(self._with_names(self.moments_ - gone))
+        self.fit_moments(with_names_of(self, self.moments_ - gone))
         restore_names(self, names)
         return self
 
@@ -391,7 +392,7 @@ class AUCClassifier(SolvedScorer):
     def take_over(self, fitted: Fit, classes: np.ndarray) -> None:
         super().take_over(fitted, classes)
         if fitted.statistics is not None:
-            self.moments_ = self._with_names(fitted.statistics.relabelled(classes))
+            self.moments_ = with_names_of(self, fitted.statistics.relabelled(classes))
 
     def settings(self, data: Problem = ANY_ROWS, data_name: str = "") -> Settings:
         """Return the checked settings of a fit.
@@ -502,7 +503,7 @@ class AUCClassifier(SolvedScorer):
         self._check_size(empty, d)
         previous = getattr(self, "moments_", None)
         moments = empty if previous is None else empty.taken_from(previous)
-        self._with_names(moments.add_rows(rows, labels, weight))
+        with_names_of(self, moments.add_rows(rows, labels, weight))
         if moments.counts.min() > 0:
             fitted = solve(_problem(moments, classes), self._named(settings), self._start(d))
         else:
@@ -549,13 +550,6 @@ class AUCClassifier(SolvedScorer):
                 "Exact(covariance='diagonal'), a low rank of 'frequent_directions', or raise "
                 "AUCClassifier.max_moment_bytes."
             )
-
-    def _with_names(self, moments: ClassStatistics) -> ClassStatistics:
-        """Give moments the model's names of the features and of the labels."""
-        names = getattr(self, "feature_names_in_", None)
-        moments.target_name = getattr(self, "target_name_", None)
-        moments.feature_names = None if names is None else [str(n) for n in names]
-        return moments
 
 
 def _is_auto(setting: Any) -> bool:

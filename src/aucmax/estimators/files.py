@@ -120,7 +120,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     except ValueError as error:
         raise ValueError(f"the model cannot be saved: {error}") from None
     try:
-        body = _dumps(model)
+        body = _skops().dumps(copy.deepcopy(model))
     except TypeError as error:
         raise ValueError(
             f"the model holds an object that a model file cannot carry ({error}); give its "
@@ -139,14 +139,6 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 def _skops() -> Any:
     """Import and return skops.io, which takes a third of a second."""
     return needs("skops.io", "a model file")
-
-
-def _dumps(model: Any) -> bytes:
-    return _skops().dumps(copy.deepcopy(model))
-
-
-def _loads(body: bytes) -> Any:
-    return _skops().loads(body, trusted=_TRUSTED)
 
 
 def _unknown_types(body: bytes) -> list[str]:
@@ -259,7 +251,7 @@ def load(path: str | PathLike[str]) -> Any:
                 f"{path}: holds {unknown[0]}, which is not among the types a model may have; "
                 "nothing was loaded."
             )
-        model = _loads(body)
+        model = _skops().loads(body, trusted=_TRUSTED)
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
         check_model(model)

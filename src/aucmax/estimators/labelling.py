@@ -17,12 +17,13 @@ from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators.survey import survey
-from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.base import ClassStatistics, Statistics
 from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = [
     "check_some_weight", "checked", "classes_behind", "input_names", "labelled_rows",
     "of_two_classes", "record_names", "restore_names", "unchanged_on_error",
+    "with_names_of",
 ]  # fmt: skip
 
 # the attributes that a fit records of its input
@@ -112,6 +113,14 @@ def record_names(model: Any, rows: Labelled | ClassStatistics) -> None:
     if isinstance(rows, Labelled):
         recorded["columns_"] = other_than_numbers(rows.columns or ())
     restore_names(model, {name: value for name, value in recorded.items() if value is not None})
+
+
+def with_names_of(model: Any, moments: Statistics) -> Statistics:
+    """Give moments a model's names of the features and of the labels, and return them."""
+    names = getattr(model, "feature_names_in_", None)
+    moments.feature_names = None if names is None else [str(name) for name in names]
+    moments.target_name = getattr(model, "target_name_", None)
+    return moments
 
 
 def checked(

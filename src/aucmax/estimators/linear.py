@@ -57,12 +57,9 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         X, _, _ = opened(X)
         if isinstance(X, Source):
-            return self._scores_of_parts(X)
+            return np.concatenate(list(X.each(_scores, repeat(()), self._to_score(X))))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
-
-    def _scores_of_parts(self, source: Source) -> np.ndarray:
-        return np.concatenate(list(source.each(_scores, repeat(()), self._to_score(source))))
 
     def scores_beside(
         self, source: Source, task: OnPart, *arguments: Any

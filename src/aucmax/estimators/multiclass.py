@@ -21,6 +21,7 @@ from aucmax.estimators.labelling import (
     record_names,
     restore_names,
     unchanged_on_error,
+    with_names_of,
 )
 from aucmax.objective.problem import ANY_MOMENTS
 from aucmax.solvers.auto import MAX_MATRIX_FEATURES
@@ -150,10 +151,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
             X, y, weight = checked(self, X, y, sample_weight, reset=True, whole=True)
             if self._by_moments() and X.shape[1] <= MAX_MATRIX_FEATURES:
                 moments = ClassMoments().add_rows(as_rows(X), y, weight)
-                names = getattr(self, "feature_names_in_", None)
-                moments.feature_names = None if names is None else [str(name) for name in names]
-                moments.target_name = getattr(self, "target_name_", None)
-                models = self._from_moments(moments)
+                models = self._from_moments(with_names_of(self, moments))
             else:
                 models = self._from_rows(X, y, weight)
         return self._keep(*models)

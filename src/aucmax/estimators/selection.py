@@ -168,12 +168,8 @@ class Grid(NamedTuple):
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """(losses, standardize, l1_ratios, alphas)."""
-        return (
-            len(self.losses),
-            len(self.standardize),
-            len(self.l1_ratios),
-            self.alphas.shape[1],
-        )
+        n_alphas = self.alphas.shape[1]
+        return len(self.losses), len(self.standardize), len(self.l1_ratios), n_alphas
 
 
 def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:

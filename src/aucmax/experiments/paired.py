@@ -59,8 +59,8 @@ def resampled_test(
     return PairedTest(mean, mean - reach, mean + reach, mean / error, p)
 
 
-def confidence_of_each(k: int, confidence: float = 0.95) -> float:
-    """Return the level of each paired interval at which all k (k − 1) / 2 intervals hold together.
+def confidence_of_each(k: int) -> float:
+    """Return the level at which all k (k − 1) / 2 paired intervals hold together with 95 %.
 
     Notes
     -----
@@ -68,7 +68,7 @@ def confidence_of_each(k: int, confidence: float = 0.95) -> float:
     that was chosen on the same rows, such as a pair with the best. Holm's tests have slightly more
     power, but no simple intervals correspond to them.
     """
-    return 1 - (1 - confidence) / max(k * (k - 1) // 2, 1)
+    return 1 - (1 - 0.95) / max(k * (k - 1) // 2, 1)
 
 
 def groups_alike(differ: np.ndarray) -> list[tuple[int, int]]:

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 STREAM_POINTS = 25  # how often a stream is evaluated
+_WARM_UP_ROWS = 40  # of each class
 
 
 class TrainTest(NamedTuple):
@@ -50,9 +51,9 @@ def portions(n: int, seed: int) -> Iterator[np.ndarray]:
     yield from np.split(order, np.unique(np.geomspace(20, n, STREAM_POINTS).astype(int)))[:-1]
 
 
-def few_of_each(positive: np.ndarray, per_class: int = 40) -> np.ndarray:
+def few_of_each(positive: np.ndarray) -> np.ndarray:
     """Return the first rows of each class, enough for a warm-up fit that compiles the kernels."""
-    return np.concatenate([np.flatnonzero(rows)[:per_class] for rows in (positive, ~positive)])
+    return np.concatenate([np.flatnonzero(rows)[:_WARM_UP_ROWS] for rows in (positive, ~positive)])
 
 
 def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:

@@ -19,7 +19,6 @@ __all__ = [
     "Placed",
     "Spread",
     "carrying_rows",
-    "delong_spreads",
     "effective_rows",
     "hoeffding_interval",
     "hoeffding_log_p",
@@ -73,8 +72,28 @@ class Placed(NamedTuple):
         return Placed(cells % 2 == 1, above / total, total, cells // 2)
 
     def spreads(self) -> tuple[Spread, Spread]:
-        """Return what the classes add to the variance, as `delong_spreads` does."""
-        return delong_spreads(self.positive, self.above, self.weight)
+        """Return var(V10)/m and var(V01)/n; zeros if a class has one row only."""
+        above, weight = self.above, self.weight
+        classes = (self.positive, ~self.positive)
+        if weight is None:
+            rows = totals = [float(np.count_nonzero(own)) for own in classes]
+        else:
+            rows = [effective_rows(weight[own]) for own in classes]
+            totals = [float(weight[own].sum()) for own in classes]
+        if min(rows) < 2 - ROUNDING:
+            return Spread(0.0, rows[0]), Spread(0.0, rows[1])
+        # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
+        # Multiples of ½, less the first of them: equal shares have variance zero exactly.
+        placed = [
+            (above[own] - above[own][0]) / total
+            for own, total in zip(classes, reversed(totals), strict=True)
+        ]
+        if weight is None:
+            variances = [float(v.var(ddof=1)) / v.size for v in placed]
+        else:
+            shares = [weight[own] / total for own, total in zip(classes, totals, strict=True)]
+            variances = [_variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
+        return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
     def shared(self) -> float:
         """Return twice the covariance of the classes, which groups with rows of both bring about.
@@ -180,30 +199,6 @@ def effective_rows(weight: Floats) -> float:
     """Return Kish's effective number of rows, (Σ w)² / Σ w²: their number if all weigh the same."""
     share = weight / weight.max()
     return float(share.sum() ** 2 / (share @ share))
-
-
-def delong_spreads(positive: Bools, above: Floats, weight: Floats | None) -> tuple[Spread, Spread]:
-    """Return var(V10)/m and var(V01)/n from `rivals_above`; zeros if a class has one row only."""
-    classes = (positive, ~positive)
-    if weight is None:
-        rows = totals = [float(np.count_nonzero(members)) for members in classes]
-    else:
-        rows = [effective_rows(weight[members]) for members in classes]
-        totals = [float(weight[members].sum()) for members in classes]
-    if min(rows) < 2 - ROUNDING:
-        return Spread(0.0, rows[0]), Spread(0.0, rows[1])
-    # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
-    # Multiples of ½, less the first of them: equal shares have variance zero exactly.
-    placed = [
-        (above[members] - above[members][0]) / total
-        for members, total in zip(classes, reversed(totals), strict=True)
-    ]
-    if weight is None:
-        variances = [float(v.var(ddof=1)) / v.size for v in placed]
-    else:
-        shares = [weight[members] / total for members, total in zip(classes, totals, strict=True)]
-        variances = [_variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
-    return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
 
 def _variance_of_mean(values: Floats, share: Floats) -> float:

@@ -83,6 +83,11 @@ class Scorer:
             recall_at_fpr=metrics.recall_at_fpr(positive, score, measures.fpr, **by),
         )
 
+    @property
+    def area(self) -> str:
+        """The AUC with its interval, in words."""
+        return f"AUC {auc_text(self.auc)} ({interval_text(self.low, self.high)})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstAnother:
@@ -148,8 +153,7 @@ class Evaluation(Report):
         """Return, in words, what an analyst wants to know first."""
         budget = next((budget for budget in self.budgets if budget.first), None)
         scorer, *rivals = self.scorers
-        area = f"AUC {auc_text(scorer.auc)} ({interval_text(scorer.low, scorer.high)})"
-        words = [*([] if budget is None else [self._flagging(budget)]), f"{area}."]
+        words = [*([] if budget is None else [self._flagging(budget)]), f"{scorer.area}."]
         words += [
             f"{_COMPARED[paired.test.verdict]} {paired.against} (AUC {auc_text(rival.auc)}, "
             f"{p_words(paired.test.p_value)})."
@@ -243,9 +247,7 @@ class Evaluation(Report):
         scored = {name: [test] for name, test in self.drawn.items()}
         bands = list(scored)[:2]  # a third band would hide the others
         tests = ScoredSets(scored, self.measures.confidence, bands=bands)
-        areas = {
-            s.name: f"AUC {auc_text(s.auc)} ({interval_text(s.low, s.high)})" for s in self.scorers
-        }
+        areas = {s.name: s.area for s in self.scorers}
         precisions = {
             s.name: f"average precision {auc_text(s.average_precision)}" for s in self.scorers
         }

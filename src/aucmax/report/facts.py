@@ -265,6 +265,18 @@ def auc_facts(auc: AUCOfMoments | None) -> Facts:
     ]
 
 
+def facts_of_fit(report: Any, settings: tuple[str, str]) -> Facts:
+    """Return the lines of the report of a fit to moments, of one file or of several sites."""
+    return [
+        ("positive", f"{report.positive}, against {report.negative}"),
+        ("features", f"{report.features:,}"),
+        settings,
+        *report.fitted.facts(),
+        *auc_facts(report.auc),
+        ("saved", report.model),
+    ]
+
+
 def suspicious(suspicions: Sequence[Suspicion]) -> list[Section]:
     """Return a section that lists suspicions; none if there are none."""
     if not suspicions:

@@ -167,7 +167,7 @@ class Figure:
         The data are the position and the limits of the axes in the SVG, and the points of the
         lines.
         """
-        with _matplotlib().rc_context(RC), _without_glyphs():
+        with needs("matplotlib", "a figure").rc_context(RC), _without_glyphs():
             figure, axes = self._on_canvas(lambda colour: colour)
             name = "".join(c for c in self.name if c.isalnum())
             svg = to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
@@ -190,7 +190,7 @@ class Figure:
         """Draw the figure into a file with suffix .png, .svg or .pdf, with the legend beside it."""
         check_image(path)
         self = visible(self)
-        with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
+        with needs("matplotlib", "a figure").rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)
             # beside the axes, because many lines leave no space within them
@@ -318,10 +318,6 @@ class Figure:
         axes = figure.add_subplot()
         self.draw(axes, paint)
         return figure, axes
-
-
-def _matplotlib() -> Any:
-    return needs("matplotlib", "a figure")
 
 
 @contextlib.contextmanager

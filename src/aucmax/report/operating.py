@@ -21,7 +21,7 @@ _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 Counts = NDArray[np.int64] | NDArray[np.float64]  # of rows, or of their weights
 
 
-def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict[str, Any]:
+def operating_points(name: str, scored: Scored) -> dict[str, Any]:
     """List the counts of flagged positives and negatives at each threshold.
 
     Parameters
@@ -31,8 +31,6 @@ def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict
     scored : Scored
         With weights, counts are sums of weights, scaled to add up to the number of rows with
         positive weight.
-    own : float, optional
-        The model's own threshold, above which it predicts the positive class; None if it has none.
 
     Returns
     -------
@@ -40,17 +38,17 @@ def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict
         ``name``; ``positives`` and ``negatives``, the rows of each class; ``weighted``;
         ``effective``, Kish's effective number per row, for the positives and for all rows, used in
         intervals; ``threshold``, descending, first None where no row is flagged; ``tp`` and ``fp``,
-        exact counts at each threshold; ``own``, the position of the model's own threshold, or None;
-        ``start``, the position of the initial budget; ``thresholds``, the number of all thresholds;
-        ``exact``, whether every threshold that is optimal for some costs of the two errors is
-        included: the corners of the curve's convex hull are kept first. There are at most
+        exact counts at each threshold; ``own``, the position of 0, above which models predict the
+        positive class; ``start``, the position of the initial budget; ``thresholds``, the number of
+        all thresholds; ``exact``, whether every threshold that is optimal for some costs of the two
+        errors is included: the corners of the curve's convex hull are kept first. There are at most
         `MAX_POINTS` points, the others evenly over the logarithm of the rows flagged.
     """
     scored = scored.of_weight()
     tp, fp, thresholds = _counted(scored)
-    at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
+    own = int(np.count_nonzero(thresholds > 0.0)) - 1
     start = _within(tp + fp, _first_budget(float(tp[-1]) / len(scored.positive)))
-    positions, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
+    positions, exact = _kept(tp, fp, [start, own])
     all_rows = np.ones_like(scored.positive)
     return {
         "name": name,
@@ -61,7 +59,7 @@ def operating_points(name: str, scored: Scored, own: float | None = 0.0) -> dict
         "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[positions]],
         "tp": tp[positions].tolist(),
         "fp": fp[positions].tolist(),
-        "own": None if at_own is None else int(np.searchsorted(positions, at_own)),
+        "own": int(np.searchsorted(positions, own)),
         "start": int(np.searchsorted(positions, start)),
         "thresholds": len(thresholds) - 1,
         "exact": exact,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aucmax.estimators.sites import TunedOnSites
-from aucmax.report.facts import AUCOfMoments, FittedModel, auc_facts
+from aucmax.report.facts import AUCOfMoments, FittedModel, facts_of_fit
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.reports import Report, inline
 from aucmax.report.text import counted
@@ -71,15 +71,7 @@ class FitToSites(Report):
         settings = ("settings", str(self.fitted))
         if self.settings_tried > 1:
             settings = ("tuned", f"{self.fitted}: the best of {self.settings_tried:,} settings")
-        facts = [
-            ("positive", f"{self.positive}, against {self.negative}"),
-            ("features", f"{self.features:,}"),
-            settings,
-            *self.fitted.facts(),
-            *auc_facts(self.auc),
-            ("saved", self.model),
-        ]
-        tables = [self._table(), ResultTable.facts(facts)]
+        tables = [self._table(), ResultTable.facts(facts_of_fit(self, settings))]
         return Page(
             f"Fitted to {counted(len(self.sites), 'site')}", "", [Section("", tables=tables)]
         )

@@ -24,6 +24,7 @@ from aucmax.report.facts import (
     TrainingRows,
     auc_facts,
     dropped_text,
+    facts_of_fit,
     read_facts,
     suspicious,
 )
@@ -210,15 +211,7 @@ class FitToMoments(Report):
         settings = ("settings", str(self.fitted))
         if self.why_not_tuned:
             settings = ("not tuned", f"{self.fitted}: {self.why_not_tuned}")
-        facts = [
-            ("positive", f"{self.positive}, against {self.negative}"),
-            ("features", f"{self.features:,}"),
-            settings,
-            *self.fitted.facts(),
-            *auc_facts(self.auc),
-            ("saved", self.model),
-        ]
-        return _page(f"Fitted to {self.moments}", "", facts)
+        return _page(f"Fitted to {self.moments}", "", facts_of_fit(self, settings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
-__all__ = ["ClassStatistics", "Part", "checked_rows", "leaving_out", "members"]
+__all__ = ["ClassStatistics", "Part", "Statistics", "checked_rows", "leaving_out", "members"]
 
 Part = dict[str, Any]  # the arrays of one class, by name
 

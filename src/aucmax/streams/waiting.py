@@ -56,9 +56,10 @@ class Waiting:
 
     def __init__(self) -> None:
         self.columns = Columns()
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Forget the rows, but not the columns."""
         self._values, self._indices = array("d"), array("q")
         self._ends, self._codes, self._weights = array("q"), array("q"), array("d")
 
@@ -142,10 +143,6 @@ class Waiting:
         if len(np.unique(indices[indices >= learnt])) != len(names) - learnt:
             raise ValueError("it names features that no row has")
         self.columns = Columns((name, column) for column, name in enumerate(names))
-        self._clear()
+        self.clear()
         for name in self.arrays():
             getattr(self, f"_{name}").frombytes(arrays[name].tobytes())
-
-    def clear(self) -> None:
-        """Forget the rows, but not the columns."""
-        self._clear()
