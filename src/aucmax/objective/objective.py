@@ -122,47 +122,47 @@ class Objective:
         """Return the data term's second derivative at w times v, shape (d,)."""
         problem = self.problem
         if self.by_moments:
-            out = problem.within_product(v)
-            out += problem.delta * dot(problem.delta, v)
-            return out
+            product = problem.within_product(v)
+            product += problem.delta * dot(problem.delta, v)
+            return product
         return self.bending(self.at(problem.scores(w)))(v)
 
-    def bending(self, there: LossAt) -> Callable[[np.ndarray], np.ndarray]:
+    def bending(self, loss_at: LossAt) -> Callable[[np.ndarray], np.ndarray]:
         """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
         problem = self.problem
-        if isinstance(there, PairsInParts):
+        if isinstance(loss_at, PairsInParts):
             around = problem.raw_means()[1]
 
             def streamed(v: np.ndarray) -> np.ndarray:
-                bent, centre = there.bends(problem.scored(v))
+                bent, centre = loss_at.bends(problem.scored(v))
                 return problem.product(bent, v, centre, around)
 
             return streamed
-        if isinstance(there, ActivePairs):
+        if isinstance(loss_at, ActivePairs):
 
             def in_place(v: np.ndarray) -> np.ndarray:
                 u = problem.scores(v)
-                return self.adjoint(there.product(u, out=u))
+                return self.adjoint(loss_at.product(u, out=u))
 
             return in_place
-        if not isinstance(there, ByRow):
-            return lambda v: self.adjoint(there.product(problem.scores(v)))
-        bent, mass = there.bent, total(there.bent)
-        if not (there.follows and mass > 0.0):
+        if not isinstance(loss_at, ByRow):
+            return lambda v: self.adjoint(loss_at.product(problem.scores(v)))
+        bent, mass = loss_at.bent, total(loss_at.bent)
+        if not (loss_at.follows and mass > 0.0):
             return lambda v: problem.product(bent, v)
         centre = problem.adjoint(bent) / mass
         origin = problem.raw_means()[1]
         return lambda v: problem.product(bent, v, dot(centre, v), origin)
 
-    def bend_matrix(self, there: ByRow | ActivePairs) -> np.ndarray:
+    def bend_matrix(self, loss_at: ByRow | ActivePairs) -> np.ndarray:
         """Return the data term's second derivative (d, d) at some scores."""
         problem = self.problem
-        if isinstance(there, ActivePairs):
-            return problem.pair_gram(there.s, *there.grouped())
-        mass = total(there.bent)
-        origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
-        matrix, mean = problem.gram(there.bent, origin)
-        if there.follows and mass > 0.0:
+        if isinstance(loss_at, ActivePairs):
+            return problem.pair_gram(loss_at.s, *loss_at.grouped())
+        mass = total(loss_at.bent)
+        origin = problem.raw_means()[1] if loss_at.follows else np.zeros(problem.n_features)
+        matrix, mean = problem.gram(loss_at.bent, origin)
+        if loss_at.follows and mass > 0.0:
             matrix -= np.outer(mean, mean / mass)
         return matrix
 
@@ -201,8 +201,8 @@ class Objective:
         """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); bounded if the gap is."""
         if gap == 0.0:
             return 0.0
-        whole = self.at_zero - value + gap
-        return gap / whole if whole > 0.0 and np.isfinite(gap) else np.inf
+        range_of_J = self.at_zero - value + gap
+        return gap / range_of_J if range_of_J > 0.0 and np.isfinite(gap) else np.inf
 
     @property
     def at_constant(self) -> float:

@@ -642,10 +642,10 @@ class RowsProblem(Problem):
         return self.store.stacked(products.scores, W)
 
     def scored(self, w: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        first = 0
+        start = 0
         for z in self.store.each(products.scores, (), (self._scale(w),)):
-            yield slice(first, first + len(z)), z
-            first += len(z)
+            yield slice(start, start + len(z)), z
+            start += len(z)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
         return self._scale(self.store.total(products.adjoint, (g,)))
@@ -661,9 +661,9 @@ class RowsProblem(Problem):
         moved = V if factor is None else factor * V
         if isinstance(offset, float):
             offset = self.data.by_class(offset, offset)
-        total, left = self.store.total(_normal_product, (s, offset), (moved,))
+        total, sums = self.store.total(_normal_product, (s, offset), (moved,))
         if origin is not None:
-            total -= np.multiply.outer(origin, left)
+            total -= np.multiply.outer(origin, sums)
         if factor is not None:
             total *= factor
         return total
@@ -734,11 +734,11 @@ class RowsProblem(Problem):
             n_pos = int(np.count_nonzero(self.positive))
             counts = {True: n_pos, False: self.n_samples - n_pos}
             chosen = [_every(max(n // per_class, 1), self.positive, k) for k, n in counts.items()]
-            taken, rows = np.sort(np.concatenate(chosen)), self.data
+            picks, rows = np.sort(np.concatenate(chosen)), self.data
             part = self.apart()
-            if len(taken) < self.n_samples:
-                few = RowsProblem.of(rows.store.take(taken), rows.sign[taken], rows.weight[taken])
-                part = replace(self, data=few.data)
+            if len(picks) < self.n_samples:
+                drawn = RowsProblem.of(rows.store.take(picks), rows.sign[picks], rows.weight[picks])
+                part = replace(self, data=drawn.data)
             self._samples[per_class] = part
         return self._samples[per_class]
 
@@ -764,11 +764,11 @@ class RowsProblem(Problem):
         return self.data.shares_times(*self.covariance_weights)
 
 
-def _every(step: int, positive: np.ndarray, which: bool) -> np.ndarray:
+def _every(step: int, positive: np.ndarray, label: bool) -> np.ndarray:
     """Return every ``step``-th row of a class."""
     chosen, before = [], 0
     for rows in row_blocks(len(positive)):
-        members = np.flatnonzero(positive[rows] == which)
+        members = np.flatnonzero(positive[rows] == label)
         chosen.append(rows.start + members[-before % step :: step])
         before += len(members)
     return np.concatenate(chosen)

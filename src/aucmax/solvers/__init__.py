@@ -105,5 +105,5 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
 
 def _key(name: str, registry: dict[str, type[Solver]]) -> str | None:
     """Return the key for a name, or None."""
-    wanted = name.lower().replace("-", "").replace("_", "")
-    return next((key for key in registry if key.replace("_", "") == wanted), None)
+    plain = name.lower().replace("-", "").replace("_", "")
+    return next((key for key in registry if key.replace("_", "") == plain), None)

@@ -20,9 +20,9 @@ def pick(objective: Objective) -> Solver | None:
     or already known, and conjugate gradient otherwise.
     """
     problem = objective.problem
-    few = problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES
-    first = Exact if few or "products" not in problem.offers else ConjugateGradient
-    solvers = (kind() for kind in (first, CoordinateDescent, Newton, CuttingPlane))
+    by_matrix = problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES
+    square = Exact if by_matrix or "products" not in problem.offers else ConjugateGradient
+    solvers = (cls() for cls in (square, CoordinateDescent, Newton, CuttingPlane))
     return next((solver for solver in solvers if solver.unfit(objective) is None), None)
 
 

@@ -268,7 +268,7 @@ class Solver(BaseEstimator):
         return replace(run, **own)
 
 
-def unfinished(objective: Objective, run: Run, quality: float, spent: int, what: str) -> str | None:
+def unfinished(objective: Objective, run: Run, quality: float, spent: int, stop: str) -> str | None:
     """Return a message on an insufficient solution of a batch solver and its remedies, or None.
 
     Parameters
@@ -279,17 +279,17 @@ def unfinished(objective: Objective, run: Run, quality: float, spent: int, what:
         The optimality reached.
     spent : int
         The number of iterations that count towards ``max_iter``.
-    what : str
+    stop : str
         What stopped, and when: "conjugate gradient stopped after 12 steps".
     """
     if quality <= run.tol or run.monitor.stopped:
         return None
-    ways = ["raise max_iter"] if spent >= run.max_iter else []
+    remedies = ["raise max_iter"] if spent >= run.max_iter else []
     if objective.problem.factor is None:
-        ways.append("scale the features (standardize=0.5)")
-    ways.append("raise alpha")
-    advice = ways[-1] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
-    return f"{what} at optimality {quality:.1e} > tol={run.tol:g}; {advice}."
+        remedies.append("scale the features (standardize=0.5)")
+    remedies.append("raise alpha")
+    advice = remedies[-1] if len(remedies) == 1 else f"{', '.join(remedies[:-1])} or {remedies[-1]}"
+    return f"{stop} at optimality {quality:.1e} > tol={run.tol:g}; {advice}."
 
 
 def lacking(
@@ -320,7 +320,7 @@ def lacking(
     if objective.loss.kind not in loss:
         if objective.loss.kind == "weighted quadratic" and "quadratic" in loss:
             return "takes within=0.5 only"
-        names = [repr(name) for name, other in losses.items() if other.kind in loss]
+        names = [repr(name) for name, candidate in losses.items() if candidate.kind in loss]
         return f"takes loss={' or '.join(names)} only"
     if penalty not in objective.penalty.offers:
         if penalty == "l2" and "elastic net" in objective.penalty.offers:

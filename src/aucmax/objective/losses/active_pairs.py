@@ -82,9 +82,9 @@ class _Reach(Made):
         return len(self.z)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        out = np.empty(len(self.z[rows]), self.guide.start.dtype)
-        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, self.guide, out)
-        return out
+        reach = np.empty(len(self.z[rows]), self.guide.start.dtype)
+        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, self.guide, reach)
+        return reach
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class ActivePairs:
     @property
     def gradient(self) -> Numbers:
         """The derivative with respect to the scores (n,), kept from `value` until its first use."""
-        kept = self.__dict__.pop("_slopes", None)
-        return self._value_and_gradient()[1] if kept is None else kept
+        slopes = self.__dict__.pop("_slopes", None)
+        return self._value_and_gradient()[1] if slopes is None else slopes
 
     def _value_and_gradient(self) -> tuple[float, np.ndarray]:
-        out = np.empty(len(self.z))
-        return 0.5 * self._sums(self.z, 1.0, self.centre, out), out
+        slopes = np.empty(len(self.z))
+        return 0.5 * self._sums(self.z, 1.0, self.centre, slopes), slopes
 
     def product(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the second derivative times u (n,), in ``out`` if given, which may be u."""
@@ -127,9 +127,9 @@ class ActivePairs:
 
     def slopes(self) -> np.ndarray:
         """Return the derivative of the hinge, ½ Σ s_i s_j max(0, 1 − z_i + z_j), (n,)."""
-        out = np.zeros(len(self.z))
-        self._sums(out, 0.5, 0.0, out)
-        return out
+        slopes = np.zeros(len(self.z))
+        self._sums(slopes, 0.5, 0.0, slopes)
+        return slopes
 
     def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return ``few``, the other rows, and where among these the partners of ``few`` begin.
@@ -199,15 +199,15 @@ class PairsInParts:
         table = self._table(scored, 0.0)
 
         @lru_cache(maxsize=1)
-        def both(first: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-            rows = slice(first, end)
+        def bent_and_centre(start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+            rows = slice(start, end)
             weight, total = _partners_of(self.reach[rows], table)
             centre = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0.0)
             return self.s[rows] * weight, self.side * centre
 
         return (
-            Made(len(self.z), lambda rows: both(rows.start, rows.stop)[0]),
-            Made(len(self.z), lambda rows: both(rows.start, rows.stop)[1]),
+            Made(len(self.z), lambda rows: bent_and_centre(rows.start, rows.stop)[0]),
+            Made(len(self.z), lambda rows: bent_and_centre(rows.start, rows.stop)[1]),
         )
 
     def _table(self, scored: Scored, origin: float) -> np.ndarray:

@@ -26,7 +26,7 @@ _USUAL_ALPHA = 0.6
 
 def row_blocks(n: int) -> Iterator[slice]:
     """Yield slices of n rows, for which `Made` numbers are computed block by block."""
-    return (slice(first, min(first + ROWS_PER_BLOCK, n)) for first in range(0, n, ROWS_PER_BLOCK))
+    return (slice(start, min(start + ROWS_PER_BLOCK, n)) for start in range(0, n, ROWS_PER_BLOCK))
 
 
 def total(numbers: Numbers) -> float:
@@ -176,7 +176,7 @@ class RankingLoss:
         """Return the loss at scores z."""
         raise NotImplementedError
 
-    def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+    def reweighed(self, loss_at: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
         """Return the loss at scores z, given what `at` returned there for other weights s."""
         return self.at(z, sign, s)
 

@@ -44,12 +44,12 @@ class PairwiseLoss(PointLoss, RankingLoss):
     ) -> np.ndarray:
         # for a positive i: Σ_j s_j ½ ℓ′(z_i − z_j)(x_i − x_j); for a negative j the same over i
         pos, neg = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
-        out, weighed = np.zeros(X.shape), s[:, None] * X
+        influences, weighed = np.zeros(X.shape), s[:, None] * X
         for i in np.array_split(pos, len(pos) * len(neg) // _PAIRS_PER_BLOCK + 1):
             slope = 0.5 * self.derivative(z[i, None] - z[neg])
-            out[i] = (slope @ s[neg])[:, None] * X[i] - slope @ weighed[neg]
-            out[neg] += slope.T @ weighed[i] - (slope.T @ s[i])[:, None] * X[neg]
-        return out
+            influences[i] = (slope @ s[neg])[:, None] * X[i] - slope @ weighed[neg]
+            influences[neg] += slope.T @ weighed[i] - (slope.T @ s[i])[:, None] * X[neg]
+        return influences
 
     @property
     def at_zero(self) -> float:
@@ -87,12 +87,12 @@ class _EveryPair:
         return self._by_row(lambda i, t: self.loss.curvature(t) * (u[i, None] - u[self.neg]))
 
     def _by_row(self, slope: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        out = np.zeros(len(self.z))
+        sums = np.zeros(len(self.z))
         for i, t, half in self._blocks():
             pairs = half * slope(i, t)
-            out[i] = pairs.sum(axis=1)
-            out[self.neg] -= pairs.sum(axis=0)
-        return out
+            sums[i] = pairs.sum(axis=1)
+            sums[self.neg] -= pairs.sum(axis=0)
+        return sums
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield some positives, their differences from all negatives, and the pairs' weights."""
@@ -217,18 +217,18 @@ class SquaredHinge(PairwiseLoss):
             return active_pairs(z, sign, s)
         return pairs_in_parts(z, sign, s)
 
-    def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
-        assert isinstance(there, ActivePairs | PairsInParts)
-        return replace(there, s=s)  # the order is the same
+    def reweighed(self, loss_at: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+        assert isinstance(loss_at, ActivePairs | PairsInParts)
+        return replace(loss_at, s=s)  # the order is the same
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
-        out = np.empty(X.shape)
-        for rows, others, side in ((sign > 0, sign < 0, 1.0), (sign < 0, sign > 0, -1.0)):
-            short, pull = _shortfalls(side * z[rows], side * z[others], s[others], X[others])
-            out[rows] = side * (pull - short[:, None] * X[rows])
-        return out
+        influences = np.empty(X.shape)
+        for rows, partners, side in ((sign > 0, sign < 0, 1.0), (sign < 0, sign > 0, -1.0)):
+            short, pull = _shortfalls(side * z[rows], side * z[partners], s[partners], X[partners])
+            influences[rows] = side * (pull - short[:, None] * X[rows])
+        return influences
 
 
 class Hinge(PairwiseLoss):
@@ -333,12 +333,12 @@ def _shortfalls(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Σ_j s_j m_ij (n,) and Σ_j s_j m_ij x_j (n, d), m_ij = max(0, 1 − z_i + others_j)."""
     order = np.argsort(others)
-    first = np.searchsorted(others[order], z - 1.0, side="right")  # from here on, margins < 1
+    start = np.searchsorted(others[order], z - 1.0, side="right")  # from here on, margins < 1
     weighed = np.column_stack([s, s[:, None] * X])[order]
     zero = np.zeros((1, weighed.shape[1]))
     plain, scored = (
         np.concatenate([np.cumsum(rows[::-1], axis=0)[::-1], zero])
         for rows in (weighed, others[order, None] * weighed)
     )
-    total = (1.0 - z)[:, None] * plain[first] + scored[first]
+    total = (1.0 - z)[:, None] * plain[start] + scored[start]
     return total[:, 0], total[:, 1:]

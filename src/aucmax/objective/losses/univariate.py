@@ -49,9 +49,9 @@ def _bend1(loss, t):
     return _BEND1.get(getattr(loss, "instance_class", object))
 
 
-def in_kernels(kind: type, derivative: Callable[..., Any], bend: Callable[..., Any]) -> None:
-    """Register (loss, t) functions as `derivative1` and `bend1` for losses compiled as ``kind``."""
-    _DERIVATIVE1[kind], _BEND1[kind] = derivative, bend
+def in_kernels(loss_class: type, derivative: Callable[..., Any], bend: Callable[..., Any]) -> None:
+    """Register (loss, t) functions as `derivative1` and `bend1` for a compiled loss's class."""
+    _DERIVATIVE1[loss_class], _BEND1[loss_class] = derivative, bend
 
 
 class UnivariateLoss(PointLoss):

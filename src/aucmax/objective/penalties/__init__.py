@@ -22,5 +22,5 @@ __all__ = [
 ]
 
 PENALTIES: dict[str, type[Penalty]] = {
-    kind.name: kind for kind in (L2, L1, ElasticNet, MCP, Weighted, Bounded)
+    penalty.name: penalty for penalty in (L2, L1, ElasticNet, MCP, Weighted, Bounded)
 }

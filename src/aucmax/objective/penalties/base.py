@@ -17,11 +17,11 @@ __all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
 _PROX1: dict[type, Callable[..., Any]] = {}
 
 
-def prox1_of(kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function (penalty, j, u, step) as `prox1` of penalties of a compiled ``kind``."""
+def prox1_of(penalty_class: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function (penalty, j, u, step) as `prox1` of penalties compiled as this class."""
 
     def keep(body: Callable[..., Any]) -> Callable[..., Any]:
-        _PROX1[kind] = body
+        _PROX1[penalty_class] = body
         return body
 
     return keep
@@ -191,9 +191,9 @@ class Penalty(BaseEstimator):
             bend = curvature + self.pieces(w).bend
             return np.divide(gain, bend, out=np.zeros(len(w)), where=bend > 0.0)
         step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)
-        new = self.prox(w - step * gradient, step)
-        move = new - w
-        gain = self.values(w) - self.values(new) - move * (gradient + 0.5 * curvature * move)
+        target = self.prox(w - step * gradient, step)
+        move = target - w
+        gain = self.values(w) - self.values(target) - move * (gradient + 0.5 * curvature * move)
         return np.where(move != 0.0, np.maximum(gain, 0.0), 0.0)
 
     def conjugate(self, v: np.ndarray) -> float:

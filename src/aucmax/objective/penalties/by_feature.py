@@ -11,7 +11,7 @@ __all__ = ["Bounded", "Weighted"]
 
 
 def _by_feature(
-    values: Any, blank: Any, what: str, d: int, names: Sequence[str] | None
+    values: Any, blank: Any, setting: str, d: int, names: Sequence[str] | None
 ) -> np.ndarray:
     """Return an array (d, …) from one value for all features, one for each, or some by name.
 
@@ -22,22 +22,22 @@ def _by_feature(
     if np.ndim(index) == 1 and len(index) and all(isinstance(name, str) for name in index):
         values = dict(zip(index, np.asarray(values, dtype=object), strict=True))
     blank = np.asarray(blank, dtype=np.float64)
-    out = np.tile(blank, (d, *[1] * blank.ndim))
+    table = np.tile(blank, (d, *[1] * blank.ndim))
     if not isinstance(values, Mapping):
-        shapes = {"for all features": blank.shape, f"for each of {d}": out.shape}
-        out[:] = _numbers(values, blank, what, shapes)
-        return out
+        shapes = {"for all features": blank.shape, f"for each of {d}": table.shape}
+        table[:] = _numbers(values, blank, setting, shapes)
+        return table
     if names is None:
         raise ValueError(
-            f"{what} names features, but the data have no names: fit to a data frame whose columns "
-            f"have names that are strings, or give an array of shape {out.shape}."
+            f"{setting} names features, but the data have no names: fit to a data frame whose "
+            f"columns have names that are strings, or give an array of shape {table.shape}."
         )
     place = {name: j for j, name in enumerate(names)}
     for name, value in values.items():
         if name not in place:
-            raise ValueError(f"{what} names {name!r}, which is not a feature of the data.")
-        out[place[name]] = _numbers(value, blank, f"{what} of {name!r}", {"": blank.shape})
-    return out
+            raise ValueError(f"{setting} names {name!r}, which is not a feature of the data.")
+        table[place[name]] = _numbers(value, blank, f"{setting} of {name!r}", {"": blank.shape})
+    return table
 
 
 def _feature(j: int, names: Sequence[str] | None) -> str:
@@ -46,7 +46,7 @@ def _feature(j: int, names: Sequence[str] | None) -> str:
 
 
 def _numbers(
-    value: Any, blank: np.ndarray, what: str, shapes: Mapping[str, tuple[int, ...]]
+    value: Any, blank: np.ndarray, setting: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> np.ndarray:
     """Return numbers of one of these shapes."""
     try:
@@ -54,12 +54,12 @@ def _numbers(
         missing = values == None  # noqa: E711
         numbers = np.where(missing, 0.0, values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must hold numbers; got {value!r}.") from None
+        raise ValueError(f"{setting} must hold numbers; got {value!r}.") from None
     if values.shape not in shapes.values():
-        ways = " or ".join(f"{shape} {whose}".strip() for whose, shape in shapes.items())
-        raise ValueError(f"{what} must have shape {ways}; got {values.shape}.")
+        expected = " or ".join(f"{shape} {extent}".strip() for extent, shape in shapes.items())
+        raise ValueError(f"{setting} must have shape {expected}; got {values.shape}.")
     if np.isnan(numbers).any():
-        raise ValueError(f"{what} must hold numbers; got nan.")
+        raise ValueError(f"{setting} must hold numbers; got nan.")
     return np.where(missing, blank, numbers)
 
 

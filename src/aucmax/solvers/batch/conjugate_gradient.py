@@ -74,8 +74,8 @@ class ConjugateGradient(Solver):
         run = self.settled(run)
         w, value, gap, steps = _solve(objective, run, start)
         quality = objective.relative(gap, value)
-        what = f"conjugate gradient stopped after {steps} steps"
-        message = unfinished(objective, run, quality, steps, what)
+        stop = f"conjugate gradient stopped after {steps} steps"
+        message = unfinished(objective, run, quality, steps, stop)
         return Result(w, max(steps, 1), message, gap, value)
 
     def solve_path(
@@ -135,11 +135,11 @@ def _solve(
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
     near = preconditioner(objective, alpha)
     probed = False
-    right, smallest, fallen, steps = problem.delta, 1.0, 0.0, 0
+    rhs, smallest, fallen, steps = problem.delta, 1.0, 0.0, 0
     if start is not None and objective.value(start) < objective.at_zero:
         w, smallest = start.copy(), _EIGENVALUE_SHARE
         fallen = objective.at_zero - objective.value(w)
-        right = -(objective.data_gradient(w) + alpha * w)
+        rhs = -(objective.data_gradient(w) + alpha * w)
 
     def product(v: np.ndarray) -> np.ndarray:
         return objective.data_product(zero, v) + alpha * v
@@ -147,20 +147,20 @@ def _solve(
     def enough(gained: float, left: float) -> bool:
         return left <= 0.5 * tol * (fallen + gained + left)
 
-    def watch(x: np.ndarray, taken: int) -> bool:
-        return monitor.active and monitor(w + x, steps + taken)
+    def watch(x: np.ndarray, more_steps: int) -> bool:
+        return monitor.active and monitor(w + x, steps + more_steps)
 
     for _ in range(_MAX_RESTARTS):
         solved = minimise(
-            product, right, near.solve, enough, max_iter - steps,
+            product, rhs, near.solve, enough, max_iter - steps,
             floor=near.floor, known=smallest, watch=watch,
         )  # fmt: skip
         w, smallest = w + solved.x, solved.smallest
         steps, fallen = steps + solved.steps, fallen + solved.gained
         value, gradient = objective.data_term(w)
-        right = -(gradient + alpha * w)
+        rhs = -(gradient + alpha * w)
         bound = objective.gap(value, gradient, w)
-        gap = min(solved.left + solved.drift(right, near.solve), bound)
+        gap = min(solved.left + solved.drift(rhs, near.solve), bound)
         value += objective.penalty.value(w)
         reached = gap <= tol * (fallen + gap)
         if not reached or probed:
@@ -257,9 +257,9 @@ def multi_shift(
             if left > tol * (0.5 * fit[k] + left):
                 break
             live -= 1
-    out, far = np.empty((K, d)), np.empty(K)
-    out[order], far[order] = U, reach
-    return out, far, steps
+    solutions, reaches = np.empty((K, d)), np.empty(K)
+    solutions[order], reaches[order] = U, reach
+    return solutions, reaches, steps
 
 
 def _grown(table: np.ndarray, row: np.ndarray, k: int) -> np.ndarray:

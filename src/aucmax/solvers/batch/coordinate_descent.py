@@ -90,8 +90,8 @@ class CoordinateDescent(Solver):
         else:
             w, gap, sweeps = _on_rows(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
-        what = f"coordinate descent stopped after {sweeps} sweeps"
-        message = unfinished(objective, run, quality, sweeps, what)
+        stop = f"coordinate descent stopped after {sweeps} sweeps"
+        message = unfinished(objective, run, quality, sweeps, stop)
         return Result(w, max(sweeps, 1), message, gap)
 
 
@@ -106,13 +106,13 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
         value, gradient = objective.data_term(w)
         promise = float(penalty.promise(gradient, w, h).sum())
         gap = min(objective.gap(value, gradient, w), decrement(H, gradient, w, penalty))
-        done = objective.relative(gap, value + penalty.value(w)) <= run.tol
-        if run.monitor(w, sweeps) or done or sweeps >= run.max_iter or stalled(promise):
+        converged = objective.relative(gap, value + penalty.value(w)) <= run.tol
+        if run.monitor(w, sweeps) or converged or sweeps >= run.max_iter or stalled(promise):
             return w, gap, sweeps
-        left = run.max_iter - sweeps
-        limit = min(_SWEEPS_PER_MOVE, left) if run.monitor.active else left
-        w, taken, _ = on_matrix(H, delta, penalty, w, _INNER_TOL * promise, limit)
-        sweeps += taken
+        remaining = run.max_iter - sweeps
+        limit = min(_SWEEPS_PER_MOVE, remaining) if run.monitor.active else remaining
+        w, spent, _ = on_matrix(H, delta, penalty, w, _INNER_TOL * promise, limit)
+        sweeps += spent
 
 
 def on_matrix(
@@ -123,19 +123,19 @@ def on_matrix(
     Returns w, the sweeps and whether the aim was reached.
     """
     h = np.einsum("jj->j", H).copy()
-    everything, form = np.arange(len(w)), penalty.compiled()
+    features, form = np.arange(len(w)), penalty.compiled()
     sweeps = 0
     while True:
         gradient = H @ w - b
-        done = float(penalty.promise(gradient, w, h).sum()) <= aim
-        if done or sweeps >= max_iter:
-            return w, sweeps, done
-        _matrix_sweep(H, h, gradient, w, form, everything)
+        reached = float(penalty.promise(gradient, w, h).sum()) <= aim
+        if reached or sweeps >= max_iter:
+            return w, sweeps, reached
+        _matrix_sweep(H, h, gradient, w, form, features)
         active = np.flatnonzero(w)
-        again = min(_SWEEPS_PER_MOVE, max_iter - sweeps) - 1
-        for _ in range(again):
+        repeats = min(_SWEEPS_PER_MOVE, max_iter - sweeps) - 1
+        for _ in range(repeats):
             _matrix_sweep(H, h, gradient, w, form, active)
-        sweeps += 1 + again
+        sweeps += 1 + repeats
         w = _on_support(H, h, b, w, penalty)
 
 
@@ -162,8 +162,8 @@ def _on_support(
         ) -> float:
             return float((slope + 0.5 * (system @ move + bend * move)) @ move)
 
-        w[S], whole = piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
-        if whole:
+        w[S], is_full = piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
+        if is_full:
             break
     return w
 
@@ -252,21 +252,21 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
                 gap = min(gap, decrement(H, *on_set))
             elif objective.relative(gap, value + penalty.value(w)) > run.tol:
                 gap = min(gap, decrement_by_products(columns.product, columns.curvature, *on_set))
-        done = objective.relative(gap, value + penalty.value(w)) <= run.tol
-        if run.monitor(w, sweeps) or done or sweeps >= run.max_iter:
+        converged = objective.relative(gap, value + penalty.value(w)) <= run.tol
+        if run.monitor(w, sweeps) or converged or sweeps >= run.max_iter:
             return w, gap, sweeps
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
         S = working_set(promise, w, penalty, size)
         columns = sparse_columns(problem, S, problem.columns(S))
-        aim, left = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
+        aim, remaining = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= MAX_SET_MATRIX_FEATURES:
             H = _set_matrix(columns)
-            w[S], taken, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, left)
+            w[S], spent, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, remaining)
         else:
-            w[S], taken = _on_columns(objective, columns, penalty.of(S), w[S], aim, left)
+            w[S], spent = _on_columns(objective, columns, penalty.of(S), w[S], aim, remaining)
             H = H[:0, :0]
-        sweeps += max(taken, 1)
+        sweeps += max(spent, 1)
         size = min(2 * max(size, len(S)), len(w))
 
 
@@ -283,8 +283,8 @@ def _on_columns(
     while True:
         z = X @ w
         limit = min(_SWEEPS_PER_MOVE, max_iter - sweeps)
-        taken, gained = _column_sweeps(columns, w, z, penalty.compiled(), aim, limit)
-        sweeps += taken
+        spent, gained = _column_sweeps(columns, w, z, penalty.compiled(), aim, limit)
+        sweeps += spent
         if gained <= aim or sweeps >= max_iter:
             return w, sweeps
         w = _on_column_support(objective, columns, penalty, w, aim)
@@ -346,8 +346,8 @@ def _column_sweeps(columns, w, z, penalty, aim, max_iter):
         m_pos += w[j] * columns.mean_pos[j]
         m_neg += w[j] * columns.mean_neg[j]
     sweep, gained = -1, 0.0
-    for taken in range(max_iter):
-        sweep = taken
+    for number in range(max_iter):
+        sweep = number
         gained = 0.0
         for j in range(len(w)):
             h = columns.curvature[j]

@@ -110,8 +110,8 @@ class CuttingPlane(Solver):
                 break
             planes.add(*objective.plane(objective.at(z + _CENTRE_SHARE * (z_t - z))))
             count += 1
-        what = f"cutting planes stopped after {count} planes"
-        message = unfinished(objective, run, quality, count, what)
+        stop = f"cutting planes stopped after {count} planes"
+        message = unfinished(objective, run, quality, count, stop)
         return Result(w, count, message, max(best - lower, 0.0))
 
 
@@ -179,7 +179,7 @@ class Planes:
         self.b, self.idle = np.append(self.b, b), np.append(self.idle, 0)
         gram = np.empty((k + 1, k + 1))
         gram[:k, :k] = self.gram
-        gram[k] = gram[:, k] = [dot(other, a) for other in self.a]
+        gram[k] = gram[:, k] = [dot(row, a) for row in self.a]
         self.gram = gram
 
     def lowest(self) -> tuple[np.ndarray, float]:
@@ -192,10 +192,10 @@ class Planes:
         bound = float(mu @ self.b) - 0.5 * self.alpha * dot(w, w)
         self.idle = np.where(mu > 1e-10 * mu.max(), 0, self.idle + 1)
         if np.any(self.idle > MAX_IDLE_PROGRAMS):
-            kept = np.flatnonzero(self.idle <= MAX_IDLE_PROGRAMS)
-            self.a = [self.a[k] for k in kept]
-            self.b, self.idle = self.b[kept], self.idle[kept]
-            self.gram = self.gram[np.ix_(kept, kept)]
+            used = np.flatnonzero(self.idle <= MAX_IDLE_PROGRAMS)
+            self.a = [self.a[k] for k in used]
+            self.b, self.idle = self.b[used], self.idle[used]
+            self.gram = self.gram[np.ix_(used, used)]
         return w, bound
 
 
@@ -232,12 +232,12 @@ def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
             break
         scale = 1.0 / np.sqrt(np.maximum(diagonal[S], 1e-300))
         system = H[np.ix_(S, S)] * scale * scale[:, None]
-        right = b[S] * scale
+        rhs = b[S] * scale
         if full:
             edge = (scale / scale.max())[:, None]
             system = np.block([[system, edge], [edge.T, np.zeros((1, 1))]])
-            right = np.append(right, 1.0 / scale.max())
-        part = np.linalg.lstsq(system, right, rcond=1e-15)[0][: len(S)] * scale
+            rhs = np.append(rhs, 1.0 / scale.max())
+        part = np.linalg.lstsq(system, rhs, rcond=1e-15)[0][: len(S)] * scale
         if part.min() < 0.0:
             S = S[part >= 0.0]
             continue

@@ -107,8 +107,8 @@ class Exact(Solver):
                 alphas.min() > _MIN_ALPHA_SHARE * values[-1]
             ):  # else the smallest α is lost in rounding
 
-                def solve(right: np.ndarray) -> np.ndarray:
-                    return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
+                def solve(rhs: np.ndarray) -> np.ndarray:
+                    return vectors @ ((vectors.T @ rhs) / (values[:, None] + alphas))
 
                 W = solve(delta[:, None])
                 for _ in range(2):  # iterative refinement
@@ -171,14 +171,14 @@ def sketch_bounds(
     problem, alpha = objective.problem, objective.penalty.l2
     D, B = problem.low_rank(statistics)
     coef, r = problem.to_features(w), statistics.missed(problem.covariance_weights[::-1])
-    most = min(r * dot(coef, coef), dot(np.sqrt(D), np.abs(w)) ** 2)
+    missed = min(r * dot(coef, coef), dot(np.sqrt(D), np.abs(w)) ** 2)
 
     def without(v: np.ndarray) -> tuple[float, np.ndarray]:
         gap, Bv = 1.0 - dot(problem.delta, v), B @ v
         value = 0.5 * (gap * gap + dot(Bv, Bv) + alpha * dot(v, v))
         return value, B.T @ Bv + alpha * v - gap * problem.delta
 
-    value, lower = without(w)[0] + 0.5 * most, 0.0
+    value, lower = without(w)[0] + 0.5 * missed, 0.0
     if value > objective.at_zero:
         along = dot(problem.delta, w) ** 2
         curvature = 2.0 * value - (1.0 - dot(problem.delta, w)) ** 2
@@ -223,8 +223,8 @@ def _cholesky(matrix: np.ndarray) -> Product | None:
 def _pseudo_inverse(matrix: np.ndarray) -> Product:
     unit = _unit(matrix)
     values, vectors = eigh(matrix * unit * unit[:, None], check_finite=False)
-    kept = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
-    values, vectors = values[kept], vectors[:, kept]
+    nonzero = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
+    values, vectors = values[nonzero], vectors[:, nonzero]
     return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
 
 

@@ -109,7 +109,7 @@ def minimise(
     x, r = np.zeros_like(b), b.copy()
     z = precondition(r)
     p, rz = z.copy(), dot(r, z)
-    nothing = float(np.finfo(float).eps) ** 4 * rz
+    rounding = float(np.finfo(float).eps) ** 4 * rz
     lengths: list[float] = []
     turns: list[float] = []
     gained, smallest, looked = 0.0, known, -1
@@ -124,10 +124,10 @@ def minimise(
 
     while True:
         steps = len(lengths)
-        last = not rz > nothing or steps >= max_iter
-        left = remaining(last or steps > LOOK_GROWTH * looked)
+        is_last = not rz > rounding or steps >= max_iter
+        left = remaining(is_last or steps > LOOK_GROWTH * looked)
         # a stop by an old estimate of the spectrum must be confirmed by a new one
-        if last or (enough(gained, left) and enough(gained, left := remaining(True))):
+        if is_last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
         q = product(p)
         curvature = dot(p, q)
@@ -138,10 +138,10 @@ def minimise(
         r -= a * q
         gained += 0.5 * a * rz
         z = precondition(r)
-        rz, old = dot(r, z), rz
+        rz, rz_old = dot(r, z), rz
         lengths.append(a)
-        turns.append(rz / old)
-        p = z + (rz / old) * p
+        turns.append(rz / rz_old)
+        p = z + (rz / rz_old) * p
         if watch is not None and watch(x, steps + 1):
             break
     return Solved(x, r, len(lengths), gained, left, smallest)
@@ -166,10 +166,10 @@ def radau(lengths, turns, mu):
     # infinite if the steps show that μ is not below it
     gamma = 1.0 / mu
     for j in range(len(lengths)):
-        more = gamma - lengths[j]
-        if more <= 0.0:
+        excess = gamma - lengths[j]
+        if excess <= 0.0:
             return np.inf
-        gamma = more / (mu * more + turns[j]) if turns[j] > 0.0 else 1.0 / mu
+        gamma = excess / (mu * excess + turns[j]) if turns[j] > 0.0 else 1.0 / mu
     return gamma
 
 
@@ -222,10 +222,10 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     if problem.n_features <= _MAX_MATRIX_FEATURES and "moments" in problem.offers:
         inverse = _inverse(*_correlations(objective, alpha))
         if inverse is not None:
-            solve, kept = inverse
+            solve, on_range = inverse
             floor = alpha / float(curvature.sum())
             return Preconditioner(
-                lambda v: solve(v / units) / units, floor, units, lambda v: kept(bends * v)
+                lambda v: solve(v / units) / units, floor, units, lambda v: on_range(bends * v)
             )
     elif spread(curvature) <= MAX_CURVATURE_RATIO:
         gamma = min(problem.gamma, _MIN_STANDARDIZE)
@@ -255,7 +255,7 @@ def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
     return Solved(x, np.zeros_like(b), 1, 0.5 * dot(b, x), 0.0, 1.0)
 
 
-def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
+def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] | None:
     """Return v ↦ matrix⁻¹ v, with ones and the necessary ridge on its diagonal.
 
     Return also v ↦ the part of v outside the null space. If the matrix is that of all rows, the
@@ -268,7 +268,7 @@ def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
         except LinAlgError:
             continue
         lost = max(_ROUNDING_FACTOR * len(matrix) * float(np.finfo(float).eps), 10.0 * ridge)
-        if not whole or np.diag(factor[0]).min() ** 2 > lost:
+        if not of_all_rows or np.diag(factor[0]).min() ** 2 > lost:
             return partial(cho_solve, factor, check_finite=False), lambda v: v
         return _on_range(matrix, lost)
     return None
@@ -287,22 +287,22 @@ def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]
     Return also whether it comes from all rows rather than some.
     """
     problem, d = objective.problem, objective.problem.n_features
-    whole = objective.data_curvature()
+    curvature = objective.data_curvature()
     rows = max(_ROWS * d + _AT_LEAST, MAX_MULTIPLICATIONS // d**2)
     if alpha > 0.0:  # α gives most of J's curvature, except along at most so many directions
-        rows = int(min(rows, _AT_LEAST + _ROWS_PER_DIRECTION * float(whole.sum()) / alpha))
+        rows = int(min(rows, _AT_LEAST + _ROWS_PER_DIRECTION * float(curvature.sum()) / alpha))
     part = problem.sample(rows)
     bending = objective.data_hessian(part)
     rare = None
     if part.n_samples < problem.n_samples:
         rare = part.standing_out() < _MIN_ROWS_OF_A_FEATURE
-    own = np.einsum("jj->j", bending).copy()
-    scale = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
+    diagonal = np.einsum("jj->j", bending).copy()
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     bending *= scale * scale[:, None]
     if rare is not None:
         bending[rare] = bending[:, rare] = 0.0
     # α shrinks the correlations: (c_jk √(h_j h_k)) / √((h_j + α)(h_k + α))
-    share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
+    share = np.sqrt(curvature / np.where(curvature + alpha > 0.0, curvature + alpha, 1.0))
     bending *= share * share[:, None]
     bending[np.diag_indices(d)] = 1.0
     return bending, part.n_samples == problem.n_samples

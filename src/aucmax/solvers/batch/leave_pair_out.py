@@ -129,8 +129,8 @@ def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
     means = gram.mean(axis=0)
     gram += means.mean() - means - means[:, None]
     values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
-    kept = values > n * np.finfo(float).eps * values[-1]
-    turned = vectors[:, kept] * np.sqrt(values[kept])
+    nonzero = values > n * np.finfo(float).eps * values[-1]
+    turned = vectors[:, nonzero] * np.sqrt(values[nonzero])
     return turned, np.full_like(turned, longest)
 
 
@@ -184,10 +184,10 @@ class _Rows:
 
     def about_means(self, scores: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return scores (k, n) minus the mean of their class, with these shares (k, n)."""
-        out = scores.copy()
+        centred = scores.copy()
         for rows in (slice(self.m), slice(self.m, None)):
-            out[:, rows] -= (share[:, rows] * scores[:, rows]).sum(axis=1, keepdims=True)
-        return out
+            centred[:, rows] -= (share[:, rows] * scores[:, rows]).sum(axis=1, keepdims=True)
+        return centred
 
 
 class _Pairs:

@@ -97,8 +97,8 @@ class Newton(Solver):
         method = _newton if "l2" in objective.penalty.offers else proximal_newton
         w, value, gap, steps, cost = method(objective, w, run)
         quality = objective.relative(gap, value)
-        what = f"Newton's method stopped after {cost} products with the data"
-        message = unfinished(objective, run, quality, max(steps, cost), what)
+        stop = f"Newton's method stopped after {cost} products with the data"
+        message = unfinished(objective, run, quality, max(steps, cost), stop)
         return Result(w, max(steps, 1), message, gap, value)
 
 
@@ -274,9 +274,9 @@ class Expansion:
         """
         objective = self.objective.with_penalty(L2(l2))
         value = self.term.value + objective.penalty.value(self.point)
-        right = -(self.gradient + l2 * self.point)
+        rhs = -(self.gradient + l2 * self.point)
         if self.matrix is not None:
-            model = solved(self.matrix + l2 * np.eye(len(right)), right)
+            model = solved(self.matrix + l2 * np.eye(len(rhs)), rhs)
         else:
             near, bending = preconditioner(objective, l2), objective.bending(self.term)
 
@@ -287,7 +287,7 @@ class Expansion:
                 )
 
             model = minimise(
-                lambda v: bending(v) + l2 * v, right, near.solve, enough, max_iter,
+                lambda v: bending(v) + l2 * v, rhs, near.solve, enough, max_iter,
                 floor=near.floor,
             )  # fmt: skip
         lacks = objective.relative(_GAP_PER_DECREMENT * (model.gained + model.left), value)
@@ -322,15 +322,15 @@ class _Systems:
             share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
             return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
 
-        right = -(iterate.gradient + objective.penalty.l2 * iterate.w)
-        model = self.solve(iterate.term, right, enough, limit)
+        rhs = -(iterate.gradient + objective.penalty.l2 * iterate.w)
+        model = self.solve(iterate.term, rhs, enough, limit)
         products, move = model.steps, self._move(model)
         claim = _claim(objective, model, move, fall)
-        most = _claim(objective, self.certain(model), move, fall)
+        certain_claim = _claim(objective, self.certain(model), move, fall)
         if self.run.sure and (
-            objective.relative(claim, value) <= tol < objective.relative(most, value)
+            objective.relative(claim, value) <= tol < objective.relative(certain_claim, value)
         ):
-            surer = self.surer(iterate.term, model, right, enough, limit)
+            surer = self.surer(iterate.term, model, rhs, enough, limit)
             if surer is not model:
                 model, products = surer, products + surer.steps
                 del move
@@ -344,16 +344,16 @@ class _Systems:
             return None
         return self.objective.problem.scores(model.x)
 
-    def solve(self, term: LossAt, right: np.ndarray, enough: Enough, limit: int) -> Solved:
+    def solve(self, term: LossAt, rhs: np.ndarray, enough: Enough, limit: int) -> Solved:
         """Return the solution at scores where the data term is ``term``, good enough."""
         l2 = self.objective.penalty.l2
         if isinstance(term, ByRow) and self.objective.problem.gram_cost <= self.usual:
             matrix = self.objective.bend_matrix(term)
             matrix[np.diag_indices(len(matrix))] += l2
             self.by_matrix = True
-            return solved(matrix, right)
+            return solved(matrix, rhs)
         self.by_matrix = False
-        return self._minimised(self._product(term), right, enough, limit)
+        return self._minimised(self._product(term), rhs, enough, limit)
 
     def _product(self, term: LossAt) -> Product:
         bending, l2 = self.objective.bending(term), self.objective.penalty.l2
@@ -367,19 +367,19 @@ class _Systems:
         return model._replace(left=0.5 * square / l2 if l2 > 0.0 else np.inf)
 
     def surer(
-        self, term: LossAt, model: Solved, right: np.ndarray, enough: Enough, limit: int
+        self, term: LossAt, model: Solved, rhs: np.ndarray, enough: Enough, limit: int
     ) -> Solved:
         """Return the last solution, or a better one if a random vector reveals more."""
         if not self.probed:
             self.probed, least, product = True, self.smallest, self._product(term)
             self.smallest = min(self.smallest, self.near.probe(product))
             if self.smallest <= _EIGENVALUE_FALL * least:
-                return self._minimised(product, right, enough, limit)
+                return self._minimised(product, rhs, enough, limit)
         return model
 
-    def _minimised(self, product: Product, right: np.ndarray, enough: Enough, limit: int) -> Solved:
+    def _minimised(self, product: Product, rhs: np.ndarray, enough: Enough, limit: int) -> Solved:
         model = minimise(
-            product, right, self.near.solve, enough, limit,
+            product, rhs, self.near.solve, enough, limit,
             floor=self.near.floor, known=self.smallest,
         )  # fmt: skip
         self.smallest, self.usual = model.smallest, max(self.usual, model.steps)
@@ -472,7 +472,7 @@ class _Line:
             value = self._lowered(t, term)
             if value is None:
                 high = t
-                new = 0.5 * (low + high)
+                t_new = 0.5 * (low + high)
             else:
                 if value < lowest:
                     best, lowest = t, value
@@ -481,12 +481,12 @@ class _Line:
                 if abs(slope) <= _SLOPE_SHARE * abs(self.slope):
                     break
                 low, high = (t, high) if slope < 0.0 else (low, t)
-                most = min(high, _MAX_STEP_GROWTH * t)
-                new = t - slope / bend if bend > 0.0 else most
-                new = new if low < new < most else 0.5 * (low + most)
+                longest = min(high, _MAX_STEP_GROWTH * t)
+                t_new = t - slope / bend if bend > 0.0 else longest
+                t_new = t_new if low < t_new < longest else 0.5 * (low + longest)
             del term
-            _add(z, new - t, move)
-            t, term = new, self.objective.at(z)
+            _add(z, t_new - t, move)
+            t, term = t_new, self.objective.at(z)
         if best == 0.0:
             return self._unmoved()
         if t != best:
