@@ -332,13 +332,13 @@ def _hats() -> list[Pieces]:
     ]
 
 
-def _clock(days: Floats, first: int) -> list[Entries]:
+def _clock(days: Floats, start: int) -> list[Entries]:
     """Return the two hats that are not 0 at days (n,); a block has other levels before them."""
     hours = _DAY_PARTS * phase(days, 1.0)
     part = np.minimum(np.floor(hours), _DAY_PARTS - 1)
     risen = hours - part
     before = part.astype(np.intp)
     return [
-        Entries(first + before, 1.0 - risen),
-        Entries(first + (before + 1) % _DAY_PARTS, risen),
+        Entries(start + before, 1.0 - risen),
+        Entries(start + (before + 1) % _DAY_PARTS, risen),
     ]

@@ -141,12 +141,12 @@ class OneToOne(Step, of=[OneToOneFeatureMixin]):
 def step_of(fitted: Any) -> Step:
     """Return the entry of a fitted transformer."""
     kinds = type(fitted).__mro__
-    return next((_ENTRIES[kind] for kind in kinds if kind in _ENTRIES), Step)(fitted)
+    return next((_ENTRIES[cls] for cls in kinds if cls in _ENTRIES), Step)(fitted)
 
 
 def types_in_files() -> list[type]:
     """Return the types of this package that a model file may have for steps."""
-    return [kind for entry in _ENTRIES.values() for kind in entry.file_types]
+    return [file_type for entry in _ENTRIES.values() for file_type in entry.file_types]
 
 
 def parts_of(model: Any) -> tuple[list[Step], Any]:
@@ -158,11 +158,11 @@ def parts_of(model: Any) -> tuple[list[Step], Any]:
         Fitted: a pipeline, a scorecard, a search or the linear model itself.
     """
     if hasattr(model, "steps"):
-        more, last = parts_of(model[-1])
-        return [*flat(model[:-1]), *more], last
+        steps, linear = parts_of(model[-1])
+        return [*flat(model[:-1]), *steps], linear
     if hasattr(model, "binning_"):
-        more, last = parts_of(model.classifier_)
-        return [step_of(model.binning_), *more], last
+        steps, linear = parts_of(model.classifier_)
+        return [step_of(model.binning_), *steps], linear
     if hasattr(model, "best_estimator_"):
         return parts_of(model.best_estimator_)
     return [], model
@@ -250,10 +250,9 @@ def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
     steps, _ = parts_of(model)
     noted = getattr(steps[0].fitted if steps else model, "columns_", ())
     by_place = [replace(column, name=str(j)) for j, column in enumerate(named(names, noted))]
-    taken = _taken(steps, by_place)
+    used = _taken(steps, by_place)
     return [
-        replace(taken[str(j)], name=name) if str(j) in taken else None
-        for j, name in enumerate(names)
+        replace(used[str(j)], name=name) if str(j) in used else None for j, name in enumerate(names)
     ]
 
 

@@ -69,8 +69,8 @@ class Coded:
         if isinstance(getattr(series, "dtype", None), pd.CategoricalDtype):
             codes, words = series.cat.codes.to_numpy(), series.cat.categories.tolist()
         else:
-            own = isinstance(series, pd.Series)
-            codes, words = pd.factorize(series if own else np.asarray(series).astype(object))
+            is_series = isinstance(series, pd.Series)
+            codes, words = pd.factorize(series if is_series else np.asarray(series).astype(object))
             words = words.tolist()
         gaps = np.array([is_no_word(word) for word in words], dtype=bool)
         if gaps.any():
@@ -141,8 +141,8 @@ class Calendar:
     @classmethod
     def of(cls, days: Floats) -> Self:
         """Return that of days (m,), at least one, in ascending order."""
-        whole = np.floor(days)
-        different = whole[np.append(True, np.diff(whole) > 0)]
+        dates = np.floor(days)
+        different = dates[np.append(True, np.diff(dates) > 0)]
         seconds = np.round(_DAY_SECONDS * phase(days, 1.0)) % _DAY_SECONDS
         return cls(
             tuple(map(int, different[:MAX_DAYS].tolist())),
@@ -194,9 +194,9 @@ class Bins(NamedTuple):
             largest_steps = np.partition(steps, -MAX_BINS)[-MAX_BINS:]
             shift = max(shift, int(largest_steps[0]).bit_length())
         key >>= shift
-        first = np.flatnonzero(np.append(True, key[1:] > key[:-1]))
-        high, counts = np.maximum.reduceat(self.high, first), np.add.reduceat(self.counts, first)
-        return Bins(self.low[first], high, counts, shift)
+        starts = np.flatnonzero(np.append(True, key[1:] > key[:-1]))
+        high, counts = np.maximum.reduceat(self.high, starts), np.add.reduceat(self.counts, starts)
+        return Bins(self.low[starts], high, counts, shift)
 
     def merge(self, other: Bins) -> Bins:
         """Return the bins of both."""
@@ -213,8 +213,8 @@ class Bins(NamedTuple):
             return np.nan
         passed = np.cumsum(self.counts)
         ranks = [(passed[-1] - 1) // 2, passed[-1] // 2]
-        both = np.searchsorted(passed, ranks, side="right")
-        lower, upper = (0.5 * self.low[both] + 0.5 * self.high[both]).tolist()
+        middle = np.searchsorted(passed, ranks, side="right")
+        lower, upper = (0.5 * self.low[middle] + 0.5 * self.high[middle]).tolist()
         return 0.5 * lower + 0.5 * upper
 
 
@@ -245,12 +245,12 @@ class NumberSummary:
     def of(cls, numbers: Floats, is_days: bool = False) -> Self:
         """Return the summary of numbers (n,); NaN is a gap."""
         ordered = np.sort(numbers[~np.isnan(numbers)]) + 0.0  # −0 is 0
-        first = np.flatnonzero(np.append(True, np.diff(ordered) > 0)[: len(ordered)])
-        different, counts = ordered[first], np.diff(np.append(first, len(ordered)))
-        every = Bins(different, different, counts, 0)
+        starts = np.flatnonzero(np.append(True, np.diff(ordered) > 0)[: len(ordered)])
+        different, counts = ordered[starts], np.diff(np.append(starts, len(ordered)))
+        bins = Bins(different, different, counts, 0)
         calendar = Calendar.of(different) if is_days and len(different) else None
         gaps = len(numbers) - len(ordered)
-        return cls(len(numbers), gaps, every.joined(), every.median, calendar)
+        return cls(len(numbers), gaps, bins.joined(), bins.median, calendar)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -260,7 +260,7 @@ class NumberSummary:
     def merge(self, other: NumberSummary) -> NumberSummary:
         """Return the summary of the rows of both."""
         bins = self.bins.merge(other.bins)
-        calendars = [one.calendar for one in (self, other) if one.calendar is not None]
+        calendars = [summary.calendar for summary in (self, other) if summary.calendar is not None]
         calendar = calendars[0].merge(calendars[-1]) if calendars else None
         rows, gaps = self.rows + other.rows, self.gaps + other.gaps
         return NumberSummary(rows, gaps, bins, bins.median, calendar)
@@ -304,10 +304,10 @@ class WordSummary:
         """Return the summary of words, of all however many they are."""
         rows = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.words)).tolist()
         counts = {word: count for word, count in zip(coded.words, rows, strict=True) if count}
-        other = next((word for word in counts if not isinstance(word, str)), None)
-        if other is not None:
+        number = next((word for word in counts if not isinstance(word, str)), None)
+        if number is not None:
             raise ValueError(
-                f"words and {other!r}, a {type(other).__name__}; make all of them text"
+                f"words and {number!r}, a {type(number).__name__}; make all of them text"
             )
         gaps = len(coded.codes) - sum(counts.values())
         return cls(len(coded.codes), gaps, counts)
@@ -317,13 +317,13 @@ class WordSummary:
         counts = dict(self.counts)
         for word, count in other.counts.items():
             counts[word] = counts.get(word, 0) + count
-        both = WordSummary(
+        merged = WordSummary(
             self.rows + other.rows,
             self.gaps + other.gaps,
             counts,
             self.uncounted + other.uncounted,
         )
-        return both.bounded()
+        return merged.bounded()
 
     def bounded(self) -> WordSummary:
         """Return the same with at most `MAX_WORDS` words."""
@@ -332,8 +332,8 @@ class WordSummary:
             return self
         counts = np.fromiter(self.counts.values(), dtype=np.int64, count=len(self.counts))
         cut = int(np.partition(counts, excess - 1)[excess - 1])
-        rest = {word: count - cut for word, count in self.counts.items() if count > cut}
-        return replace(self, counts=rest, uncounted=self.uncounted + cut)
+        lowered = {word: count - cut for word, count in self.counts.items() if count > cut}
+        return replace(self, counts=lowered, uncounted=self.uncounted + cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +397,7 @@ class TableSummary:
 
     def bounded(self) -> TableSummary:
         """Return the same in bounded memory."""
-        return replace(self, summaries=tuple(one.bounded() for one in self.summaries))
+        return replace(self, summaries=tuple(summary.bounded() for summary in self.summaries))
 
     @property
     def _items(self) -> list[tuple[Column, NumberSummary | WordSummary]]:

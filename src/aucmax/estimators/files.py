@@ -56,8 +56,8 @@ _BY_FEATURE = (
 )
 
 
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+def _name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
@@ -154,9 +154,9 @@ def check_model(part: Any, checked: set[int] | None = None) -> None:
         return
     checked.add(id(part))
     if isinstance(part, BaseEstimator):
-        gone = next((name for name in part._get_param_names() if name not in vars(part)), None)
-        if gone is not None:
-            raise ValueError(f"its {type(part).__name__} has no {gone}")
+        missing = next((name for name in part._get_param_names() if name not in vars(part)), None)
+        if missing is not None:
+            raise ValueError(f"its {type(part).__name__} has no {missing}")
         _check_complete(part)
     if hasattr(part, "check_state"):
         part.check_state()
@@ -174,8 +174,8 @@ def check_model(part: Any, checked: set[int] | None = None) -> None:
         inner = part.tolist() if part.dtype == object else ()
     else:
         inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
-    for one in inner:
-        check_model(one, checked)
+    for value in inner:
+        check_model(value, checked)
 
 
 def _check_complete(fitted: BaseEstimator) -> None:
@@ -270,7 +270,7 @@ def _check_references(body: bytes) -> None:
 def _size(part: Any, sizes: dict[Any, int]) -> int:
     """Return the number of values in a part; ``sizes`` has those of the parts so far, by id."""
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    size = 1 + sum(_size(one, sizes) for one in inner)
+    size = 1 + sum(_size(value, sizes) for value in inner)
     named = isinstance(part, dict) and "__id__" in part
     if named and sizes.setdefault(part["__id__"], size) != size:
         raise ValueError("a part of it is not written in full wherever it is used")

@@ -62,16 +62,16 @@ def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -
             f"{len(times)}."
         )
     before = np.cumsum(np.bincount(moment))  # rows up to each time
-    first, starts = 0, []
+    start, starts = 0, []
     for k in range(1, n_folds + 1):
-        last = len(times) - 1 - n_folds + k  # leaves a time for each of the other blocks
+        end = len(times) - 1 - n_folds + k  # leaves a time for each of the other blocks
         ideal = k * len(moment) / (n_folds + 1)
-        first += int(np.argmin(np.abs(before[first:last] - ideal))) + 1
-        starts.append(first)
+        start += int(np.argmin(np.abs(before[start:end] - ideal))) + 1
+        starts.append(start)
     block = np.searchsorted(starts, moment, side="right")
-    own = moment if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    unit = moment if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     return [
-        (np.flatnonzero((block < k) & ~np.isin(own, own[block == k])), np.flatnonzero(block == k))
+        (np.flatnonzero((block < k) & ~np.isin(unit, unit[block == k])), np.flatnonzero(block == k))
         for k in range(1, n_folds + 1)
     ]
 
@@ -92,9 +92,9 @@ def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None)
         raise ValueError(f"{rows.name}: {error}") from None
     for k, (train, _) in enumerate(parts, 1):
         if len(np.unique(rows.positive[train])) < 2:
-            what = "of only one class" if len(train) else "all of groups that it tests"
+            fault = "of only one class" if len(train) else "all of groups that it tests"
             raise ValueError(
-                f"{rows.name}: the training rows of fold {k} of {n_folds} are {what}, with folds "
+                f"{rows.name}: the training rows of fold {k} of {n_folds} are {fault}, with folds "
                 f"{folding.words}."
             )
     return parts
@@ -163,9 +163,9 @@ class Folding:
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
         """Return the number of folds, up to a maximum, that can each have rows of every label."""
-        most = min(n_folds, *self.to_hold_out(y).values())
+        n_possible = min(n_folds, *self.to_hold_out(y).values())
         time = self.counted(y)[1].time
-        return most if time is None else min(most, len(np.unique(time)) - 1)
+        return n_possible if time is None else min(n_possible, len(np.unique(time)) - 1)
 
     def rounds(self, rarer: int) -> int:
         """Return how often folds are drawn by default, given the rows of the rarer class."""

@@ -66,12 +66,12 @@ def inputs_of(model: Any) -> Inputs:
         gaps = bool(steps) and any(column is not None and column.gaps for column in columns)
         return Inputs(arguments | {"missing": gaps})
     columns = columns_of(model, names)
-    taken = tuple(column for column in columns if column is not None)
-    arguments |= {"columns": taken, "n_features": len(taken)}
+    used = tuple(column for column in columns if column is not None)
+    arguments |= {"columns": used, "n_features": len(used)}
     by_name = any(hasattr(step.fitted, "transformers_") for step in steps)
-    plain = not by_name and all(column.is_number for column in taken)
+    plain = not by_name and all(column.is_number for column in used)
     ours = not steps or steps[0].takes_tables
-    return Inputs(arguments, () if ours or plain else taken)
+    return Inputs(arguments, () if ours or plain else used)
 
 
 def behind(steps: list[Any], model: Any) -> Any:
@@ -105,11 +105,11 @@ def _values(column: Column, values: np.ndarray) -> np.ndarray:
     """Return a column as the transformer saw it in training."""
     if column.is_number and not column.objects:
         return values.astype(np.float64)
-    out = values.astype(object)
+    values_seen = values.astype(object)
     missing = np.array([value != value for value in values])
     if isinstance(column, YesNo):
-        out[~missing] = values[~missing].astype(np.float64).astype(bool)
+        values_seen[~missing] = values[~missing].astype(np.float64).astype(bool)
         if not missing.any() and not column.objects:
-            return out.astype(bool)
-    out[missing] = None if column.gap_is_none else np.nan
-    return out
+            return values_seen.astype(bool)
+    values_seen[missing] = None if column.gap_is_none else np.nan
+    return values_seen

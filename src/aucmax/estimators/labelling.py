@@ -178,8 +178,8 @@ def of_two_classes(
     classes = classes_behind(statistics, positive, name)
     if not classes.as_given:
         negative, label = classes.labels
-        both = [label if one == classes.positive else negative for one in statistics.classes]
-        statistics = statistics.relabelled(both)
+        sides = [label if old == classes.positive else negative for old in statistics.classes]
+        statistics = statistics.relabelled(sides)
     return statistics, classes.labels[1]
 
 

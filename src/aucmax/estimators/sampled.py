@@ -14,10 +14,10 @@ def sample_of_classes(is_positive: np.ndarray, most: int) -> np.ndarray:
     does not change a mean over pairs.
     """
     n, positives = len(is_positive), int(np.count_nonzero(is_positive))
-    few = min(positives, n - positives, most // 2)
+    n_rarer = min(positives, n - positives, most // 2)
     chosen = np.zeros(n, dtype=bool)
     for of_class in (is_positive, ~is_positive):
-        share = (most - few) / np.count_nonzero(of_class)
+        share = (most - n_rarer) / np.count_nonzero(of_class)
         if share >= 1.0:
             chosen |= of_class
             continue
@@ -32,9 +32,9 @@ def weight_of_all(
     """Return weights of some rows with which each class weighs what it does in all rows."""
     weight = np.ones(len(is_positive)) if weight is None else weight
     of_rows = weight[rows].astype(np.float64)
-    for kind in (True, False):
-        of_class = is_positive[rows] == kind
-        of_rows[of_class] *= weight[is_positive == kind].sum() / of_rows[of_class].sum()
+    for label in (True, False):
+        of_class = is_positive[rows] == label
+        of_rows[of_class] *= weight[is_positive == label].sum() / of_rows[of_class].sum()
     return of_rows
 
 

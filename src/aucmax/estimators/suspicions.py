@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -141,14 +142,14 @@ class _Values:
         return f"leave it out{argument}"
 
     def suspicion(
-        self, kind: str, figure: float, what: str, answer: dict[str, Any] | None = None
+        self, kind: str, figure: float, reason: str, answer: dict[str, Any] | None = None
     ) -> Suspicion:
         """Return a suspicion about it; by default the answer is to leave it out."""
         return Suspicion(
             kind=kind,
             column=self.column.name,
             figure=figure,
-            sentence=f"{self.name} {what}",
+            sentence=f"{self.name} {reason}",
             answer=self.answer if answer is None else answer,
         )
 
@@ -180,8 +181,8 @@ class _Values:
         """Whether its values may be the ids of those to whom several rows belong."""
         if not self.column.is_text:
             return bool(_OWNER.search(self.column.name)) and self.is_whole
-        first = [str(value) for value in self.values[:_SAMPLE_ROWS][~self.missing[:_SAMPLE_ROWS]]]
-        return sum(map(bool, map(_ID_WORD.fullmatch, first))) > _MOSTLY * len(first)
+        words = [str(value) for value in self.values[:_SAMPLE_ROWS][~self.missing[:_SAMPLE_ROWS]]]
+        return sum(map(bool, map(_ID_WORD.fullmatch, words))) > _MOSTLY * len(words)
 
 
 def suspicions_of(
@@ -205,11 +206,11 @@ def suspicions_of(
     list of Suspicion
         At most one about each column.
     """
-    others = [] if labels is None else _other_labels(labels, rows)
-    few = few_of_a_class(rows.positive, "row")
+    of_labels = [] if labels is None else _other_labels(labels, rows)
+    of_few_rows = few_of_a_class(rows.positive, "row")
     counted = rows.counted(np.arange(len(rows.positive)))
     if not rows.both_classes(np.arange(len(counted))):
-        return [*few, *others]
+        return [*of_few_rows, *of_labels]
     if not counted.all():
         rows = rows.at(np.flatnonzero(counted))
         left_out = {name: of[counted] for name, of in (left_out or {}).items()}
@@ -217,18 +218,19 @@ def suspicions_of(
     columns = list(_columns(rows))
     divided = rows.groups is not None or rows.time is not None
     beside = [_Values(Words(name), of, -1) for name, of in (left_out or {}).items()]
-    groups = [] if divided else _groups([*columns, *beside], rows.positive)
-    members = [] if divided or groups else [s for one in (*columns, *beside) for s in _members(one)]
-    in_groups = {one.column for one in groups}
+    candidates = [*columns, *beside]
+    groups = [] if divided else _groups(candidates, rows.positive)
+    members = [] if divided or groups else [s for cells in candidates for s in _members(cells)]
+    in_groups = {suspicion.column for suspicion in groups}
     return _gravest(
         groups,
-        *(_alone(one, rows) for one in columns if one.column.name not in in_groups),
+        *(_alone(cells, rows) for cells in columns if cells.column.name not in in_groups),
         _copies(rows),
         [] if divided else _times([*columns, *map(_dated, beside)], rows),
         members,
         _ids(columns, rows),
-        few,
-        others,
+        of_few_rows,
+        of_labels,
     )
 
 
@@ -241,12 +243,13 @@ def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> li
         The sample, in memory.
     columns : sequence of Column or None
     """
-    some = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
-    some = replace(some, columns=None if columns is None else tuple(columns))
+    sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
+    sample = replace(sample, columns=None if columns is None else tuple(columns))
+    rows_seen = f" (as {len(sample.positive):,} of the rows show)"
     return [
-        replace(one, sentence=f"{one.sentence} (as {len(some.positive):,} of the rows show)")
-        for one in suspicions_of(some)
-        if one.kind in _KINDS_IN_PARTS
+        replace(suspicion, sentence=suspicion.sentence + rows_seen)
+        for suspicion in suspicions_of(sample)
+        if suspicion.kind in _KINDS_IN_PARTS
     ]
 
 
@@ -260,20 +263,20 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
     trained_on : RowDigests, optional
         Those of the rows that the model learned from.
     """
-    few = few_of_a_class(rows.positive, "row")
+    of_few_rows = few_of_a_class(rows.positive, "row")
     shared = [] if trained_on is None else _trained_on(rows, trained_on)
-    return _gravest(shared, *(_alone(one, rows) for one in _columns(rows)), few)
+    return _gravest(shared, *(_alone(cells, rows) for cells in _columns(rows)), of_few_rows)
 
 
-def few_of_a_class(is_positive: Bools, what: str) -> list[Suspicion]:
+def few_of_a_class(is_positive: Bools, unit: str) -> list[Suspicion]:
     """Return a suspicion if a class has too few rows for a reliable AUC."""
     count, total = int(is_positive.sum()), len(is_positive)
-    rarer, kind = min((count, "positive"), (total - count, "negative"))
+    rarer, label = min((count, "positive"), (total - count, "negative"))
     if rarer >= _MIN_CLASS_ROWS:
         return []
     sentence = (
-        f"only {rarer} of {total:,} {what}{'' if total == 1 else 's'} "
-        f"{'is' if rarer == 1 else 'are'} {kind}: with fewer than {_MIN_CLASS_ROWS}, AUCs are "
+        f"only {rarer} of {total:,} {unit}{'' if total == 1 else 's'} "
+        f"{'is' if rarer == 1 else 'are'} {label}: with fewer than {_MIN_CLASS_ROWS}, AUCs are "
         "unreliable, and so are settings chosen by them"
     )
     return [Suspicion(kind="few_rows", column="", figure=rarer, sentence=sentence)]
@@ -281,9 +284,10 @@ def few_of_a_class(is_positive: Bools, what: str) -> list[Suspicion]:
 
 def _gravest(*of_each: Sequence[Suspicion]) -> list[Suspicion]:
     """Return suspicions in the order of `KINDS`, only the first about each column."""
-    ordered = sorted((one for some in of_each for one in some), key=lambda s: KINDS.index(s.kind))
-    first = {one.column or (one.kind,): one for one in reversed(ordered)}
-    return [one for one in ordered if first[one.column or (one.kind,)] is one]
+    gravest: dict[Any, Suspicion] = {}
+    for suspicion in sorted(chain.from_iterable(of_each), key=lambda s: KINDS.index(s.kind)):
+        gravest.setdefault(suspicion.column or (suspicion.kind,), suspicion)
+    return list(gravest.values())
 
 
 # ---- the columns
@@ -314,28 +318,28 @@ def _filled(X: sp.csr_matrix) -> Floats:
 # ---- columns that rank alone
 
 
-def _alone(one: _Values, rows: Labelled) -> list[Suspicion]:
+def _alone(cells: _Values, rows: Labelled) -> list[Suspicion]:
     """Return a suspicion if the gaps of a column, or its values, rank nearly perfectly."""
-    best, kind = _best_auc(one.missing.astype(np.float64), rows), "missing_ranks_alone"
+    best, kind = _best_auc(cells.missing.astype(np.float64), rows), "missing_ranks_alone"
     if best is not None:
-        of_classes = (one.missing[own].mean() for own in (rows.positive, ~rows.positive))
+        of_classes = (cells.missing[own].mean() for own in (rows.positive, ~rows.positive))
         positive, negative = (_percent(1.0 - share) for share in of_classes)
-        what = (
+        reason = (
             f"has a value in {positive} of the positive and {negative} of the negative rows, which "
             f"alone ranks with AUC {best:.4f}: if it is filled in only afterwards"
         )
     else:
-        text, kind = one.column.is_text, "ranks_alone"
-        values = _rates_of_others(one.codes, rows.positive) if text else one.values
+        text, kind = cells.column.is_text, "ranks_alone"
+        values = _rates_of_others(cells.codes, rows.positive) if text else cells.values
         best = _best_auc(values, rows, one_way=text)
-        what = f"alone ranks with AUC {best or 0.0:.4f}: if it is known only afterwards"
-    return [] if best is None else [one.suspicion(kind, best, f"{what}, {one.remedy}")]
+        reason = f"alone ranks with AUC {best or 0.0:.4f}: if it is known only afterwards"
+    return [] if best is None else [cells.suspicion(kind, best, f"{reason}, {cells.remedy}")]
 
 
 def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | None:
     """Return the AUC of values, in either direction, if it is suspect; gaps are left out."""
-    some = sample_of_classes(rows.positive, _SAMPLE_ROWS)
-    auc = _auc_of(values[some], rows.positive[some])
+    sample = sample_of_classes(rows.positive, _SAMPLE_ROWS)
+    auc = _auc_of(values[sample], rows.positive[sample])
     if not max(auc, 0.0 if one_way else 1.0 - auc) > _CLOSE_AUC:
         return None
     with_value = np.flatnonzero(~np.isnan(values))
@@ -349,8 +353,8 @@ def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | 
 def _auc_of(values: Floats, positive: Bools) -> float:
     """Return the AUC of the values that are not missing; ½ if they are of one class."""
     has_value = ~np.isnan(values)
-    own = positive[has_value]
-    return area_of(own, None, values[has_value]) if own.any() and not own.all() else 0.5
+    labels = positive[has_value]
+    return area_of(labels, None, values[has_value]) if labels.any() and not labels.all() else 0.5
 
 
 def _rates_of_others(codes: NDArray[np.int64], positive: Bools) -> Floats:
@@ -365,10 +369,10 @@ def _rates_of_others(codes: NDArray[np.int64], positive: Bools) -> Floats:
         np.bincount(cell, weights, minlength=size).reshape(-1, _FOLDS)
         for weights in (None, positive)
     )
-    others, positive_others = (
+    rows_of_others, positives_of_others = (
         (table.sum(axis=1, keepdims=True) - table).ravel()[cell] for table in (counts, positives)
     )
-    return (positive_others + positive.mean()) / (others + 1.0)
+    return (positives_of_others + positive.mean()) / (rows_of_others + 1.0)
 
 
 # ---- groups
@@ -377,42 +381,42 @@ def _rates_of_others(codes: NDArray[np.int64], positive: Bools) -> Floats:
 def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
     """Return a suspicion for each column of many values whose rows share their labels."""
     suspicions = []
-    for one in columns:
-        if not (one.column.name and (one.column.is_text or one.is_whole)):
+    for cells in columns:
+        if not (cells.column.name and (cells.column.is_text or cells.is_whole)):
             continue
-        codes = one.codes[one.codes >= 0]
-        shared = _shared_label(codes, positive[one.codes >= 0], ordered=not one.column.is_text)
-        name = one.column.name
+        codes = cells.codes[cells.codes >= 0]
+        shared = _shared_label(codes, positive[cells.codes >= 0], ordered=not cells.column.is_text)
+        name = cells.column.name
         if shared is None:
             continue
         correlation, of_same = shared
-        what = (
+        reason = (
             f"groups rows that share their label: where one is positive, {_percent(of_same)} "
             f"of the others with the same value are ({_percent(positive.mean())} of all rows; "
             f"correlation {correlation:.2f}), so that folds must not divide them (groups={name!r})"
         )
-        suspicions.append(one.suspicion("groups", correlation, what, {"groups": name}))
+        suspicions.append(cells.suspicion("groups", correlation, reason, {"groups": name}))
     return suspicions
 
 
-def _members(one: _Values) -> list[Suspicion]:
+def _members(cells: _Values) -> list[Suspicion]:
     """Return a suspicion if values look like those of customers or patients, with a few rows each.
 
     Names of frequent and rare things, such as shops, are more uneven.
     """
-    sizes = np.bincount(one.codes[one.codes >= 0])
+    sizes = np.bincount(cells.codes[cells.codes >= 0])
     sizes = sizes[sizes > 0]
-    repeating, mean = sizes > 1, len(one.codes) / max(len(sizes), 1)
+    shared, mean = sizes[sizes > 1], len(cells.codes) / max(len(sizes), 1)
     uneven = not len(sizes) or sizes.max() > _MOST_OF_MEAN * mean or mean > _FEW_GROUP_ROWS
-    few = repeating.sum() < _MIN_GROUPS or sizes[repeating].sum() < _MIN_SHARE_GROUPED * sizes.sum()
-    if uneven or few or not one.is_code:
+    rare = len(shared) < _MIN_GROUPS or shared.sum() < _MIN_SHARE_GROUPED * sizes.sum()
+    if uneven or rare or not cells.is_code:
         return []
-    name = one.column.name
-    what = (
+    name = cells.column.name
+    reason = (
         f"has {len(sizes):,} values with {mean:.1f} rows each, as customers or patients have: if "
         f"rows with the same value belong together, keep them in one fold (groups={name!r})"
     )
-    return [one.suspicion("groups", mean, what, {"groups": name})]
+    return [cells.suspicion("groups", mean, reason, {"groups": name})]
 
 
 def _shared_label(
@@ -458,40 +462,42 @@ def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
 
     Times are dates or, if no date is suspect, numbers that grow from row to row.
     """
-    named = [one for one in columns if one.column.name and not _BIRTH.search(one.column.name)]
-    dates = [one for one in named if one.column.is_date]
-    numbers = (one for one in named if one.column.is_number and _grows(one.values))
-    drifting = [suspicion for one in dates for suspicion in _drifting(one, rows)]
-    drifting = drifting or [suspicion for one in numbers for suspicion in _drifting(one, rows)]
-    return drifting or [suspicion for one in dates for suspicion in _in_time(one)][:1]
+    named = [
+        cells for cells in columns if cells.column.name and not _BIRTH.search(cells.column.name)
+    ]
+    dates = [cells for cells in named if cells.column.is_date]
+    numbers = (cells for cells in named if cells.column.is_number and _grows(cells.values))
+    drifting = [suspicion for cells in dates for suspicion in _drifting(cells, rows)]
+    drifting = drifting or [suspicion for cells in numbers for suspicion in _drifting(cells, rows)]
+    return drifting or [suspicion for cells in dates for suspicion in _in_time(cells)][:1]
 
 
-def _drifting(one: _Values, rows: Labelled) -> list[Suspicion]:
+def _drifting(cells: _Values, rows: Labelled) -> list[Suspicion]:
     """Return a suspicion if the share of positives changes over a column."""
-    rates = _rates_over(one.values, rows.positive)
+    rates = _rates_over(cells.values, rows.positive)
     if rates is None:
         return []
     low, high = rates
-    name = one.column.name
-    what = (
+    name = cells.column.name
+    reason = (
         f"orders the rows in time, and the share of positives changes, between {_percent(low)} and "
         f"{_percent(high)} in fifths of the rows: divided at random, they do not show how later "
         f"rows will be ranked; divide them by time (time={name!r})"
     )
-    return [one.suspicion("time", high - low, what, {"time": name})]
+    return [cells.suspicion("time", high - low, reason, {"time": name})]
 
 
-def _in_time(one: _Values) -> list[Suspicion]:
+def _in_time(cells: _Values) -> list[Suspicion]:
     """Return a suspicion if a column of dates has a value for nearly every row, on many days."""
-    days = np.unique(np.floor(one.values[~np.isnan(one.values)]))
-    if np.isnan(one.values).mean() > _MAX_UNDATED or len(days) < _MIN_ORDERED:
+    days = np.unique(np.floor(cells.values[~np.isnan(cells.values)]))
+    if np.isnan(cells.values).mean() > _MAX_UNDATED or len(days) < _MIN_ORDERED:
         return []
-    name = one.column.name
-    what = (
+    name = cells.column.name
+    reason = (
         f"orders the rows in time, over {len(days):,} days: folds drawn at random do not show how "
         f"later rows will be ranked; divide the rows by it (time={name!r})"
     )
-    return [one.suspicion("time", float(len(days)), what, {"time": name})]
+    return [cells.suspicion("time", float(len(days)), reason, {"time": name})]
 
 
 def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
@@ -517,51 +523,52 @@ def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
 def _ids(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
     """Return a suspicion for each column of ids, and for each that grows with the rows."""
     suspicions = []
-    for one in columns:
-        if one.column.is_text or not (one.column.name and one.column.is_number):
+    for cells in columns:
+        if cells.column.is_text or not (cells.column.name and cells.column.is_number):
             continue
-        obstacle = doubt(one.column.name, one.values, ())
+        obstacle = doubt(cells.column.name, cells.values, ())
         is_id = obstacle is not None and ID_DOUBT.search(obstacle.what)
         if is_id and obstacle is not None:
-            what = obstacle.what.removeprefix(one.name).strip()
-        elif _grows(one.values):
-            what = "grows from row to row, so that new rows have other values"
+            reason = obstacle.what.removeprefix(cells.name).strip()
+        elif _grows(cells.values):
+            reason = "grows from row to row, so that new rows have other values"
         else:
             continue
-        auc = _auc_of(one.values, rows.positive)
+        auc = _auc_of(cells.values, rows.positive)
         auc = max(auc, 1.0 - auc)
-        what += f" (alone it ranks with AUC {auc:.4f}); {one.remedy}"
-        suspicions.append(one.suspicion("id", auc, what))
+        reason += f" (alone it ranks with AUC {auc:.4f}); {cells.remedy}"
+        suspicions.append(cells.suspicion("id", auc, reason))
     return suspicions
 
 
 def _grows(values: Floats) -> bool:
     """Return whether numbers nearly increase, or decrease, in the order of the rows."""
     rows = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE_ROWS)).astype(np.intp)
-    some = values[rows]
-    if np.isnan(some).any():
+    sample = values[rows]
+    if np.isnan(sample).any():
         return False
-    distinct, ranks = np.unique(some, return_inverse=True)
+    distinct, ranks = np.unique(sample, return_inverse=True)
     if len(distinct) < _MIN_ORDERED:
         return False
-    order = np.corrcoef(ranks, np.arange(len(some)))[0, 1]
+    order = np.corrcoef(ranks, np.arange(len(sample)))[0, 1]
     return bool(abs(order) >= _ORDERED)
 
 
-def _dated(one: _Values) -> _Values:
+def _dated(cells: _Values) -> _Values:
     """Return a column of words as one of dates, if some of its values, evenly spread, are."""
-    rows = np.linspace(0, len(one.values) - 1, min(len(one.values), _DATED_ROWS)).astype(np.intp)
-    words = [word for word in set(one.values[rows].tolist()) if not is_no_word(word)]
+    n = len(cells.values)
+    rows = np.linspace(0, n - 1, min(n, _DATED_ROWS)).astype(np.intp)
+    words = [word for word in set(cells.values[rows].tolist()) if not is_no_word(word)]
     forms = forms_of(words[:_MIN_ORDERED])
     if not forms:
-        return one
+        return cells
     form = max(forms, key=lambda form: forms[form])
     days = {word: day_number(word, form) for word in words}
     if None in days.values():
-        return one
-    values = np.full(len(one.values), np.nan)
-    values[rows] = [days.get(word, np.nan) for word in one.values[rows].tolist()]
-    return _Values(Date(one.column.name, form=form), values, one.position)
+        return cells
+    values = np.full(n, np.nan)
+    values[rows] = [days.get(word, np.nan) for word in cells.values[rows].tolist()]
+    return _Values(Date(cells.column.name, form=form), values, cells.position)
 
 
 # ---- rows and labels
@@ -605,9 +612,9 @@ def _other_labels(labels: NDArray[Any], rows: Labelled) -> list[Suspicion]:
         return []
     largest = np.argsort(-counts, kind="stable")
     listed = ", ".join(f"{names[j]} ({counted(counts[j], 'row')})" for j in largest[:_SHOWN_LABELS])
-    more = "" if len(names) <= _SHOWN_LABELS else ", …"
+    ellipsis = "" if len(names) <= _SHOWN_LABELS else ", …"
     sentence = (
-        f"{len(names):,} other labels count as negative: {listed}{more}; if some of them are "
+        f"{len(names):,} other labels count as negative: {listed}{ellipsis}; if some of them are "
         "neither, leave their rows out of the file"
     )
     share = 1.0 - counts.max() / counts.sum()

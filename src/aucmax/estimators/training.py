@@ -113,30 +113,30 @@ def tuned(
         return _searched(rows, seed, verbose, probability=probability, **settings)[1]
     with working("reading some of the rows", not verbose):
         sample = sample_of_classes(rows.positive, room.rows)
-        some = rows.at(sample)
-    if some.rarest < 2:
+        drawn = rows.at(sample)
+    if drawn.rarest < 2:
         raise ValueError(
             f"{rows.name}: only {len(sample):,} of its rows fit in memory, too few to tune on; "
             "give it more memory=, or settings such as alpha=."
         )
     rarer = rows.rarest / len(rows.positive)
     losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
-    search, result = _searched(some, seed, verbose, losses=losses, **settings)
-    chosen = settings_for_all(search, some.rarest / rows.rarest)
-    suspicions = suspicions_of_sample(some, rows.columns)
+    search, outcome = _searched(drawn, seed, verbose, losses=losses, **settings)
+    chosen = settings_for_all(search, drawn.rarest / rows.rarest)
+    suspicions = suspicions_of_sample(drawn, rows.columns)
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
-    del some, search  # the fit has the memory to itself
+    del drawn, search  # the fit has the memory to itself
     with working(f"fitting {rows.name}", not verbose):
         model = AUCClassifier(**chosen, **settings).fit(rows)
     if probability:
         with working("calibrating", not verbose):
-            some = rows.at(sample)
-            scores = some.X @ model.coef_[0] + model.intercept_[0]
+            drawn = rows.at(sample)
+            scores = drawn.X @ model.coef_[0] + model.intercept_[0]
             # a sample has about as many rows of each class, which get the weight of their class
             weight = weight_of_all(rows.positive, rows.weight, sample)
             of_folds = [scores[test] for test in tests]
-            model.calibration_ = calibrate_folds(tests, held_out, of_folds, some.positive, weight)
-    return replace(result, model=model, rows=len(sample), losses=losses, suspicions=suspicions)
+            model.calibration_ = calibrate_folds(tests, held_out, of_folds, drawn.positive, weight)
+    return replace(outcome, model=model, rows=len(sample), losses=losses, suspicions=suspicions)
 
 
 def _searched(
