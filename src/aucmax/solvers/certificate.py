@@ -129,13 +129,13 @@ def _solved(
     from the origin, and for a hinge, whose rounded kinks few rows or none may be in. The bound by
     duality holds.
     """
-    result = solver.solve(goal, start, Run(Monitor(goal), tol, products))
-    w = result.coef
+    solution = solver.solve(goal, start, Run(Monitor(goal), tol, products))
+    w = solution.coef
     value, gradient = goal.data_term(w)
     gap, problem = goal.gap(value, gradient, w), goal.problem
     blurred = _ROUNDING * problem.n_features * problem.remoteness
     unreliable = blurred > 1.0 or isinstance(goal.loss, RoundedMargin)
-    return w, gap if unreliable and not goal.translates else min(result.gap, gap)
+    return w, gap if unreliable and not goal.translates else min(solution.gap, gap)
 
 
 def _batch_solver(objective: Objective) -> Solver:

@@ -103,13 +103,13 @@ def spam_bound(
     for name, value in (("beta", beta), ("M", M)):
         number(value, name, open_low=True)
     number(noise, "noise")
-    e, out = float(number(start, "start")), np.empty(len(step_sizes))
+    e, bounds = float(number(start, "start")), np.empty(len(step_sizes))
     for t, eta in enumerate(step_sizes):
         number(eta, "step_sizes", open_low=True)
         e = (1.0 + 128.0 * M**4 * eta**2) * e + 2.0 * eta**2 * noise
         e /= (1.0 + eta * beta) ** 2
-        out[t] = e
-    return out
+        bounds[t] = e
+    return bounds
 
 
 def spam_rate(T: int, theta: float | None = None) -> float:

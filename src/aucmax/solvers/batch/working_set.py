@@ -62,9 +62,9 @@ def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penal
     S = support_of(h, pieces)
     if promises_off(S, penalty.promise(gradient, w, h), w, h):
         return np.inf
-    right = gradient[S] + pieces.left[S]
-    move = solved(H[np.ix_(S, S)], pieces.bend[S], right)
-    return float("inf") if move is None else abs(float(right @ move))
+    rhs = gradient[S] + pieces.left[S]
+    move = solved(H[np.ix_(S, S)], pieces.bend[S], rhs)
+    return float("inf") if move is None else abs(float(rhs @ move))
 
 
 def decrement_by_products(
@@ -79,11 +79,11 @@ def decrement_by_products(
 
     def bent(v: np.ndarray) -> np.ndarray:
         nonlocal definite
-        whole = np.zeros(len(w))
-        whole[S] = v
-        out = product(whole)[S] + bend * v
-        definite = definite and dot(v, out) > 0.0
-        return out
+        full = np.zeros(len(w))
+        full[S] = v
+        bent_v = product(full)[S] + bend * v
+        definite = definite and dot(v, bent_v) > 0.0
+        return bent_v
 
     diagonal = h[S] + bend
     if not np.all(diagonal > 0.0):
@@ -113,14 +113,14 @@ def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
     return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
 
 
-def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """Return (system + diag(bend))⁻¹ right, or None if that matrix has a negative eigenvalue.
+def solved(system: np.ndarray, bend: np.ndarray, rhs: np.ndarray) -> np.ndarray | None:
+    """Return (system + diag(bend))⁻¹ rhs, or None if that matrix has a negative eigenvalue.
 
     Eigenvalues lost in rounding, such as those of linearly dependent features without a penalty,
     count as the size of rounding. ``system`` is overwritten.
     """
-    if len(right) == 0:
-        return right
+    if len(rhs) == 0:
+        return rhs
     diagonal = np.einsum("jj->j", system)
     diagonal += bend
     if not np.all(diagonal > 0.0):
@@ -128,12 +128,12 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
     unit = 1.0 / np.sqrt(diagonal)  # whether Cholesky succeeds must not depend on units
     system *= unit
     system *= unit[:, None]
-    rounding = _ROUNDING_FACTOR * len(right) * float(np.finfo(float).eps)
+    rounding = _ROUNDING_FACTOR * len(rhs) * float(np.finfo(float).eps)
     for ridge in (0.0, rounding):  # computing eigenvalues would cost a hundred times as much
         diagonal += ridge
         with contextlib.suppress(LinAlgError):
             factor = cho_factor(system, check_finite=False)
-            return unit * cho_solve(factor, unit * right, check_finite=False)
+            return unit * cho_solve(factor, unit * rhs, check_finite=False)
     return None
 
 
@@ -172,7 +172,7 @@ def piece_move(
     """
     tried = candidates(w, direction, start, end)
     for halvings in range(12):
-        rises = [rise(new - w) for new in tried]
+        rises = [rise(point - w) for point in tried]
         least = int(np.argmin(rises))
         if rises[least] < 0.0:
             return tried[least], halvings == 0 and len(tried) == 1

@@ -166,51 +166,51 @@ class StochasticSolver(Solver):
 
     def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
         """Yield the solution after every epoch."""
-        most = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
+        n_epochs = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
         problem, penalty = objective.problem, objective.penalty
-        whole = Whole(problem, problem.n_features * self.sums_rows)
+        rows = Whole(problem, problem.n_features * self.sums_rows)
         sampler, passes, slower = Sampler(problem.n_samples, self.order, run.rng), 0.0, 1.0
-        state, last = self.fresh(whole, penalty, start, {}), start
+        state, finite = self.fresh(rows, penalty, start, {}), start
         sound, since, epoch = copy.deepcopy(state), 0, 0  # the last state below J(0), and when
-        while epoch < most:
-            for batch in whole.ordered(sampler.take(problem.n_samples)):
+        while epoch < n_epochs:
+            for batch in rows.ordered(sampler.take(problem.n_samples)):
                 self.step(state, batch, penalty, run.rng)
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
             # J costs a pass over the data: compute it after 1, 2, 4, 8, … epochs and the last
-            if self.automatic and (epoch & (epoch - 1) == 0 or epoch == most):
+            if self.automatic and (epoch & (epoch - 1) == 0 or epoch == n_epochs):
                 value = objective.value(w)
                 if value <= objective.at_zero:
                     sound, since = copy.deepcopy(state), epoch
                 elif slower < 4.0**_MAX_STEP_CUTS:
                     epoch, slower = since, 4.0 * slower
                     if epoch == 0:  # the start may depend on the step
-                        sound = self.fresh(whole, penalty, start, state, slower)
+                        sound = self.fresh(rows, penalty, start, state, slower)
                     state = copy.deepcopy(sound)
                     state["slower"][0] = slower
                     continue
                 else:
-                    state, epoch, value = sound, most, None
+                    state, epoch, value = sound, n_epochs, None
                     w = self.current(state).copy()
             if not np.all(np.isfinite(w)):  # a stream continues from the last finite weights
-                state = self.fresh(whole, penalty, last, state, slower)
+                state = self.fresh(rows, penalty, finite, state, slower)
             yield Epoch(w, passes, state, value)
-            last = w
+            finite = w
 
     def fresh(
         self,
-        whole: Whole,
+        rows: Whole,
         penalty: Penalty,
         start: np.ndarray | None,
-        old: State,
+        earlier: State,
         slower: float = 1.0,
     ) -> State:
-        """Return the state before the first step of a fit; ``old`` is that of an earlier try."""
-        state = self.blank(whole.n_features, penalty) | whole.after._asdict()
-        state |= {name: old[name] for name in self.drawn if name in old}
+        """Return the state before the first step of a fit; ``earlier`` is that of an earlier try."""
+        state = self.blank(rows.n_features, penalty) | rows.after._asdict()
+        state |= {name: earlier[name] for name in self.drawn if name in earlier}
         state["slower"][0] = slower
         if start is not None:
-            self.place(state, start, penalty, whole.after)
+            self.place(state, start, penalty, rows.after)
         return state
 
     def blank(self, d: int, penalty: Penalty) -> State:
@@ -262,6 +262,6 @@ def _alike(value: Any, fresh: Any) -> bool:
         return fresh is None or isinstance(value, type(fresh))
     if not isinstance(value, np.ndarray) or value.dtype != fresh.dtype:
         return False
-    first = int(fresh.shape[:1] == (0,))  # buffers begin without rows
+    start = int(fresh.shape[:1] == (0,))  # buffers begin without rows
     numbers = value.view(np.float64) if value.dtype.names else value
-    return value.shape[first:] == fresh.shape[first:] and bool(np.isfinite(numbers).all())
+    return value.shape[start:] == fresh.shape[start:] and bool(np.isfinite(numbers).all())

@@ -110,10 +110,10 @@ def solution(state: State, average: bool) -> np.ndarray:
         v, g, scale = state["sum_v"], state["sum_g"], 1.0 / k["steps"]
     else:
         a, v, g, scale = state["w"], state["v"], state["g"], k["omega"]
-    out = a + g @ state["t"]
+    w = a + g @ state["t"]
     for q in range(2):
-        out += state["Z"][q] @ v[q]
-    return scale * out
+        w += state["Z"][q] @ v[q]
+    return scale * w
 
 
 def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> None:
@@ -123,11 +123,11 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
         state["origin"] = X[order[0]].astype(np.float64)
     far = bool(state["origin"].any())
     if far:
-        few: Any = to_scipy(take_rows(X, order))
-        few = few.toarray() if isinstance(X, CSR) else few
-        few = shifted_rows(few.astype(np.float64), state["origin"])
+        shifted: Any = to_scipy(take_rows(X, order))
+        shifted = shifted.toarray() if isinstance(X, CSR) else shifted
+        shifted = shifted_rows(shifted.astype(np.float64), state["origin"])
         rows, order = rows[order], np.arange(len(order))  # not the norms of shifted rows
-        visits = Visits(few, order, rows)
+        visits = Visits(shifted, order, rows)
     draws = np.sqrt(settings.unit * rows["weight"][order])[:, None] * draws
     sketch = _Sketch(*(state[name] for name in _Sketch._fields))
     parts = _Parts(state["w"], state["v"], state["g"])

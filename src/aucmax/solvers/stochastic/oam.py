@@ -136,17 +136,17 @@ class OAM(StochasticSolver):
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
         # one matrix holds the rows of the reservoirs, then the new ones; reservoirs are row numbers
         filled, unit = self._filled(state), batch.unit
-        kept, n = int(filled.sum()), n_rows(batch.X)
-        if kept != len(state["kept_weight"]):
+        n_kept, n = int(filled.sum()), n_rows(batch.X)
+        if n_kept != len(state["kept_weight"]):
             raise ValueError("buffer_size cannot change between calls of partial_fit.")
         X = in_front(state["kept"], batch.X)
         sign = np.concatenate([np.repeat([1.0, -1.0], filled), batch.sign])
         weight = np.concatenate([state["kept_weight"] / unit, batch.weight])
-        rows = records(X, sign, weight) if kept else batch.rows
-        buffer = np.zeros((2, min(self.buffer_size, kept + n)), dtype=np.int64)
+        rows = records(X, sign, weight) if n_kept else batch.rows
+        buffer = np.zeros((2, min(self.buffer_size, n_kept + n)), dtype=np.int64)
         buffer[0, : filled[0]] = np.arange(filled[0])
-        buffer[1, : filled[1]] = np.arange(filled[0], kept)
-        order = kept + batch.order
+        buffer[1, : filled[1]] = np.arange(filled[0], n_kept)
+        order = n_kept + batch.order
 
         C = self.given_step() or 0.0
         c = _UPDATES[self.update] / float(state["slower"][0])
@@ -157,8 +157,8 @@ class OAM(StochasticSolver):
         _steps(visits, reservoirs, settings, met, state["w"], state["u"], state["k"][0])
 
         filled = self._filled(state)
-        where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
-        state["kept"], state["kept_weight"] = kept_rows(X, where), unit * weight[where]
+        positions = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
+        state["kept"], state["kept_weight"] = kept_rows(X, positions), unit * weight[positions]
 
     def _filled(self, state: State) -> np.ndarray:
         """Return the number of rows in the reservoir of each class."""

@@ -201,9 +201,9 @@ class OPAUC(StochasticSolver):
             raise ValueError("centered=False is for covariance='gaussian' only.")
         k = self._rank(d)
         rows = k if self.covariance in _REDUCED else d
-        size, what = 2 * rows * k, f"two {rows}×{k} matrices"
+        size, arrays = 2 * rows * k, f"two {rows}×{k} matrices"
         if self.covariance in ("projection", "pca"):
-            size, what = size + d * k, f"{what} and one of {d}×{k}"
+            size, arrays = size + d * k, f"{arrays} and one of {d}×{k}"
         instead = "a lower rank, or solver='spam', which keeps O(d)."
         if self.covariance == "full":
             instead = (
@@ -212,7 +212,7 @@ class OPAUC(StochasticSolver):
             )
         if 8 * size > self.max_covariance_bytes:
             raise ValueError(
-                f"covariance={self.covariance!r} keeps {what}, {8e-9 * size:.1f} GB, more than "
+                f"covariance={self.covariance!r} keeps {arrays}, {8e-9 * size:.1f} GB, more than "
                 f"OPAUC.max_covariance_bytes ({self.max_covariance_bytes / 1e9:g} GB); use "
                 f"{instead}"
             )
@@ -222,13 +222,13 @@ class OPAUC(StochasticSolver):
         self._check(d)
         tau, begun = self._rank(d), state["k"][0]["steps"] > 0.0
         if self.covariance == "gaussian":
-            same = "Z" in state and state["s"].shape[1] == tau
+            unchanged = "Z" in state and state["s"].shape[1] == tau
         else:
-            wanted = {"subset": 1, "projection": 2, "pca": 2}.get(self.covariance, 0)
-            kind = state["basis"].ndim if "basis" in state else 0
-            same = "scatter" in state and (not begun or wanted == kind)
-            same = same and len(state["w"]) == tau
-        if not same:
+            ndim = {"subset": 1, "projection": 2, "pca": 2}.get(self.covariance, 0)
+            begun_ndim = state["basis"].ndim if "basis" in state else 0
+            unchanged = "scatter" in state and (not begun or ndim == begun_ndim)
+            unchanged = unchanged and len(state["w"]) == tau
+        if not unchanged:
             raise ValueError(
                 "covariance and rank cannot change between calls of partial_fit; set them back, "
                 "or begin with a new estimator."

@@ -204,11 +204,11 @@ class Batch:
         if self.before is None or self.before.mass.min() > 0.0:
             return self
         met = self.by_step("mass").min(axis=1) > 0.0
-        first = int(np.argmax(met)) if met.any() else len(met)
-        early, after = self.order[:first], self.after
+        start = int(np.argmax(met)) if met.any() else len(met)
+        early, after = self.order[:start], self.after
         rows = take_rows(self.X, early), self.sign[early], self.weight[early], self.norm2[early]
         before = self.before.joined(*rows)
-        return replace(self, order=self.order[first:], before=before, whole=after)
+        return replace(self, order=self.order[start:], before=before, whole=after)
 
 
 class Whole:
@@ -228,8 +228,8 @@ class Whole:
         self.problem, self.n_features = problem, problem.n_features
         self.only: Batch | None = None
         for part in self.batches():
-            each = problem.unit * part.weight * part.norm2
-            self.after.square[:] += each[part.sign > 0].sum(), each[part.sign < 0].sum()
+            squares = problem.unit * part.weight * part.norm2
+            self.after.square[:] += squares[part.sign > 0].sum(), squares[part.sign < 0].sum()
         if len(part.sign) == problem.n_samples:
             self.only = replace(part, first=None)
 
@@ -279,5 +279,5 @@ class Sampler:
         while len(self._left) < count:
             epoch = np.arange(self.n) if self.order == "cyclic" else self.rng.permutation(self.n)
             self._left = np.concatenate([self._left, epoch.astype(np.int64)])
-        taken, self._left = self._left[:count], self._left[count:]
-        return taken
+        positions, self._left = self._left[:count], self._left[count:]
+        return positions

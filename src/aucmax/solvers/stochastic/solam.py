@@ -155,12 +155,12 @@ class SOLAM(StochasticSolver):
         kappa2 = max(float(batch.norm2.max()), k["kappa2"])
         return self._radius(int(k["steps"]) + len(batch.order), kappa2, delta2, penalty.l2)
 
-    def _radius(self, T: int, kappa2: float, delta2: float, more: float) -> float:
-        """Return R; ``more`` is α plus the variance along δ."""
+    def _radius(self, T: int, kappa2: float, delta2: float, strength: float) -> float:
+        """Return R; ``strength`` is α plus the variance along δ."""
         if self.radius != "auto":
             return float(number(self.radius, "radius", open_low=True))
-        most = 0.4 * T**0.25 / np.sqrt(kappa2 if kappa2 > 0.0 else 1.0)
-        return min(most, 2.0 * np.sqrt(delta2) / (delta2 + more)) if delta2 > 0.0 else most
+        limit = 0.4 * T**0.25 / np.sqrt(kappa2 if kappa2 > 0.0 else 1.0)
+        return min(limit, 2.0 * np.sqrt(delta2) / (delta2 + strength)) if delta2 > 0.0 else limit
 
     def current(self, state: State) -> np.ndarray:
         k, v = state["k"][0], state["v"]

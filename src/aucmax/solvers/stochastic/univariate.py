@@ -122,8 +122,8 @@ def _steps(visits, eta, mass, settings, v, u, k):
         i, rate = order[t], eta[t]
         y = rows[i]["sign"]
         # both classes have the same weight: n/(2 n_y)
-        own = mass[t, 0] if y > 0 else mass[t, 1]
-        balance = rows[i]["weight"] * (mass[t, 0] + mass[t, 1]) / (2.0 * own)
+        own_mass = mass[t, 0] if y > 0 else mass[t, 1]
+        balance = rows[i]["weight"] * (mass[t, 0] + mass[t, 1]) / (2.0 * own_mass)
         margin = y * c * row_dot(X, i, v)
         if automatic:  # no step is longer than Newton's for its own row
             bound = balance * rows[i]["norm2"] * bend1(loss, margin)

@@ -90,45 +90,45 @@ class VRSPAM(StochasticSolver):
         self.tol = tol
 
     def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
-        most = min(number(self.n_stages, "n_stages", low=1, whole=True), run.max_iter)
+        n_stages = min(number(self.n_stages, "n_stages", low=1, whole=True), run.max_iter)
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
         problem, penalty = objective.problem, objective.penalty
-        n, whole = problem.n_samples, Whole(problem, problem.n_features)
-        state, m = self.fresh(whole, penalty, start, {}), self.steps_for(n)
-        self._centre(whole)
-        eta = min(self._step_size(state, part) for part in whole.batches())
+        n, rows = problem.n_samples, Whole(problem, problem.n_features)
+        state, m = self.fresh(rows, penalty, start, {}), self.steps_for(n)
+        self._centre(rows)
+        eta = min(self._step_size(state, part) for part in rows.batches())
         sampler, passes = Sampler(n, self.order, run.rng), 0.0
         if start is None and self.init == "spam":
-            first = SPAM(n_epochs=1, order=self.order)
-            state["w"], passes, *_ = next(first.epochs(objective, None, replace(run, max_iter=1)))
-        at = _Snapshot.of(whole.batches(), n, state["w"])
+            warm_up = SPAM(n_epochs=1, order=self.order)
+            state["w"], passes, *_ = next(warm_up.epochs(objective, None, replace(run, max_iter=1)))
+        at = _Snapshot.of(rows.batches(), n, state["w"])
         value = objective.at(at.z).value + penalty.value(at.w)  # also of centred rows
-        for _ in range(most):
-            new = _stage(whole.ordered(sampler.take(m)), at, penalty, eta)
+        for _ in range(n_stages):
+            w = _stage(rows.ordered(sampler.take(m)), at, penalty, eta)
             passes += 1.0 + m / n
             with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
-                proposal = _Snapshot.of(whole.batches(), n, new)
-                reached = objective.at(proposal.z).value + penalty.value(new)
+                proposal = _Snapshot.of(rows.batches(), n, w)
+                reached = objective.at(proposal.z).value + penalty.value(w)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
             else:
                 at, value = proposal, reached
-                if np.all(np.isfinite(new)):
-                    state["w"] = new
+                if np.all(np.isfinite(w)):
+                    state["w"] = w
             yield Epoch(at.w, passes, state, value)
 
-    def _centre(self, whole: Whole) -> None:
+    def _centre(self, rows: Whole) -> None:
         """Shift the rows by one vector if that lowers M."""
         if self.center not in ("auto", False):
             raise ValueError(f"center must be 'auto' or False; got {self.center!r}.")
-        batch, (mass, total, _) = whole.only, whole.after
+        batch, (mass, total, _) = rows.only, rows.after
         if batch is None or isinstance(batch.X, CSR) or not (self.center and self.automatic):
             return
         middle = total.sum(axis=0) / mass.sum()
-        moved = whole.after._replace(total=total - mass[:, None] * middle)
+        moved = rows.after._replace(total=total - mass[:, None] * middle)
         X = shifted_rows(batch.X, middle)
-        whole.only = Batch(X, batch.sign, batch.weight, batch.order, None, moved)
+        rows.only = Batch(X, batch.sign, batch.weight, batch.order, None, moved)
 
     def steps_for(self, n: int) -> int:
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
