@@ -413,14 +413,15 @@ def _summary(column: Column, values: Coded | Floats) -> NumberSummary | WordSumm
         raise ValueError(f"column {column.name!r} has {error}.") from None
 
 
-def _merged(mine: Any, theirs: Any) -> tuple[Column, NumberSummary | WordSummary]:
+def _merged(first: Any, second: Any) -> tuple[Column, NumberSummary | WordSummary]:
     """Merge two summaries of a column, each with its kind."""
-    (column, one), (other_column, other) = mine, theirs
-    if one.gaps == one.rows and column != other_column:
-        return other_column, replace(other, rows=one.rows + other.rows, gaps=one.gaps + other.gaps)
-    if other.gaps == other.rows and column != other_column:
-        return column, replace(one, rows=one.rows + other.rows, gaps=one.gaps + other.gaps)
+    (column, mine), (other_column, theirs) = first, second
+    rows, gaps = mine.rows + theirs.rows, mine.gaps + theirs.gaps
+    if mine.gaps == mine.rows and column != other_column:
+        return other_column, replace(theirs, rows=rows, gaps=gaps)
+    if theirs.gaps == theirs.rows and column != other_column:
+        return column, replace(mine, rows=rows, gaps=gaps)
     if type(column) is not type(other_column):
         kinds = " and ".join(type(kind).__name__ for kind in (column, other_column))
         raise ValueError(f"column {column.name!r} is of two kinds in different parts: {kinds}.")
-    return column, one.merge(other)
+    return column, mine.merge(theirs)

@@ -231,13 +231,13 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         """Raise ValueError unless a fit could have left these points."""
         bins = getattr(getattr(self, "binning_", None), "bins_", [])
         points = getattr(self, "points_", [])
-        if [len(one.counts) for one in bins] != [len(one) for one in points]:
+        if [len(b.counts) for b in bins] != [len(p) for p in points]:
             raise ValueError("its points are not those of its bins")
         if len(getattr(self, "other_points_", [])) != len(points):
             raise ValueError("its points are not those of its columns")
         if not hasattr(self, "points_"):
             return
-        if not all(np.isfinite(one).all() for one in [*points, self.other_points_]):
+        if not all(np.isfinite(p).all() for p in [*points, self.other_points_]):
             raise ValueError("its points hold NaN or infinite numbers")
         for name in ("classes_", "n_features_in_"):
             if not np.array_equal(getattr(self, name, ()), getattr(self.binning_, name)):

@@ -83,16 +83,16 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
         If there is no solver with that name, or it belongs to the other estimator.
     """
     accuracy = registry is ACCURACY_SOLVERS
-    own, other = (ACCURACY_SOLVERS, SOLVERS) if accuracy else (SOLVERS, ACCURACY_SOLVERS)
+    own, foreign = (ACCURACY_SOLVERS, SOLVERS) if accuracy else (SOLVERS, ACCURACY_SOLVERS)
     if isinstance(solver, Solver):
-        if solver.name not in other:
+        if solver.name not in foreign:
             return solver
         name: str | None = solver.name
     elif isinstance(solver, str):
         name = _key(solver, own)
         if name is not None:
             return own[name]()
-        name = _key(solver, other)
+        name = _key(solver, foreign)
     else:
         name = None
     names = ", ".join(repr(n) for n in (*(() if accuracy else ("auto",)), *own))

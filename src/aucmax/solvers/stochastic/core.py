@@ -205,7 +205,7 @@ class StochasticSolver(Solver):
         earlier: State,
         slower: float = 1.0,
     ) -> State:
-        """Return the state before the first step of a fit; ``earlier`` is that of an earlier try."""
+        """Return the state before the first step of a fit; ``earlier`` is that of a try before."""
         state = self.blank(rows.n_features, penalty) | rows.after._asdict()
         state |= {name: earlier[name] for name in self.drawn if name in earlier}
         state["slower"][0] = slower
