@@ -54,7 +54,7 @@ class Function:
         raise self._as_it_is()
 
     def filled(self, value: Any) -> Function:
-        """Return the same with a value for a gap that had none."""
+        """Return this function with a value for a gap that had none."""
         return self
 
     def is_gap(self) -> Function:
@@ -165,7 +165,7 @@ class Pieces(Function):
         return replace(self, coefs=coefs, gap=factor * self.gap + plus)
 
     def filled(self, value: Any) -> Pieces:
-        """Return the same with a value for a gap that had none."""
+        """Return this function with a value for a gap that had none."""
         return replace(self, gap=float(value) if np.isnan(self.gap) else self.gap)
 
     def is_gap(self) -> Pieces:
@@ -281,7 +281,7 @@ class Words(Function):
     def filled_with(
         cls, word: Any, values: Mapping[Any, float], other: float, gap_words: bool = False
     ) -> Words:
-        """Return the same with the value of a word, or of a number, for a gap."""
+        """Return a table in which a gap has the value of a word, or of a number."""
         if word is not None and word in values:
             values = {**values, None: values[word]}
         return cls(values, other, gap_words)
@@ -340,7 +340,7 @@ class Word(Function):
     gap_words: bool = False
 
     def filled(self, value: Any) -> Word:
-        """Return the same with a word for a gap that had none."""
+        """Return this column with a word for a gap that had none."""
         return self if self.gap is not None else replace(self, gap=value)
 
     def is_gap(self) -> Words:

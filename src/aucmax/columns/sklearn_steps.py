@@ -210,7 +210,7 @@ class _Imputer(Step, of=[SimpleImputer]):
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Return which columns are kept: those that do not only have gaps."""
+        """Return which columns are kept: those that have a value."""
         values = self.fitted.statistics_.tolist()
         return np.array([self.fitted.keep_empty_features or v == v for v in values], dtype=bool)
 

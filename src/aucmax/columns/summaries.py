@@ -151,7 +151,7 @@ class Calendar:
         )
 
     def merge(self, other: Calendar) -> Calendar:
-        """Return that of both."""
+        """Return the calendar of both."""
         ends = zip(self.seconds, other.seconds, strict=True)
         earliest, latest = (choose(pair) for choose, pair in zip((min, max), ends, strict=True))
         days = sorted({*self.days, *other.days})[:MAX_DAYS]
@@ -208,7 +208,7 @@ class Bins(NamedTuple):
 
     @property
     def median(self) -> float:
-        """The median, as if each number were in the middle of its bin; NaN of none."""
+        """The median, as if each number were in the middle of its bin; NaN if there are none."""
         if not len(self.counts):
             return np.nan
         passed = np.cumsum(self.counts)
@@ -266,7 +266,7 @@ class NumberSummary:
         return NumberSummary(rows, gaps, bins, bins.median, calendar)
 
     def bounded(self) -> NumberSummary:
-        """Return the same, which is in bounds."""
+        """Return it unchanged, as its size is bounded."""
         return self
 
 
@@ -326,7 +326,7 @@ class WordSummary:
         return merged.bounded()
 
     def bounded(self) -> WordSummary:
-        """Return the same with at most `MAX_WORDS` words."""
+        """Return this summary with at most `MAX_WORDS` words."""
         excess = len(self.counts) - MAX_WORDS
         if excess <= 0:
             return self
@@ -396,7 +396,7 @@ class TableSummary:
         return TableSummary(columns, summaries)
 
     def bounded(self) -> TableSummary:
-        """Return the same in bounded memory."""
+        """Return this summary in bounded memory."""
         return replace(self, summaries=tuple(summary.bounded() for summary in self.summaries))
 
     @property

@@ -124,7 +124,7 @@ class Folding:
         return cls(rows.groups, rows.time, rows.weight)
 
     def at(self, rows: np.ndarray) -> Folding:
-        """Return the same for some of the rows."""
+        """Return the folding of some of the rows."""
         facts = (self.groups, self.time, self.weight)
         return Folding(*(None if of_row is None else of_row[rows] for of_row in facts))
 

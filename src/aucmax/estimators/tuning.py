@@ -91,7 +91,7 @@ def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], 
 
 
 def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMoments]:
-    """Return the moments of two sets of rows, in one pass over all."""
+    """Return the moments of sets of rows, in one pass over all rows."""
     positive, weight = labelled.positive, labelled.weight
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]

@@ -14,6 +14,7 @@ from aucmax.basics.checks import number, sample_weights
 from aucmax.columns.steps import Stages, that_learn_from_labels
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import posed
+from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.metrics.delong import effective_rows
@@ -293,7 +294,7 @@ def _reach(
 
 
 def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
-    """Return the same from the sandwich; raise ValueError if no coefficient varies."""
+    """Return that variation, by the sandwich; raise ValueError if no coefficient varies."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
@@ -316,11 +317,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
     sampled = sample(sign, MAX_CELLS // len(free))
-    weights = weight[sampled]
-    for label in (1.0, -1.0):  # the classes have the weight that they have in all rows
-        weights[sign[sampled] == label] *= (
-            weight[sign == label].sum() / weights[sign[sampled] == label].sum()
-        )
+    weights = weight_of_all(sign > 0, weight, sampled)
     columns = X[sampled][:, free].toarray() if sp.issparse(X) else X[np.ix_(sampled, free)]
     size = np.sqrt(spread[free])
     columns = columns / size

@@ -96,7 +96,7 @@ class Placed(NamedTuple):
         return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
     def shared(self) -> float:
-        """Return twice the covariance of the classes, which groups with rows of both bring about.
+        """Return twice the covariance between the classes, due to groups with rows of both.
 
         Obuchowski's (1997), with Kish's effective numbers of groups in place of their numbers.
         """

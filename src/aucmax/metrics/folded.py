@@ -159,7 +159,7 @@ class _Part(NamedTuple):
 
     group: NDArray[np.intp]
     share: Floats  # of the class's weight
-    moved: Floats  # how far each row moves the fold's area, beside the others of its class
+    moved: Floats  # how far each row moves the fold's area, compared with the others of its class
     above: Floats  # the share of the other class above each row, ties half
     noise: Floats  # the variance of what one rival adds to it; not finite for a single rival
 
@@ -220,7 +220,7 @@ def _class(
     n_groups = share.shape[1]
     one_fold = common.diagonal()  # 1/k of each fold
     held_out = np.bincount(share.indices, minlength=n_groups)
-    # Pairs of rows of all folds part into as many independent sets as a group was held out at most.
+    # Pairs of rows of all folds make as many independent sets as a group was held out at most.
     pairs = len(parts) / float(one_fold.max()) / float(held_out.max())
     rows = len(parts) ** 2 / float(common.sum())
     spread, moved = one_fold <= 1 / (2 - ROUNDING), np.zeros(n_groups)

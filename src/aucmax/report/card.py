@@ -27,7 +27,7 @@ _UP, _DOWN = "#0072b2", "#d55e00"
 
 @singledispatch
 def card_of(model: Any) -> str:
-    """Return the card of a fitted model as HTML; nothing for one that is not fitted."""
+    """Return the card of a fitted model as HTML; empty for one that is not fitted."""
     raise TypeError(f"a {type(model).__name__} has no report card.")
 
 

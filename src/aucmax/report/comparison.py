@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax import metrics
 from aucmax.metrics.scored import Scored
-from aucmax.report.figures import Figure, Line
+from aucmax.report.figures import Figure, Line, upright
 from aucmax.report.style import stroke
 from aucmax.report.text import verdict
 
@@ -25,7 +25,7 @@ def areas_figure(names: Sequence[str], areas: Sequence[Interval], caption: str) 
     """Make a figure of the AUC of each scorer, as dots with intervals, best first."""
     return Figure(
         "areas", "Test AUC", "AUC", "", {"AUC": _dots(areas)}, caption, names=list(names),
-        guide=_upright(areas[0][0], len(names)),
+        guide=upright(areas[0][0], len(names)),
     )  # fmt: skip
 
 
@@ -63,18 +63,13 @@ def differences_figure(
     return Figure(
         "differences", "Who can be told apart", "AUC minus that of the best", "",
         {"difference": line, **bars}, caption, names=list(names),
-        guide=_upright(0.0, len(names)),
+        guide=upright(0.0, len(names)),
     )  # fmt: skip
 
 
 def _dots(values: Sequence[Interval]) -> Line:
     middle, low, high = np.array(values, dtype=float).T
     return Line(middle, np.arange(len(middle), dtype=float), interval=(low, high), alone=True)
-
-
-def _upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
-    """Return a vertical guide from the top to the bottom of the names."""
-    return (x, x), (-0.6, rows - 0.4)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from aucmax.data.columns import Column
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
-from aucmax.report.figures import Figure, Line
+from aucmax.report.figures import Figure, Line, upright
 from aucmax.report.page import ResultTable
 from aucmax.report.text import left_out, plain_number
 
@@ -44,7 +44,7 @@ def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
         "Difference in score between two rows that differ in this column as much as two rows do on "
         f"average. {bars} {omitted}".rstrip(),
-        names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
+        names=names, guide=upright(0.0, len(names)),
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
         line = Line(shape.added[shown], np.arange(float(len(words))), interval, alone=True)
         hidden = len(shape.values) - len(words)
         caption = left_out(hidden, "that lies between these", "that lie between these")
-        zero = ((0.0, 0.0), (-0.6, len(words) - 0.4))
+        zero = upright(0.0, len(words))
         return Figure(
             name, title, adds, "", {title: line}, caption, names=words, xlim=scale, guide=zero
         )

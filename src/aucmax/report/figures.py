@@ -25,6 +25,7 @@ __all__ = [
     "check_image",
     "convergence_figure",
     "tuning_figure",
+    "upright",
     "visible",
 ]
 
@@ -102,6 +103,11 @@ class Line:
 def around(y: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of symmetric intervals around y."""
     return y - reach, y + reach
+
+
+def upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Return a vertical guide from the top to the bottom of the names beside an axis."""
+    return (x, x), (-0.6, rows - 0.4)
 
 
 @dataclass(frozen=True)

@@ -708,7 +708,7 @@ class ClassStatistics:
     def _settle(self, minuend: "ClassStatistics") -> None:
         """Make features constant whose variance is only rounding error of the subtraction.
 
-        Otherwise `standardize` would magnify them. It is the difference to ``minuend``.
+        Otherwise `standardize` would magnify them. These are what is left of ``minuend``.
         """
         occupied = self.counts > 0
         if not occupied.any():

@@ -239,7 +239,7 @@ def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
 
 
 def _about_their_mean(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-    """Return the same from squares about a point near the mean, which avoids cancellation."""
+    """Return `block_moments` by squares about a point near the mean, which avoids cancellation."""
     total = float(share.sum())
     s = share / total
     first_rows, q = rows[:_CENTRE_ROWS], share[:_CENTRE_ROWS] / share[:_CENTRE_ROWS].sum()

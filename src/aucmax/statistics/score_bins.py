@@ -170,7 +170,7 @@ class ScoreBins:
         return self._with(bins._replace(sums=bins.sums[:, ::-1].copy()))
 
     def _relative_to(self, unit: float) -> Self:
-        """Return the same, without waiting rows, with a given stored weight of a new row."""
+        """Return these bins, without waiting rows, with a given stored weight of a new row."""
         bins = self._settled()
         if unit == self._unit:
             return self

@@ -200,7 +200,7 @@ class StreamLearner:
         return self.rule.after(*block, self.gamma**m, keep=True)
 
     def moments(self) -> ClassMoments:
-        """Return the same with labels and names; ValueError if there are no moments."""
+        """Return the moments with labels and names; ValueError if there are none."""
         coded = self.coded_moments()
         if coded is None:
             raise ValueError("SPAM keeps no class moments; use learner='moments'.")

@@ -105,7 +105,7 @@ class Waiting:
         return as_rows(X), codes, weights
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return copies of what waits, but for the columns."""
+        """Return copies of the arrays of the waiting rows; the columns are not among them."""
         return {
             "values": np.array(self._values),
             "indices": np.array(self._indices, dtype=np.int64),
@@ -116,7 +116,7 @@ class Waiting:
 
     @staticmethod
     def specs(d: int, classes: int) -> dict[str, ArraySpec]:
-        """Return what `arrays` returns where so many columns and classes have been met."""
+        """Return the declarations of `arrays` for d columns and this many classes."""
         return {
             "values": ArraySpec(("entries",), high=LARGEST),
             "indices": ArraySpec(("entries",), np.int64, 0, d - 1),
@@ -126,7 +126,7 @@ class Waiting:
         }
 
     def restore(self, names: Sequence[Any], learnt: int, arrays: dict[str, np.ndarray]) -> None:
-        """Take over columns, of which so many were learnt, and arrays that are as `specs` says.
+        """Restore columns, of which ``learnt`` were learnt, and arrays that match `specs`.
 
         Raises
         ------
