@@ -173,7 +173,7 @@ def _max_unpacked_bytes(packed: int) -> int:
 
 
 def _unpacked_bytes(body: bytes, limit: int) -> int:
-    """Return the unpacked size of an archive after checking it; ValueError if above ``most``."""
+    """Return the unpacked size of an archive after checking it; ValueError if above ``limit``."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = archive.infolist()
         twice = [name for name, n in Counter(info.filename for info in members).items() if n > 1]

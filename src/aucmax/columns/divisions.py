@@ -48,7 +48,7 @@ def divide(
     ----------
     counts : ndarray, shape (m, 2)
         Negatives and positives in each cell.
-    most : int
+    max_bins : int
         Maximum number of bins.
     smallest : float
         Minimum count of a bin; if all cells together have fewer, they are one bin.

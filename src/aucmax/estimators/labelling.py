@@ -59,7 +59,7 @@ def labelled_rows(
     y: Any,
     sample_weight: Any,
     empty: ClassStatistics | None = None,
-    most: float = np.inf,
+    max_features: float = np.inf,
 ) -> Labelled:
     """Label and check all rows, those of a source in one pass; the model records their names.
 
@@ -71,7 +71,7 @@ def labelled_rows(
         As given to a fit. Labels and weights of rows that are `Labelled` are not checked again.
     empty : ClassStatistics, optional
         The statistics of a source's classes to keep, as for `survey`; by default variances.
-    most : float
+    max_features : float
         The number of features up to which they are kept.
     """
     if isinstance(X, Labelled) and not X.in_parts:
@@ -86,7 +86,7 @@ def labelled_rows(
             X = X.with_labels(y, sample_weight)
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
-        rows = survey(X, empty, most, model.positive)
+        rows = survey(X, empty, max_features, model.positive)
         record_names(model, rows)
     else:
         numbers, y, weight = checked(model, X, y, sample_weight, reset=True, whole=True)

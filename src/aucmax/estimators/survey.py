@@ -61,7 +61,7 @@ def survey(
     source : Source
     empty : ClassStatistics
         The statistics to keep of rows with up to ``most`` features; beyond, variances are kept.
-    most : float
+    max_features : float
     positive : label, optional
         As for `two_classes`.
 

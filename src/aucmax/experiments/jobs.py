@@ -144,7 +144,7 @@ def finish(
     store : Store
     n_jobs : int
         Processes, as joblib counts them.
-    done : callable
+    on_done : callable
         Called as each job ends, with its title and seconds: 0 if it was not run.
     """
     keys = {place: job.key for place, job in jobs.items()}

@@ -143,7 +143,7 @@ def run_table(
     sources : sequence of Source
         Those that are here.
     protocol : Protocol
-    store, n_jobs, done
+    store, n_jobs, on_done
         As for `finish`.
     absent : mapping of str to str
         Data sets for which the table shows published figures only, and why.
