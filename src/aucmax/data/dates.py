@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.digits import dates_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -126,19 +128,25 @@ def day_number(word: str, form: str) -> float | None:
 def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
     """Return `day_number` of words, shape (n,), NaN for those that are no dates of this form.
 
-    There are few different days and times of day, so that each is read once.
+    Of those that compiled loops do not read there are few different days and times of day, so that
+    each is read once.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if form in EPOCHS:
         return _numbers_of(words.dictionary_encode(), lambda word: day_number(word, form))
-    out = np.full(len(words), np.nan)
+    out, rest = dates_of(words, form)
+    if not rest.any():
+        return out
+    words = words.filter(pa.array(rest))
     pattern = re.sub(r"\(\?!.*", "", _PATTERNS[form].pattern)
     apart = pc.extract_regex(words, rf"^(?P<date>{_NAMED.sub('(?:', pattern)})(?P<rest>(?s:.*))$")
     fits = apart.is_valid().to_numpy(zero_copy_only=False)
-    date, rest = (apart.filter(apart.is_valid()).field(name).dictionary_encode() for name in (0, 1))
+    date, time = (apart.filter(apart.is_valid()).field(name).dictionary_encode() for name in (0, 1))
     days = _numbers_of(date, lambda word: day_number(word, form))
-    out[fits] = days + _numbers_of(rest, lambda word: day_fraction(word) if word else 0.0)
+    days += _numbers_of(time, lambda word: day_fraction(word) if word else 0.0)
+    out[np.flatnonzero(rest)[fits]] = days
     return out
 
 

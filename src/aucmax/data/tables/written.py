@@ -1,6 +1,6 @@
 """Numbers as people write them: plain, or with thousands, currencies, percents and brackets.
 
-Everything is done by Arrow for all words of a column at once.
+Compiled loops read the usual ones of many words, and Arrow all others at once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.digits import numbers_of
 from aucmax.data.reading import NUMBER
 
 if TYPE_CHECKING:
@@ -35,13 +36,19 @@ _OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
 
 def plain_numbers(words: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
     """Return words (n,) as numbers of digits, sign, decimal mark and exponent; NaN for others."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if decimal == ",":
-        words = pc.if_else(
-            pc.match_substring(words, "."), "", pc.replace_substring(words, ",", ".")
-        )
-    return _numbers(words, pc.match_substring_regex(words, rf"^(?:{NUMBER.pattern})$"))
+    numbers, rest = numbers_of(words, decimal)
+    if rest.any():
+        words = words.filter(pa.array(rest))
+        if decimal == ",":
+            words = pc.if_else(
+                pc.match_substring(words, "."), "", pc.replace_substring(words, ",", ".")
+            )
+        fits = pc.match_substring_regex(words, rf"^(?:{NUMBER.pattern})$")
+        numbers[rest] = _numbers(words, fits)
+    return numbers
 
 
 def units_of(words: pa.Array) -> tuple[str, ...]:
@@ -77,22 +84,33 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
-    if units:
-        any_unit = "|".join(map(re.escape, units))
-        words = pc.replace_substring_regex(words, rf"([0-9.)]|[.,]-)\s?(?:{any_unit})\.?$", r"\1")
-    for unit in filter(_MONEY.fullmatch, units):
-        words = pc.replace_substring_regex(words, rf"^([+-]?){unit}\.?\s?", r"\1")
-    numbers = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
-    rest = np.isnan(numbers)
-    if rest.any():  # what takes several times as long
-        odd = pc.replace_substring_regex(words.filter(pa.array(rest)), _ROUND, r"\1")
+    numbers, rest = numbers_of(words, decimal, _THOUSANDS[decimal])
+    if rest.any():
+        words = _without_units(words.filter(pa.array(rest)), units)
+        numbers[rest] = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
+        odd = np.isnan(numbers[rest])
+    if rest.any() and odd.any():  # what takes several times as long
+        rest[rest] = odd
+        odd = pc.replace_substring_regex(words.filter(pa.array(odd)), _ROUND, r"\1")
         odd = pc.replace_substring_regex(odd, _BRACKETS, r"-\1")
         bare = pc.replace_substring_regex(odd, _BARE, r"\1\2\4\3")
         blanks = pc.match_substring_regex(bare, rf"^[+-]?[1-9][0-9]{{0,2}}{_OTHERS}(?:[.,]|$)")
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
         numbers[rest] = _usual(pc.if_else(blanks, joined, bare), decimal)
     return numbers
+
+
+def _without_units(words: pa.Array, units: Sequence[str]) -> pa.Array:
+    """Return words with the signs of a keyboard, and without units."""
+    import pyarrow.compute as pc
+
+    words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
+    if units:
+        any_unit = "|".join(map(re.escape, units))
+        words = pc.replace_substring_regex(words, rf"([0-9.)]|[.,]-)\s?(?:{any_unit})\.?$", r"\1")
+    for unit in filter(_MONEY.fullmatch, units):
+        words = pc.replace_substring_regex(words, rf"^([+-]?){unit}\.?\s?", r"\1")
+    return words
 
 
 def _usual(words: pa.Array, decimal: str) -> NDArray[np.float64]:
