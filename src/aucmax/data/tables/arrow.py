@@ -25,6 +25,7 @@ __all__ = [
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
+_CACHED_BYTES = 1 << 18  # which a core's cache holds
 _BYTES_AT_ONCE = 1 << 22  # bytes of numbers
 
 
@@ -198,7 +199,7 @@ class Native:
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
         kept = None if plain else pa.BufferOutputStream()
-        while (watch or not plain) and (chunk := stream.read(BLOCK_BYTES)):
+        while (watch or not plain) and (chunk := stream.read(_CACHED_BYTES)):
             self.hexadecimal |= watch and _has_hexadecimal(end, chunk)
             self.quoted = self.quoted or (watch and b'"' in chunk)
             end = chunk[-1:]
@@ -228,10 +229,8 @@ class _Watched(io.RawIOBase):
 
 def _has_hexadecimal(before: bytes, text: bytes) -> bool:
     """Return whether a text, after another one, has an x after a 0; ``find`` is far slower."""
-    letters = np.frombuffer(text, np.uint8)
-    places = np.flatnonzero((letters | 0x20) == ord("x"))
-    at_start = before == b"0" and text[:1] in (b"x", b"X")
-    return at_start or bool((letters[places[places > 0] - 1] == ord("0")).any())
+    letters = np.frombuffer(before + text, np.uint8)
+    return bool((((letters[1:] | 0x20) == ord("x")) & (letters[:-1] == ord("0"))).any())
 
 
 def is_numeric(kind: pa.DataType) -> bool:

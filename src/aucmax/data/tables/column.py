@@ -23,6 +23,9 @@ __all__ = ["MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
 
 NEARLY_ALL = 0.9  # share of numbers above which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
+_FIRST_ROWS = 10_000  # which show whether the words of a column are different numbers or dates
+_DIGITS = "^[^A-Za-z]*[0-9][^A-Za-z]*$"
+_MOST_BYTES = (1 << 31) - 1  # of an Arrow array of text
 
 
 class Read(NamedTuple):
@@ -49,16 +52,19 @@ class Distinct(NamedTuple):
     Parameters
     ----------
     words : Array of strings, shape (k,)
-        Each once, in the order of the rows.
+        Each once, in the order of the rows; or that of each row, if `each_row`.
     codes : ndarray of int32, shape (n,)
         The place among them of each row's word, −1 where it has none.
     counts : ndarray, shape (k,)
         The rows of each.
+    each_row : bool
+        Whether words may occur again.
     """
 
     words: pa.Array
     codes: NDArray[np.int32]
     counts: NDArray[np.int64]
+    each_row: bool = False
 
     @classmethod
     def of(cls, values: pa.ChunkedArray) -> Distinct:
@@ -71,11 +77,38 @@ class Distinct(NamedTuple):
         words = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
         return cls(words, codes, np.bincount(codes + 1, minlength=len(words) + 1)[1:])
 
+    @classmethod
+    def of_numbers(cls, values: pa.ChunkedArray) -> Distinct:
+        """Return the word of each row if most of the first are different numbers or dates.
+
+        To find the different ones takes longer than to read all.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        n, first = len(values), values[:_FIRST_ROWS]
+        large = n > _FIRST_ROWS and is_text(values.type) and values.nbytes < _MOST_BYTES
+        if not large or values.null_count or len(first.unique()) < MOSTLY * _FIRST_ROWS:
+            return cls.of(values)
+        if pc.sum(pc.match_substring_regex(first, _DIGITS)).as_py() < MOSTLY * _FIRST_ROWS:
+            return cls.of(values)
+        words = pa.concat_arrays(values.chunks)
+        return cls(words, np.arange(n, dtype=np.int32), np.ones(n, np.int64), each_row=True)
+
+    def each_once(self) -> Distinct:
+        """Return the same with each word once."""
+        import pyarrow as pa
+
+        return Distinct.of(pa.chunked_array([self.words])) if self.each_row else self
+
     def stripped(self) -> Distinct:
         """Return the same without the space around the words."""
         import pyarrow.compute as pc
 
-        trimmed = pc.utf8_trim_whitespace(self.words).dictionary_encode()
+        words = pc.utf8_trim_whitespace(self.words)
+        if self.each_row or words.equals(self.words):
+            return self._replace(words=words)
+        trimmed = words.dictionary_encode()
         words, places = trimmed.dictionary, trimmed.indices.to_numpy()
         if len(words) == len(self.words):
             return self._replace(words=words)
@@ -83,15 +116,23 @@ class Distinct(NamedTuple):
         return Distinct(words, self.of_rows(places, -1), counts)
 
     def beginning(self, most: int) -> Distinct:
-        """Return the first of the words, each as often as it is there."""
-        return Distinct(
-            self.words[:most],
-            np.arange(min(most, len(self.words)), dtype=np.int32),
-            self.counts[:most],
-        )
+        """Return the first different words, each as often as it is there."""
+        words = self.first_words(most)
+        return Distinct(words, np.arange(len(words), dtype=np.int32), self.counts[: len(words)])
+
+    def first_words(self, most: int, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
+        """Return the first different words, perhaps of some, given as a mask (k,)."""
+        import pyarrow as pa
+
+        words, size = self.words if chosen is None else self.words.filter(pa.array(chosen)), most
+        while len(first := words[:size].unique()) < most and size < len(words):
+            size *= 2
+        return first[:most]
 
     def of_rows(self, values: NDArray[Any], gap: Any = np.nan) -> NDArray[Any]:
         """Return the value of each row, given that of each word (k,)."""
+        if len(values) == len(self.codes):  # no word occurs again, and there is no gap
+            return values
         return np.append(values, np.asarray(gap, dtype=values.dtype)).take(self.codes)
 
     def first(self, chosen: NDArray[np.bool_]) -> int:
@@ -106,13 +147,26 @@ class Distinct(NamedTuple):
         """Return the word of a row that has one."""
         return str(self.words[int(self.codes[row])].as_py())
 
-    def are(self, words: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return which of the words are among others, in any case and stripped, as a mask (k,)."""
+    def are(
+        self, words: tuple[str, ...], among: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which of the words are others, in any case and stripped, as a mask (k,).
+
+        Parameters
+        ----------
+        words : tuple of str
+        among : ndarray of bool, shape (k,), optional
+            Which of the words are asked for.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        lower = pc.utf8_lower(pc.utf8_trim_whitespace(self.words))
-        return np.asarray(pc.is_in(lower, pa.array(words)).to_numpy(zero_copy_only=False))
+        are = np.ones(len(self.words), dtype=bool) if among is None else among.copy()
+        trimmed = pc.utf8_trim_whitespace(self.words.filter(pa.array(are)))
+        are[are] = np.asarray(pc.utf8_length(trimmed)) <= max(map(len, words))
+        lower = pc.utf8_lower(pc.utf8_trim_whitespace(self.words.filter(pa.array(are))))
+        are[are] = pc.is_in(lower, pa.array(words)).to_numpy(zero_copy_only=False)
+        return are
 
     def each(self, test: Callable[[str], Any]) -> list[Any]:
         """Return what a function gives for each word."""
@@ -154,7 +208,8 @@ class FileColumn:
         """The different words as they are; numbers without superfluous digits."""
         import pyarrow as pa
 
-        return Distinct.of(self.stored if is_text(self.kind) else self.values.cast(pa.string()))
+        of = Distinct.of_numbers if self.reading.prepare else Distinct.of
+        return of(self.stored if is_text(self.kind) else self.values.cast(pa.string()))
 
     @cached_property
     def distinct(self) -> Distinct:

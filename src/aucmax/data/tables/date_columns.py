@@ -93,9 +93,8 @@ def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
 def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
     """Return dates as numbers, if all known words of a column, a mask (k,), are of one format."""
     distinct = column.distinct
-    places = np.flatnonzero(known)
     total = distinct.rows(known)
-    sampled = [distinct.words[int(j)].as_py() for j in places[:_SAMPLED_VALUES]]
+    sampled = distinct.first_words(_SAMPLED_VALUES, known).to_pylist()
     forms = [form for form, count in forms_of(sampled).items() if count > MOSTLY * len(sampled)]
     if not forms:
         return None

@@ -35,7 +35,7 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _DIGIT = re.compile("[0-9]")
-_CODE = re.compile("0[0-9]+")  # no amount is written so
+_CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 
@@ -152,7 +152,7 @@ def _words(column: FileColumn) -> Read:
             of_model="",
         ) from None
     distinct = column.distinct if column.reading.prepare else written
-    return Read(column.declared or Words(column.name), _categories(distinct))
+    return Read(column.declared or Words(column.name), _categories(distinct.each_once()))
 
 
 def _categories(distinct: Distinct) -> Any:
@@ -160,7 +160,7 @@ def _categories(distinct: Distinct) -> Any:
     pd = needs("pandas", "a table with words")
     gaps = distinct.are(NO_WORD)
     places = np.where(gaps, -1, np.cumsum(~gaps) - 1).astype(np.int32)
-    words = np.array(distinct.words.to_pylist(), dtype=object)[~gaps]
+    words = distinct.words.to_numpy(zero_copy_only=False)[~gaps]
     return pd.Categorical.from_codes(distinct.of_rows(places, -1), words)
 
 
@@ -200,13 +200,14 @@ class _Cells(NamedTuple):
 
 def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
     """Return words as numbers of a kind of column."""
-    numbers = plain_numbers(distinct.words, reading.decimal or ".")
     if isinstance(kind, Amount):
         numbers = amounts(distinct.words, kind.decimal, kind.units)
-    elif not kind.is_number:
+    else:
+        numbers = plain_numbers(distinct.words, reading.decimal or ".")
+    if not (kind.is_number or isinstance(kind, Amount)):
         others = np.array(distinct.each(kind.number), dtype=np.float64)
         numbers = np.where(np.isnan(numbers), others, numbers)
-    return _Cells(kind, numbers, ~np.isnan(numbers) | ~distinct.are(NO_NUMBER))
+    return _Cells(kind, numbers, ~distinct.are(NO_NUMBER, np.isnan(numbers)))
 
 
 def _of_text(column: FileColumn) -> Read:
@@ -279,13 +280,17 @@ def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
-    strange = distinct.words.filter(cells.strange).to_pylist()
+    import pyarrow.compute as pc
+
+    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
+    if share < MOSTLY:
+        return False
+    strange = distinct.first_words(_FEW_VALUES + 1, cells.strange).to_pylist()
     for_gaps = len(strange) <= _FEW_VALUES and not any(map(_DIGIT.search, strange))
     for_gaps = for_gaps and YesNo.written("", strange) is None
-    share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
-    if share < (MOSTLY if for_gaps else NEARLY_ALL):
+    if share < NEARLY_ALL and not for_gaps:
         return False
-    return not any(distinct.each(_CODE.fullmatch))
+    return not pc.any(pc.match_substring_regex(distinct.words, _CODE)).as_py()
 
 
 def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:

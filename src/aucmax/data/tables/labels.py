@@ -36,7 +36,7 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
 
 
 def _text_labels(column: FileColumn) -> NDArray[Any]:
-    distinct = column.distinct if column.reading.prepare else column.written
+    distinct = (column.distinct if column.reading.prepare else column.written).each_once()
     words, codes = distinct.words.to_pylist(), distinct.codes
     for code, word in enumerate(words):
         what = hint = ""
@@ -114,7 +114,7 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
         reading = replace(column.reading, dates=True, missing=False, prepare=False)
         taken = replace(column, reading=reading)
         try:
-            dates = dates_in_text(taken, np.ones(len(column.distinct.words), dtype=bool))
+            dates = dates_in_text(taken, np.ones(len(taken.distinct.words), dtype=bool))
         except Obstacle as obstacle:  # whose hint is for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
@@ -126,10 +126,11 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
 
 def _numbers(column: FileColumn) -> NDArray[np.float64]:
     """Return a column of text as numbers, NaN for other words."""
-    tried = [plain_numbers(column.distinct.words, column.reading.decimal or ".")]
+    distinct = column.distinct.each_once()
+    tried = [plain_numbers(distinct.words, column.reading.decimal or ".")]
     if column.reading.prepare:
-        tried += [amounts(column.distinct.words, mark) for mark in DECIMALS]
-    return column.distinct.of_rows(min(tried, key=lambda numbers: np.isnan(numbers).sum()))
+        tried += [amounts(distinct.words, mark) for mark in DECIMALS]
+    return distinct.of_rows(min(tried, key=lambda numbers: np.isnan(numbers).sum()))
 
 
 def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
