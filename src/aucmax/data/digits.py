@@ -121,7 +121,7 @@ def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[floa
     mantissa = digits = significant = scale = groups = 0
     start = group = i
     while i < last:
-        byte = np.int64(text[i])
+        byte = int(text[i])
         if 0x30 <= byte <= 0x39:
             significant += significant > 0 or byte > 0x30
             if significant <= 15:
@@ -144,7 +144,7 @@ def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[floa
         while i < last and 0x30 <= text[i] <= 0x39:
             significant += significant > 0 or text[i] > 0x30
             if significant <= 15:
-                mantissa = 10 * mantissa + np.int64(text[i]) - 0x30
+                mantissa = 10 * mantissa + int(text[i]) - 0x30
             digits, scale, i = digits + 1, scale - 1, i + 1
     if digits == 0:
         return np.nan, _OTHER
@@ -155,7 +155,7 @@ def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[floa
             i += 1
         start = i
         while i < last and 0x30 <= text[i] <= 0x39:
-            exponent, i = min(10 * exponent + np.int64(text[i]) - 0x30, 10_000), i + 1
+            exponent, i = min(10 * exponent + int(text[i]) - 0x30, 10_000), i + 1
         if i == start:
             return np.nan, _OTHER
         scale += -exponent if below else exponent
@@ -194,7 +194,7 @@ def _date(text: Any, i: int, last: int, form: Any, days: Any, row: int) -> tuple
         least = 1 if (part == 0x64 or part == 0x6D) and not packed else most
         value = size = 0
         while i < last and size < most and 0x30 <= text[i] <= 0x39:
-            value, size, i = 10 * value + np.int64(text[i]) - 0x30, size + 1, i + 1
+            value, size, i = 10 * value + int(text[i]) - 0x30, size + 1, i + 1
         if size < least:
             return -1, last
         if part == 0x64:
@@ -227,7 +227,7 @@ def _time(text: Any, i: int, last: int, days: Any, row: int) -> bool:
     while unit:
         value = size = 0
         while i < last and size < 2 and 0x30 <= text[i] <= 0x39:
-            value, size, i = 10 * value + np.int64(text[i]) - 0x30, size + 1, i + 1
+            value, size, i = 10 * value + int(text[i]) - 0x30, size + 1, i + 1
         if size < (1 if unit == 3600 else 2) or value > (23 if unit == 3600 else 59):
             return False
         seconds += unit * value

@@ -70,8 +70,11 @@ class Distinct(NamedTuple):
     def of(cls, values: pa.ChunkedArray) -> Distinct:
         """Return the different words of a column, perhaps dictionary-encoded."""
         import pyarrow as pa
+        from pyarrow import types
 
-        encoded = values.dictionary_encode().unify_dictionaries()
+        encoded = values.dictionary_encode()
+        if types.is_dictionary(values.type):  # else its chunks have one dictionary
+            encoded = encoded.unify_dictionaries()
         chunks = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
         codes = np.concatenate([np.empty(0, np.int32), *chunks])
         words = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
