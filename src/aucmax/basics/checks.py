@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import assert_all_finite, check_array
+
+from aucmax.basics.doors import Door
 
 __all__ = [
     "LARGEST",
@@ -23,6 +24,8 @@ __all__ = [
     "sample_weights",
     "weights_in_rows",
 ]
+
+_sklearn = Door("sklearn.utils")
 
 LARGEST = 1e75  # largest value, since solvers and bounds use sums of fourth powers
 _SMALLEST = 1e-150  # smallest peak of the values: the square of a smaller one underflows
@@ -74,7 +77,7 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
         return None
     if isinstance(weight, (int, float)):
         weight = np.full(n, weight)
-    weight = check_array(
+    weight = _sklearn.check_array(
         weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
     )
     if weight.shape != (n,):
@@ -164,7 +167,7 @@ def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> N
     """
     peak = _peak(X.data if sp.issparse(X) else X)
     if not np.isfinite(peak):
-        assert_all_finite(X, estimator_name=estimator, input_name="X")
+        _sklearn.assert_all_finite(X, estimator_name=estimator, input_name="X")
     if peak > LARGEST:
         column = abs(X).max(axis=0)
         j = int(np.argmax(column.toarray() if sp.issparse(column) else column))

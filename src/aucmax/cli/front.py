@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.cli.common import counted, working
@@ -21,6 +20,7 @@ from aucmax.cli.large import Large
 from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns.steps import Stages, parts_of
+from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import named
 from aucmax.data.decisions import Decision

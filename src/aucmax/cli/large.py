@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sklearn.utils import Bunch
-
 from aucmax.cli.options import Scale, Transforms, reading_option
 from aucmax.cli.screen import tell
+from aucmax.data.bunch import Bunch
 from aucmax.data.large_files import Footprint, Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading

@@ -10,15 +10,36 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
 from aucmax.data.columns import Column, declare
 from aucmax.data.decisions import Decision
 
-__all__ = ["Labels", "frame", "objects_of", "rows_and_labels", "table_of"]
+__all__ = ["Bunch", "Labels", "frame", "objects_of", "rows_and_labels", "table_of"]
 
 _ROWS_AT_ONCE = 4096  # of which a column of numbers stays in the cache
+
+
+class Bunch(dict[str, Any]):
+    """Values by name, which are also attributes: scikit-learn's class, which takes long to import.
+
+    A table that is refused need not wait for it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def of_sklearn(self) -> Any:
+        """Return the same as scikit-learn's class."""
+        from sklearn.utils import Bunch
+
+        return Bunch(**self)
 
 
 class Labels(np.ndarray):

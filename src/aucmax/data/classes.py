@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
+from aucmax.data.bunch import Bunch
 from aucmax.data.columns import named, usual_spellings
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled

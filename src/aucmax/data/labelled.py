@@ -7,14 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from aucmax.basics.doors import Door
 from aucmax.data.bunch import Labels, frame
 from aucmax.data.columns import Column, declare
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
 
 __all__ = ["Labelled"]
+
+_sklearn = Door("sklearn.utils")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,7 @@ class Labelled:
         The latter have no names, with which a fit would copy them.
         """
         groups, time = (None if of is None else of[rows] for of in (self.groups, self.time))
-        X = take(self.X, rows) if self.in_parts else _safe_indexing(self.X, rows)
+        X = take(self.X, rows) if self.in_parts else _sklearn._safe_indexing(self.X, rows)
         columns = None if self.in_parts else self.columns
         return replace(
             self, X=X, positive=self.positive[rows], weight=self.weight_of(rows), groups=groups,

@@ -13,9 +13,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from aucmax.basics.memory import free_memory, require
+from aucmax.data.bunch import Bunch
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import FIELDS, Reading

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.data import cache, registry, transforms
-from aucmax.data.bunch import rows_and_labels
+from aucmax.data.bunch import Bunch, rows_and_labels
 from aucmax.data.files import unchanged
 from aucmax.data.formats import parse, with_most_rows
 from aucmax.data.registry import DataSet, Part
@@ -80,7 +79,7 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         DESCR=_describe(entry, parts),
         sha256=digests,
         verified=_verified(digests, parts),
-    )
+    ).of_sklearn()
 
 
 def locate(name: str, split: str = "all") -> list[Path]:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
-from aucmax.data.bunch import objects_of, rows_and_labels
+from aucmax.data.bunch import Bunch, objects_of, rows_and_labels
 from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     FORMATS,
@@ -97,7 +96,7 @@ def read(path: Any, *, reading: Reading) -> Bunch:
     """
     rows = rows_of(path, reading)
     rows.data = objects_of(rows.data)
-    return rows
+    return rows.of_sklearn()
 
 
 def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None = None) -> Bunch:

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import Normalizer
-from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils import _safe_indexing
 
 from aucmax.basics.checks import LARGEST
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.summaries import TableSummary
-from aucmax.data.bunch import frame
+from aucmax.data.bunch import Bunch, frame
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.utils import Bunch
 
 from aucmax.cli.common import listed, load_model, show, working
 from aucmax.cli.front import parts_of_rows
@@ -19,7 +18,7 @@ from aucmax.cli.moments.common import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Weighing, given_file, option
 from aucmax.cli.paths import check_paths
-from aucmax.data.bunch import Labels
+from aucmax.data.bunch import Bunch, Labels
 from aucmax.data.reading import Reading
 from aucmax.estimators.inputs import names_after
 from aucmax.solvers import Exact

@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
+from aucmax.data.bunch import Bunch
 from aucmax.data.columns import NO_NUMBER
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, constants_of, fault, files_of, opened

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
-from aucmax.data.bunch import rows_and_labels, table_of
+from aucmax.data.bunch import Bunch, rows_and_labels, table_of
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision

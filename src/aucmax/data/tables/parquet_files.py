@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sklearn.utils import Bunch
-
 from aucmax.basics.needs import needs
+from aucmax.data.bunch import Bunch
 from aucmax.data.files import Mark, RowGroups, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
