@@ -6,24 +6,24 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aucmax.basics.doors import Door
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import command_line
 from aucmax.cli.screen import console, tell
-from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.rows.source import Source
-from aucmax.estimators import files as persist
-from aucmax.estimators.inputs import names_after
-from aucmax.estimators.suspicions import few_of_a_class
 from aucmax.report.page import write_page
 from aucmax.report.reports import Report
 from aucmax.report.reports import as_json as json_of
 from aucmax.report.terminal import terminal
 from aucmax.report.text import counted
+
+if TYPE_CHECKING:
+    from aucmax.columns.steps import Stages
 
 __all__ = [
     "chance_of",
@@ -39,6 +39,11 @@ __all__ = [
     "show",
     "working",
 ]
+
+persist = Door("aucmax.estimators.files")
+_inputs = Door("aucmax.estimators.inputs")
+_steps = Door("aucmax.columns.steps")
+_suspicions = Door("aucmax.estimators.suspicions")
 
 
 def listed(text: str) -> list[str]:
@@ -88,7 +93,7 @@ def print_json(value: Any) -> None:
 
 def few_positives(is_positive: np.ndarray, what: str) -> None:
     """Warn if a class has too few rows for a reliable AUC."""
-    for suspicion in few_of_a_class(is_positive, what):
+    for suspicion in _suspicions.few_of_a_class(is_positive, what):
         tell("warning", suspicion.sentence)
 
 
@@ -110,7 +115,7 @@ def feature_names(model: Any, count: int) -> list[str]:
     """Return the names of the features: from the transformers in front, or positions from 1."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None and hasattr(model, "steps"):
-        names = names_after(model[:-1]) or names
+        names = _inputs.names_after(model[:-1]) or names
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]
@@ -118,12 +123,12 @@ def feature_names(model: Any, count: int) -> list[str]:
 
 def gives_chance(model: Any) -> bool:
     """Return whether `chance_of` has probabilities of a model."""
-    return hasattr(parts_of(model)[1], "calibration_") or hasattr(model, "predict_proba")
+    return hasattr(_steps.parts_of(model)[1], "calibration_") or hasattr(model, "predict_proba")
 
 
 def chance_of(stages: Stages, scores: np.ndarray) -> np.ndarray | None:
     """Return the probabilities that rows are positive, by a model that has probabilities."""
-    _, last = parts_of(stages.model)
+    _, last = _steps.parts_of(stages.model)
     if hasattr(last, "calibration_"):
         return last.calibration_(scores)
     if isinstance(stages.features, Source) or not hasattr(last, "predict_proba"):

@@ -248,8 +248,6 @@ def _tell_error(error: Exception, message: str) -> None:
 @contextlib.contextmanager
 def warnings_in_one_line() -> Iterator[None]:
     """Show each warning once, without its location in the code."""
-    from sklearn.exceptions import ConvergenceWarning
-
     shown: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -258,8 +256,7 @@ def warnings_in_one_line() -> Iterator[None]:
             tell("warning", worded(message))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("always", UserWarning)  # such as scikit-learn's of convergence
         warnings.simplefilter("always", DataWarning)
-        warnings.filterwarnings("always", "no solver takes", UserWarning)
         warnings.showwarning = show
         yield

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aucmax import datasets
+from aucmax.basics.doors import Door
 from aucmax.cli.common import counted, working
 from aucmax.cli.large import Large
 from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
-from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import named
@@ -32,11 +32,18 @@ from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import ahead
 from aucmax.data.scanning import read_parts
-from aucmax.estimators.inputs import Inputs, behind, inputs_of
-from aucmax.estimators.preparation import behind_steps, check_sizes, left_out
-from aucmax.report.facts import TrainingRows
+
+if TYPE_CHECKING:
+    from aucmax.columns.steps import Stages
+    from aucmax.estimators.inputs import Inputs
+    from aucmax.report.facts import TrainingRows
 
 __all__ = ["PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "rows_for"]
+
+_facts = Door("aucmax.report.facts")
+_inputs = Door("aucmax.estimators.inputs")
+_preparation = Door("aucmax.estimators.preparation")
+_steps = Door("aucmax.columns.steps")
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 
@@ -77,12 +84,12 @@ class Prepared:
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline, with what was decided."""
         model.decisions_ = [str(decision) for decision in self.decisions]
-        return behind(self.steps, model)
+        return _inputs.behind(self.steps, model)
 
     def facts(self) -> TrainingRows:
         """Return the facts about the data that every report has."""
         rows, classes = self.rows, self.classes
-        return TrainingRows.of(
+        return _facts.TrainingRows.of(
             rows,
             data=rows.name,
             features=rows.n_features,
@@ -138,7 +145,7 @@ def labelled_rows(
         rows, classes = labelled_of(source, reading)
         table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:
-            rows, why = left_out(rows, reading)
+            rows, why = _preparation.left_out(rows, reading)
             decisions += why
         steps = source.get("steps") or []
         prepared = Prepared(
@@ -210,7 +217,9 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
 
 def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:
     """Fit the steps that a model needs in front, and apply them."""
-    made = behind_steps(prepared.rows, reading, transforms.splines, transforms.scale.value)
+    made = _preparation.behind_steps(
+        prepared.rows, reading, transforms.splines, transforms.scale.value
+    )
     decisions = [*prepared.decisions, *made.decisions]
     return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions)
 
@@ -241,7 +250,7 @@ def rows_for(
     Bunch
         That of `datasets.read`, its ``data`` in the form that the model takes.
     """
-    inputs = inputs_of(model)
+    inputs = _inputs.inputs_of(model)
     more = _wanted(model, inputs, reading) | {"labels": labels}
     path = given_file(data)
     if large is not None and large.plan.takes(path, reading):
@@ -268,7 +277,7 @@ def parts_of_rows(
         Without a model, the number of features to which rows of an svmlight file are padded, whose
         parts may lack the last ones.
     """
-    inputs = None if model is None else inputs_of(model)
+    inputs = None if model is None else _inputs.inputs_of(model)
     if inputs is None:  # numbers without gaps
         reading = replace(reading, missing=False, text=False, dates=False)
     more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
@@ -279,7 +288,7 @@ def parts_of_rows(
         parts = iter([_opened(data, reading, **more)])
     for rows in parts:
         if inputs is None:
-            check_sizes(rows.data, rows.feature_names, rows.name)
+            _preparation.check_sizes(rows.data, rows.feature_names, rows.name)
         yield rows if inputs is None else _for_model(rows, inputs, data)
 
 
@@ -315,7 +324,7 @@ def encoded(stages: Stages) -> Any:
     stages : Stages
         Of the steps, only those are wanted that encode columns, or scale rows to unit norm.
     """
-    (steps, _), inputs = parts_of(stages.model), inputs_of(stages.model)
+    (steps, _), inputs = _steps.parts_of(stages.model), _inputs.inputs_of(stages.model)
     if steps and (steps[0].encodes or inputs.frame):
         return stages.features
     return np.asarray(stages.rows[0]) if inputs.arguments["columns"] else stages.rows[0]

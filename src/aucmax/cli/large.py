@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from aucmax.basics.doors import Door
 from aucmax.cli.options import Scale, Transforms, reading_option
 from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
@@ -14,10 +15,14 @@ from aucmax.data.large_files import Footprint, Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
-from aucmax.estimators.preparation import in_parts
-from aucmax.report.facts import Pass
+
+if TYPE_CHECKING:
+    from aucmax.report.facts import Pass
 
 __all__ = ["Large", "passes_over"]
+
+_facts = Door("aucmax.report.facts")
+_preparation = Door("aucmax.estimators.preparation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +57,9 @@ class Large(contextlib.AbstractContextManager[Any]):
         if transforms is None:
             rows = self.plan.read(path, reading)
         else:
-            rows = in_parts(self.plan, path, reading, transforms.splines, transforms.scale.value)
+            rows = _preparation.in_parts(
+                self.plan, path, reading, transforms.splines, transforms.scale.value
+            )
         why = self.plan.why if self.dask is None else f" by --dask {self.dask}"
         tell("note", f"{path} is read in parts{why}")
         return rows
@@ -79,7 +86,7 @@ def passes_over(*data: Any) -> list[Pass] | None:
     if not counts:
         return None
     return [
-        Pass(
+        _facts.Pass(
             place=place,
             passes=sum(each.passes[place] for each in counts),
             bytes=sum(each.read[place] for each in counts),

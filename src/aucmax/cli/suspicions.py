@@ -7,31 +7,31 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aucmax.basics.doors import Door
 from aucmax.basics.errors import DataFileError, DataWarning
 from aucmax.cli.errors import worded
 from aucmax.cli.front import Prepared
 from aucmax.cli.options import given_file
-from aucmax.columns.steps import parts_of
 from aucmax.data.bunch import objects_of
+from aucmax.data.codes import ID_DOUBT
 from aucmax.data.digests import RowDigests
 from aucmax.data.labelled import Labelled
 from aucmax.data.readers import rows_of
 from aucmax.data.reading import Reading
-from aucmax.estimators.inputs import inputs_of
-from aucmax.estimators.suspicions import (
-    ID_DOUBT,
-    Suspicion,
-    few_of_a_class,
-    suspicions_of,
-    suspicions_of_test,
-)
-from aucmax.estimators.training import Tuned
+
+if TYPE_CHECKING:
+    from aucmax.estimators.suspicions import Suspicion
+    from aucmax.estimators.training import Tuned
 
 __all__ = ["about_test_rows", "about_training_rows", "ids_are_said_later", "with_digests"]
+
+_inputs = Door("aucmax.estimators.inputs")
+_steps = Door("aucmax.columns.steps")
+_suspicions = Door("aucmax.estimators.suspicions")
 
 
 @contextlib.contextmanager
@@ -49,10 +49,10 @@ def about_training_rows(
     table = prepared.table
     if table is None or table.in_parts:
         of_sample = () if tuned is None else tuned.suspicions
-        return _worded([*of_sample, *few_of_a_class(prepared.rows.positive, "row")])
+        return _worded([*of_sample, *_suspicions.few_of_a_class(prepared.rows.positive, "row")])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None
-    suspicions = suspicions_of(table, labels, dropped)
+    suspicions = _suspicions.suspicions_of(table, labels, dropped)
     in_place = (
         replace(one, sentence=f"{one.sentence[:-1]}, in place of drop={[one.column]!r})")
         if one.column in dropped
@@ -66,8 +66,9 @@ def about_training_rows(
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
     """Return what is suspect about rows that a model is tested on."""
     if rows.in_parts:
-        return few_of_a_class(rows.positive, "row")
-    return _worded(suspicions_of_test(rows, getattr(parts_of(model)[1], "training_rows_", None)))
+        return _suspicions.few_of_a_class(rows.positive, "row")
+    learned = getattr(_steps.parts_of(model)[1], "training_rows_", None)
+    return _worded(_suspicions.suspicions_of_test(rows, learned))
 
 
 def with_digests(prepared: Prepared, model: Any) -> Any:
@@ -77,7 +78,7 @@ def with_digests(prepared: Prepared, model: Any) -> Any:
         counted = table.counted(np.arange(len(table.positive)))
         rows = table.named[counted]
         if table.columns is not None:  # those of the model
-            columns = inputs_of(prepared.whole(model)).arguments["columns"]
+            columns = _inputs.inputs_of(prepared.whole(model)).arguments["columns"]
             rows = rows[[str(column) for column in columns]]
         model.training_rows_ = RowDigests.of(rows)
     return prepared.whole(model)

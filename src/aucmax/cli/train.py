@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aucmax.cli.common import show, working
+from aucmax.basics.doors import Door
+from aucmax.cli.common import persist, show, working
 from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
@@ -27,17 +28,20 @@ from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.files import exists
 from aucmax.data.reading import Reading
-from aucmax.estimators import AUCClassifier
-from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Folding
-from aucmax.estimators.training import auc_of_moments, fit_in_one_pass, training_auc, tuned
-from aucmax.metrics import MomentAUC
+from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
-from aucmax.report.facts import AUCOfMoments, FittedModel
-from aucmax.report.training import OnePassFit, Training, Tuning
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES
+
+if TYPE_CHECKING:
+    from aucmax.estimators import AUCClassifier
+    from aucmax.report.training import OnePassFit
 
 __all__ = ["train"]
+
+_estimators = Door("aucmax.estimators")
+_facts = Door("aucmax.report.facts")
+_reports = Door("aucmax.report.training")
+_training = Door("aucmax.estimators.training")
 
 
 OnePass = Annotated[
@@ -132,10 +136,10 @@ def train(
     untuned = {**settings, **vars(stopping), "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
-        model = AUCClassifier(**untuned)
+        model = _estimators.AUCClassifier(**untuned)
         with working("fitting in one pass", as_json):
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
-        save(model, output)
+        persist.save(model, output)
         return show(fit, as_json)
     with ids_are_said_later():
         prepared = labelled_rows(data, reading, transforms, as_json, large)
@@ -149,28 +153,32 @@ def train(
                 "rows."
             )
         with working(f"fitting {facts}", as_json):
-            model = AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
+            model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
     else:
         verbose = not as_json
-        result = tuned(rows, prepared.room, verbose=verbose, **vars(on_folds), **vars(stopping))
-        model, tuning = result.model, Tuning.of(result, folding.words)
+        result = _training.tuned(
+            rows, prepared.room, verbose=verbose, **vars(on_folds), **vars(stopping)
+        )
+        model, tuning = result.model, _reports.Tuning.of(result, folding.words)
     with working("measuring", as_json):
-        auc = training_auc(rows, model)
+        auc = _training.training_auc(rows, model)
+    of_moments = isinstance(auc, _training.MomentAUC)
     few = "too few rows of a class, groups or times for folds"
-    report = Training(
+    report = _reports.Training(
         model=str(output),
         rows=facts,
         negatives=facts.rows - facts.positives,
         tuned=tuning is not None,
         tuning=tuning,
         why_not_tuned=f"{options} given" if options else few,
-        fitted=FittedModel.of(model),
-        training_auc=AUCOfMoments.of(auc) if isinstance(auc, MomentAUC) else auc,
+        fitted=_facts.FittedModel.of(model),
+        training_auc=_facts.AUCOfMoments.of(auc) if of_moments else auc,
         suspicions=about_training_rows(prepared, data, reading, result),
         read=passes_over(rows.X),
         seconds=time.perf_counter() - started,
     )
-    save(with_digests(prepared, model), output)  # last, so that Ctrl-C leaves no model behind
+    # last, so that Ctrl-C leaves no model behind
+    persist.save(with_digests(prepared, model), output)
     show(report, as_json)
 
 
@@ -195,11 +203,11 @@ def _fit_in_one_pass(
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
-    held = fit_in_one_pass(model, source, reading.positive, str(path))
+    held = _training.fit_in_one_pass(model, source, reading.positive, str(path))
     negative, positive = model.classes_.tolist()
-    auc = auc_of_moments(held, model.coef_[0], positive)
+    auc = _training.auc_of_moments(held, model.coef_[0], positive)
     counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
-    return OnePassFit(
+    return _reports.OnePassFit(
         model=str(output),
         data=path.name,
         positive=positive,
@@ -207,9 +215,9 @@ def _fit_in_one_pass(
         weight_of_positives=counts[positive],
         weight=sum(counts.values()),
         features=held.n_features,
-        fitted=FittedModel.of(model),
+        fitted=_facts.FittedModel.of(model),
         rank=getattr(held, "rank", None),
-        auc=None if auc is None else AUCOfMoments.of(auc),
+        auc=None if auc is None else _facts.AUCOfMoments.of(auc),
         read=passes_over(source),
         seconds=time.perf_counter() - started,
     )

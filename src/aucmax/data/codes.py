@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from aucmax.data.obstacles import Obstacle
 
-__all__ = ["doubt"]
+__all__ = ["ID_DOUBT", "doubt"]
+
+ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # doubts about ids
 
 _MIN_ROWS = 50  # rows from which numbers that all differ are suspect
 _MIN_EQUAL_PAIRS = 10  # expected among measured numbers; none at all is then suspect

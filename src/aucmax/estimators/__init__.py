@@ -1,9 +1,14 @@
 """scikit-learn estimators: checks and bookkeeping; the maths is in `aucmax.solvers`."""
 
-from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.hinge import HingeClassifier
-from aucmax.estimators.multiclass import MulticlassAUCClassifier
-from aucmax.estimators.search import AUCClassifierCV
+from typing import TYPE_CHECKING
+
+from aucmax.basics.doors import names_later
+
+if TYPE_CHECKING:
+    from aucmax.estimators.classifier import AUCClassifier
+    from aucmax.estimators.hinge import HingeClassifier
+    from aucmax.estimators.multiclass import MulticlassAUCClassifier
+    from aucmax.estimators.search import AUCClassifierCV
 
 __all__ = [
     "AUCClassifier",
@@ -11,3 +16,13 @@ __all__ = [
     "HingeClassifier",
     "MulticlassAUCClassifier",
 ]
+
+__getattr__ = names_later(
+    __name__,
+    {
+        "AUCClassifier": "classifier",
+        "AUCClassifierCV": "search",
+        "HingeClassifier": "hinge",
+        "MulticlassAUCClassifier": "multiclass",
+    },
+)

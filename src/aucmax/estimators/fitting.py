@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
 from aucmax.estimators.named_loss import Goal
-from aucmax.objective import Objective
+from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.solvers import Exact, Monitor, Run, Solver
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES, choose
+from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.certificate import Certificate

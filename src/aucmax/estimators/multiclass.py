@@ -23,8 +23,8 @@ from aucmax.estimators.labelling import (
     unchanged_on_error,
     with_names_of,
 )
+from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.problem import ANY_MOMENTS
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 

@@ -47,10 +47,10 @@ from aucmax.estimators.selection import (
 from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
+from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["AUCClassifierCV"]

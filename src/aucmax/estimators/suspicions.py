@@ -20,7 +20,7 @@ from scipy.special import chdtrc
 
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
-from aucmax.data.codes import doubt
+from aucmax.data.codes import ID_DOUBT, doubt
 from aucmax.data.columns import (
     Column,
     Date,
@@ -39,7 +39,6 @@ from aucmax.metrics import auc_interval
 from aucmax.metrics.levels import area_of
 
 __all__ = [
-    "ID_DOUBT",
     "KINDS",
     "Suspicion",
     "few_of_a_class",
@@ -54,7 +53,6 @@ KINDS = (
     "few_rows", "other_labels",
 )  # fmt: skip
 _KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "copies", "id")
-ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # the doubts of `data.codes` about ids
 
 _AUC = 0.99  # of a column alone, from which it is suspect
 _AUC_OF_TWO_VALUES = 0.95  # the same of two values, such as having a value and having none

@@ -21,8 +21,8 @@ from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weigh
 from aucmax.estimators.search import AUCClassifierCV
 from aucmax.estimators.suspicions import Suspicion, suspicions_of_sample
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
+from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments

@@ -1,5 +1,18 @@
 """The objective J, and the losses, penalties and problems of which it is made."""
 
-from aucmax.objective.objective import Objective, UnivariateObjective
+from typing import TYPE_CHECKING
 
-__all__ = ["Objective", "UnivariateObjective"]
+from aucmax.basics.doors import names_later
+
+if TYPE_CHECKING:
+    from aucmax.objective import penalties
+    from aucmax.objective.objective import Objective, UnivariateObjective
+
+__all__ = ["MAX_MATRIX_FEATURES", "Objective", "UnivariateObjective", "penalties"]
+
+MAX_MATRIX_FEATURES = 1500  # one d×d factorisation is then faster than iterating over the rows
+
+__getattr__ = names_later(
+    __name__,
+    {"Objective": "objective", "UnivariateObjective": "objective", "penalties": "penalties"},
+)

@@ -1,6 +1,6 @@
 """Selects a batch solver by the number of features, the penalty and the loss."""
 
-from aucmax.objective import Objective
+from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.solvers.base import Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
@@ -8,9 +8,7 @@ from aucmax.solvers.batch.cutting_plane import CuttingPlane
 from aucmax.solvers.batch.exact import Exact
 from aucmax.solvers.batch.newton import Newton
 
-__all__ = ["MAX_MATRIX_FEATURES", "choose", "pick"]
-
-MAX_MATRIX_FEATURES = 1500  # one d×d factorisation is then faster than iterating over the rows
+__all__ = ["choose", "pick"]
 
 
 def pick(objective: Objective) -> Solver | None:
