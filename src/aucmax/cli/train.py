@@ -155,14 +155,11 @@ def train(
         with working(f"fitting {facts}", as_json):
             model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
     else:
-        verbose = not as_json
-        result = _training.tuned(
-            rows, prepared.room, verbose=verbose, **vars(on_folds), **vars(stopping)
-        )
+        how = {"verbose": not as_json, **vars(on_folds), **vars(stopping)}
+        result = _training.tuned(rows, prepared.room, **how)
         model, tuning = result.model, _reports.Tuning.of(result, folding.words)
     with working("measuring", as_json):
         auc = _training.training_auc(rows, model)
-    of_moments = isinstance(auc, _training.MomentAUC)
     few = "too few rows of a class, groups or times for folds"
     report = _reports.Training(
         model=str(output),
@@ -172,7 +169,7 @@ def train(
         tuning=tuning,
         why_not_tuned=f"{options} given" if options else few,
         fitted=_facts.FittedModel.of(model),
-        training_auc=_facts.AUCOfMoments.of(auc) if of_moments else auc,
+        training_auc=_facts.AUCOfMoments.of(auc) if isinstance(auc, _training.MomentAUC) else auc,
         suspicions=about_training_rows(prepared, data, reading, result),
         read=passes_over(rows.X),
         seconds=time.perf_counter() - started,

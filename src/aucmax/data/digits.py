@@ -148,23 +148,30 @@ def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[floa
             digits, scale, i = digits + 1, scale - 1, i + 1
     if digits == 0:
         return np.nan, _OTHER
-    if i < last and (text[i] == 0x65 or text[i] == 0x45):
-        i, exponent = i + 1, 0
-        below = i < last and text[i] == 0x2D
-        if below or (i < last and text[i] == 0x2B):
-            i += 1
-        start = i
-        while i < last and 0x30 <= text[i] <= 0x39:
-            exponent, i = min(10 * exponent + int(text[i]) - 0x30, 10_000), i + 1
-        if i == start:
-            return np.nan, _OTHER
-        scale += -exponent if below else exponent
+    i, exponent = _exponent(text, i, last)
+    scale += exponent
     if i < last:
         return np.nan, _OTHER
     if significant > 15 or abs(scale) > 22:
         return np.nan, _UNSURE
     value = mantissa / powers[-scale] if scale < 0 else mantissa * powers[scale]
     return (-value if negative else value), _NUMBER
+
+
+@compiled
+def _exponent(text: Any, i: int, last: int) -> tuple[int, int]:
+    """Return where an exponent such as "e-5" ends, and its value; where it starts if it is none."""
+    start, exponent = i, 0
+    if i == last or (text[i] != 0x65 and text[i] != 0x45):
+        return i, 0
+    i += 1
+    negative = i < last and text[i] == 0x2D
+    if negative or (i < last and text[i] == 0x2B):
+        i += 1
+    first = i
+    while i < last and 0x30 <= text[i] <= 0x39:
+        exponent, i = min(10 * exponent + int(text[i]) - 0x30, 10_000), i + 1
+    return (start if i == first else i), (-exponent if negative else exponent)
 
 
 @compiled

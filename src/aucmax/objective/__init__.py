@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from aucmax.basics.doors import names_later
 
 if TYPE_CHECKING:
-    from aucmax.objective import penalties
     from aucmax.objective.objective import Objective, UnivariateObjective
 
-__all__ = ["MAX_MATRIX_FEATURES", "Objective", "UnivariateObjective", "penalties"]
+__all__ = ["MAX_MATRIX_FEATURES", "Objective", "UnivariateObjective"]
 
 MAX_MATRIX_FEATURES = 1500  # one d×d factorisation is then faster than iterating over the rows
 
