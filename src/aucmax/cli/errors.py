@@ -256,7 +256,7 @@ def warnings_in_one_line() -> Iterator[None]:
             tell("warning", worded(message))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)  # such as scikit-learn's of convergence
+        warnings.filterwarnings("always", category=UserWarning, module="aucmax")
         warnings.simplefilter("always", DataWarning)
         warnings.showwarning = show
         yield
