@@ -128,7 +128,11 @@ class _Layout(NamedTuple):
         """Divide lines; titles above the header fill less than half of the columns."""
         first = reading.header or 1 + excel
         reader = csv.reader(lines[first - 1 :], delimiter=sep)
-        numbered = [(reader.line_num + first - 1, row) for row in reader if row]
+        numbered, begins = list[tuple[int, list[str]]](), first
+        for row in reader:
+            if row:
+                numbered.append((begins, row))
+            begins = first + reader.line_num  # a quoted value may have several lines
         ((width, _),) = Counter(len(row) for _, row in numbered).most_common(1) or [(0, 0)]
         filled = [sum(map(bool, map(str.strip, row))) for _, row in numbered]
         k = next(
