@@ -1,5 +1,6 @@
 """Moments as files: what travels with them, what is refused, and `aucmax moments`."""
 
+import io
 import itertools
 import json
 import os
@@ -507,9 +508,8 @@ def test_text_and_gaps_are_taken_as_a_model_takes_them(tmp_path, good, bad):
     model, build = tmp_path / "model", ("moments", "build", "--target", "ill")
     train = ("train", paths[0], "--target", "ill", "--impute", "--one-hot", "--alpha", 1e-3)
     good(*train, "-o", model)
-    message = bad(*build, paths[1], "-o", tmp_path / "m")
+    message = bad(*build, paths[1], "--no-prepare", "-o", tmp_path / "m")
     assert "town" in message
-    assert "reads it" not in message  # with options that this command does not have
     for i in (1, 2):
         good(*build, paths[i], "--like", model, "-o", tmp_path / f"m{i}")
     good("moments", "merge", tmp_path / "m1", tmp_path / "m2", "-o", tmp_path / "m")
@@ -687,3 +687,142 @@ def test_what_a_file_says_of_itself_is_checked(built, bad, change):
     head, _, arrays = unpack(built / "a", "moments").partition(b"\n")
     pack(built / "a", "moments", json.dumps(json.loads(head) | change).encode() + b"\n" + arrays)
     assert "not a readable moments file" in bad("moments", "show", built / "a")
+
+
+# ---- tables as they come
+
+
+def visits(n: int, seed: int) -> pd.DataFrame:
+    """Return a table with words, gaps, yes and no, dates, amounts and ids, as people write them."""
+    rng = np.random.default_rng(seed)
+    age, fee = rng.normal(50, 9, n).round(1), rng.lognormal(8, 1, n).round(2)
+    town = rng.choice(["Ulm", "Bonn", "Kiel"], n)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 200, n), "D")
+    smokes = rng.choice(["yes", "no"], n)
+    ill = age + 9 * (town == "Ulm") + 5 * (smokes == "yes") + rng.normal(0, 9, n) > 58
+    table = pd.DataFrame({
+        "visit": [f"V{seed}-{i:05d}" for i in range(n)],
+        "age": np.where(np.arange(n) % 9 == 4, "", age.astype(str)),
+        "town": np.where(np.arange(n) % 11 == 5, "n/a", town),
+        "smokes": smokes,
+        "fee": [f"{one:,.2f} EUR" for one in fee],
+        "day": day.strftime("%d.%m.%Y"),
+        "ill": np.where(ill, "yes", "no"),
+    })  # fmt: skip
+    return table.astype(str)
+
+
+def by_hand(table: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
+    """Return the features of visits, with the median and the levels of others."""
+    ages = [pd.to_numeric(one["age"].replace("", np.nan)) for one in (table, like)]
+    day = pd.to_datetime(table["day"], format="%d.%m.%Y")
+    out = pd.DataFrame({"age": ages[0].fillna(ages[1].median())})
+    out["smokes"] = (table["smokes"] == "yes") * 1.0
+    out["fee"] = table["fee"].str.removesuffix(" EUR").str.replace(",", "").astype(float)
+    out["day"] = (day - pd.Timestamp(0)) / pd.Timedelta(1, "D")
+    out["missingindicator_age"] = ages[0].isna() * 1.0
+    for town in ("Bonn", "Kiel", "Ulm", "n/a"):
+        out[f"town_{'nan' if town == 'n/a' else town}"] = (table["town"] == town) * 1.0
+    for weekday in WEEKDAYS:
+        out[f"day_{weekday}"] = (day.dt.day_name() == weekday) * 1.0
+    return out
+
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+BUILD = ("moments", "build", "--target", "ill")
+
+
+@pytest.fixture
+def sites(tmp_path):
+    tables = {"north": visits(900, 1), "south": visits(700, 2)}
+    tables["south"].loc[::50, "town"] = "Rom"
+    for name, table in tables.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    return tmp_path, tables
+
+
+@pytest.mark.parametrize("part_bytes", [8000, 1 << 26])
+def test_moments_of_any_table_are_those_of_its_rows_encoded_by_hand(
+    sites, good, monkeypatch, part_bytes
+):
+    folder, tables = sites
+    monkeypatch.setattr(front, "PART_BYTES", part_bytes)
+    out = good(*BUILD, folder / "north.csv", "-o", folder / "n")
+    assert "read as" in out  # the amounts
+    assert "left out" in out  # the ids
+    assert "filled with the median" in out
+    good(*BUILD, folder / "south.csv", "--like", folder / "n", "-o", folder / "s")
+    parts = []
+    for name in ("north", "south"):
+        X = by_hand(tables[name], tables["north"])
+        parts.append(ClassMoments.from_data(X, tables[name]["ill"]))
+        found = ClassMoments.load(folder / name[0])
+        assert found.feature_names == list(X.columns)
+        np.testing.assert_array_equal(found.counts, parts[-1].counts)
+        np.testing.assert_allclose(found.means, parts[-1].means, rtol=1e-12, atol=1e-12)
+        scale = np.sqrt(np.einsum("kii->ki", parts[-1].covs)).max(axis=0) + 1e-300
+        scaled = (found.covs - parts[-1].covs) / scale / scale[:, None]
+        np.testing.assert_allclose(scaled, 0.0, atol=1e-12)
+    good("moments", "merge", folder / "n", folder / "s", "-o", folder / "both")
+    fit = ("moments", "fit", folder / "both", "--alpha", 1e-3, "-o", folder / "m")
+    good(*fit, "--positive", "yes")
+    expected = AUCClassifier(1e-3, positive="yes").fit_moments(sum(parts))
+    model = load(folder / "m")
+    np.testing.assert_allclose(model[-1].coef_, expected.coef_, rtol=1e-9, atol=1e-12)
+    # it is an ordinary model, which takes tables as they come
+    lines = good("score", folder / "m", folder / "south.csv", "--reasons", 1).splitlines()[1:]
+    X = by_hand(tables["south"], tables["north"])
+    scores = [float(line.split(",")[1]) for line in lines]
+    np.testing.assert_allclose(scores, expected.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert any("town Ulm" in line for line in lines)
+    assert "town: 3 words and gaps" in " ".join(good("show", folder / "m").split())
+
+
+def test_moments_tell_how_their_columns_became_features(sites, good):
+    folder, _ = sites
+    good(*BUILD, folder / "north.csv", "-o", folder / "n")
+    assert "filled with the median" in good("moments", "show", folder / "n")
+    told = json.loads(good("moments", "show", folder / "n", "--json"))["decisions"]
+    assert [one["column"] for one in told] == ["age", "town", "day"]
+
+
+def test_other_steps_are_refused_by_the_column(sites, good, bad):
+    folder, _ = sites
+    for name in ("north", "south"):
+        good(*BUILD, folder / f"{name}.csv", "--drop", "town", "-o", folder / name)
+    both = (folder / "north", folder / "south", "-o", folder / "both")
+    message = bad("moments", "merge", *both)
+    assert f"{folder / 'south'}: its column 'age' was prepared otherwise" in message
+    assert "--like" in message
+    assert "prepared otherwise" in bad("moments", "fit", *both)
+    assert "prepared otherwise" in bad("moments", "subtract", *both)
+    one, other = (ClassMoments.load(folder / name) for name in ("north", "south"))
+    with pytest.raises(ValueError, match="by other levels, medians or knots"):
+        one + other
+
+
+def test_several_files_and_standard_input_learn_together(sites, good, monkeypatch):
+    folder, tables = sites
+    pd.concat(tables.values()).to_csv(folder / "all.csv", index=False)
+    files = (folder / "north.csv", folder / "south.csv")
+    more = ("--min-rows", 1, "--splines", "-o")
+    good(*BUILD, *files, *more, folder / "files")
+    good(*BUILD, folder / "all.csv", *more, folder / "all")
+    one, other = (ClassMoments.load(folder / name) for name in ("files", "all"))
+    assert one.steps == other.steps
+    assert any("_sp3" in name for name in one.feature_names)
+    np.testing.assert_allclose(one.means, other.means, rtol=1e-10)
+    stream = io.BytesIO((folder / "all.csv").read_bytes())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
+    good(*BUILD, "-", *more, folder / "piped")
+    assert ClassMoments.load(folder / "piped") == other
+
+
+@pytest.mark.parametrize("steps", ['"x"', "7", "[7]", '[{"class":"tuple","has":["a",{}]}]', "[["])
+def test_forged_steps_are_refused(sites, good, bad, steps):
+    folder, _ = sites
+    good(*BUILD, folder / "north.csv", "-o", folder / "n")
+    moments = ClassMoments.load(folder / "n")
+    moments.steps = steps
+    moments.save(folder / "n")
+    assert "not a readable moments file" in bad("moments", "show", folder / "n")

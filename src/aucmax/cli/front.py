@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from aucmax.estimators.inputs import Inputs
     from aucmax.report.facts import TrainingRows
 
-__all__ = ["PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "rows_for"]
+__all__ = [
+    "PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table",
+    "rows_for", "tell_doubts",
+]  # fmt: skip
 
 _facts = Door("aucmax.report.facts")
 _inputs = Door("aucmax.estimators.inputs")
@@ -259,7 +262,16 @@ def rows_for(
             columns = tuple(named(rows.data.feature_names or [], rows.data.columns))
             rows.data = rows.data.mapped(partial(inputs.taken, columns))
         return rows
-    return _for_model(_opened(data, reading, **more), inputs, data)
+    rows = _opened(data, reading, **more)
+    tell_doubts(rows, data)
+    return _for_model(rows, inputs, data)
+
+
+def tell_doubts(rows: Bunch, data: Any) -> None:
+    """Warn of the cells of a file that are not used."""
+    for decision in rows.decisions:
+        if decision.doubtful:
+            tell("warning", f"{data}: {decision}")
 
 
 def parts_of_rows(
@@ -281,15 +293,27 @@ def parts_of_rows(
     if inputs is None:  # numbers without gaps
         reading = replace(reading, missing=False, text=False, dates=False)
     more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
-    path = given_file(data)
-    if exists(path) and (size_of(path) or 0) > PART_BYTES:
-        parts = ahead(read_parts(path, PART_BYTES, replace(reading, **more)))
-    else:
-        parts = iter([_opened(data, reading, **more)])
-    for rows in parts:
+    for rows in parts_of_table([data], replace(reading, **more)):
         if inputs is None:
             _preparation.check_sizes(rows.data, rows.feature_names, rows.name)
         yield rows if inputs is None else _for_model(rows, inputs, data)
+
+
+def parts_of_table(data: Sequence[Any], reading: Reading) -> Iterator[Bunch]:
+    """Yield the rows of files as they are read, those of a large file in parts.
+
+    The columns of the first file decide for all.
+    """
+    for name in data:
+        path = given_file(name)
+        if exists(path) and (size_of(path) or 0) > PART_BYTES:
+            parts = ahead(read_parts(path, PART_BYTES, reading))
+        else:
+            parts = iter([_opened(name, reading)])
+        for rows in parts:
+            yield rows
+        if rows.columns is not None and reading.columns is None:
+            reading = replace(reading, columns=rows.columns, target=rows.target_name, drop=())
 
 
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
@@ -309,9 +333,6 @@ def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
             f"{data}: has {counted(rows.n_features, 'feature')} without names, but the model was "
             f"trained on other columns ({wanted:,})."
         )
-    for decision in rows.decisions:
-        if decision.doubtful:
-            tell("warning", f"{data}: {decision}")
     rows.data = inputs.taken(rows.columns, rows.data)
     return rows
 

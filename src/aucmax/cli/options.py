@@ -31,13 +31,13 @@ __all__ = [
     "Judging",
     "Learning",
     "Model",
+    "Preparing",
     "Probability",
     "Scale",
     "Scoring",
     "Settings",
     "Stopping",
     "Transforms",
-    "Weighing",
     "given_file",
     "number_or_word",
     "option",
@@ -150,7 +150,7 @@ def without(*groups: Set[str]) -> tuple[str, ...]:
 
 Learning = Annotated[Reading, without()]
 Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
-Weighing = Annotated[Reading, without(OF_MODELS, _CLASSES)]
+Preparing = Annotated[Reading, without({"groups", "time"}, _CLASSES)]
 Scoring = Annotated[Reading, (*without(OF_MODELS, _CLASSES, _WEIGHT), "keep")]
 
 

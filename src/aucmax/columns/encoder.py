@@ -170,9 +170,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def decisions(self) -> list[Decision]:
         """Return what was decided, one line for each column of which there is something to say."""
         check_is_fitted(self)
-        pairs = zip(self._all_columns, self.preparations_, strict=True)
-        told = [(column.name, "; ".join(p.told(column))) for column, p in pairs]
+        told = [(column.name, "; ".join(p.told(column))) for column, p in self.prepared_columns]
         return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+
+    @property
+    def prepared_columns(self) -> list[tuple[Column, Filled | Levels]]:
+        """The columns of the fit, each with how it becomes features."""
+        return [*zip(self._all_columns, self.preparations_, strict=True)]
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from hashlib import blake2b
@@ -35,7 +36,7 @@ from aucmax.data.rows.spool import Spool
 from aucmax.data.transforms import scale
 from aucmax.metrics import auc_interval
 
-__all__ = ["Steps", "behind_steps", "check_sizes", "in_parts", "left_out"]
+__all__ = ["Steps", "behind_steps", "check_sizes", "in_parts", "learnt", "left_out", "plain"]
 
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
 _SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
@@ -247,24 +248,9 @@ def in_parts(
     raw = plan.source(path, reading, spool=False)
     first = next(iter(raw))
     columns = [*named(raw.feature_names or [], raw.columns)]
-    decided = [
-        replace(why, what=f"{why.what}, in the first part: left out", leaves_out=True)
-        for j, column in enumerate(columns)
-        if (why := _ids(column, _values(first.X, j), reading)) is not None
-    ]
-    codes = [
-        column.name
-        for j, column in enumerate(columns)
-        if "categories" in _doubt(column, _values(first.X, j), reading)
-    ]
-    if decided or codes:
-        reading = replace(
-            reading,
-            drop=(*reading.drop, *(one.column for one in decided)),
-            categories=(*reading.categories, *codes),
-        )
-        what = "codes in the first part, not amounts: taken as words"
-        decided += [Decision(name, what, {"numbers": [name]}) for name in codes]
+    decided = _decided_by_part(columns, first.X, reading)
+    if decided:
+        reading = _with(decided, reading)
         raw = plan.source(path, reading, spool=False)
         columns = [*named(raw.feature_names or [], raw.columns)]
     if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
@@ -277,6 +263,70 @@ def in_parts(
     encoder = TableEncoder(missing=True).fit_summary(rows.summary)
     rows.decisions = [*rows.decisions, *decided, *encoder.decisions()]
     return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
+
+
+def learnt(
+    tables: Callable[[Reading], Iterator[Bunch]], reading: Reading, splines: bool, norm: str
+) -> tuple[list[tuple[str, Any]], list[Decision]]:
+    """Return the steps that turn tables into numbers, learnt in one pass, and what was decided.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns the results of `datasets.read` for all rows, in parts, as a `Reading` says.
+    reading, splines, norm
+        As for `behind_steps`.
+    """
+    parts = tables(reading)
+    first = next(parts)
+    decided = _decided_by_part(first.columns, first.data, reading) if reading.prepare else []
+    if decided:
+        parts = tables(_with(decided, reading))
+        first = next(parts)
+    columns, every = tuple(first.columns), 1
+    summaries: list[TableSummary] = []
+    decisions: list[list[Decision]] = []
+    some: list[Any] = []
+    for rows in itertools.chain([first], parts):
+        told = _told(Part(rows.data, rows.target, rows.weight), columns, every)
+        summaries = [reduce(TableSummary.merge, [*summaries, told.summary]).bounded()]
+        decisions.append(rows.decisions)
+        some.append(told.some)
+        while sum(map(len, some)) > 2 * _SAMPLED_ROWS:
+            some, every = [one.iloc[::2] for one in some], 2 * every
+    encoder = TableEncoder(bool(reading.missing)).fit_summary(summaries[0])
+    sure = (one for one in first.decisions if not one.doubtful)
+    table = encoder.transform(declare(needs("pandas", "a table").concat(some), columns))
+    steps = _further([("columns", encoder)], table, splines, norm)
+    return steps, [*sure, *_doubts(decisions), *decided, *encoder.decisions()]
+
+
+def plain(columns: Sequence[Column], X: Any, reading: Reading) -> bool:
+    """Return whether a table has numbers as they are alone, and no ids."""
+    numbers = all(column.is_number for column in columns)
+    return numbers and not _decided_by_part(columns, X, reading)
+
+
+def _decided_by_part(columns: Sequence[Column], X: Any, reading: Reading) -> list[Decision]:
+    """Return the decisions that columns of the first part are ids, or words in digits."""
+    decisions = []
+    for j, column in enumerate(columns):
+        values = _values(X, j)
+        why = _ids(column, values, reading)
+        if why is not None:
+            what = f"{why.what}, in the first part: left out"
+            decisions.append(replace(why, what=what, leaves_out=True))
+        elif "categories" in _doubt(column, values, reading):
+            what = "codes in the first part, not amounts: taken as words"
+            decisions.append(Decision(column.name, what, {"numbers": [column.name]}))
+    return decisions
+
+
+def _with(decisions: list[Decision], reading: Reading) -> Reading:
+    """Return how to read without the columns that are left out, and the others as words."""
+    out = [one.column for one in decisions if one.leaves_out]
+    words = [one.column for one in decisions if not one.leaves_out]
+    return replace(reading, drop=(*reading.drop, *out), categories=(*reading.categories, *words))
 
 
 def _plain(columns: Sequence[Column], X: Any) -> bool:
@@ -301,7 +351,8 @@ def _read_once(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
         summary=reduce(TableSummary.merge, (one.summary for one in told)),
         some=needs("pandas", "a table").concat([one.some for one in told]),
-        decisions=[*sure, *_doubts(told)], room=plan.room(sum(raw.sizes), path, reading), **of_rows,
+        decisions=[*sure, *_doubts([one.decisions for one in told])],
+        room=plan.room(sum(raw.sizes), path, reading), **of_rows,
     )  # fmt: skip
 
 
@@ -340,12 +391,12 @@ def _joined(of_parts: list[Any]) -> np.ndarray | None:
     return np.concatenate(present) if present else None
 
 
-def _doubts(told: list[_Told]) -> list[Decision]:
+def _doubts(of_parts: list[list[Decision]]) -> list[Decision]:
     """Return the decisions not to use cells, the first about each column, for all parts."""
     first: dict[str, Decision] = {}
     parts: Counter[str] = Counter()
-    for part in told:
-        for one in part.decisions:
+    for decisions in of_parts:
+        for one in decisions:
             if one.doubtful:
                 first.setdefault(one.column, one)
                 parts[one.column] += 1
@@ -378,14 +429,7 @@ def _behind(
         else:
             places = np.linspace(0, len(rows.target) - 1, min(_SAMPLED_ROWS, len(rows.target)))
             some = take(source, np.unique(places.astype(np.intp)))
-        some = _through([step for _, step in steps], columns, some)
-        if splines:
-            steps = [*steps, ("splines", SplineFeatures().fit(some))]
-            some = steps[-1][1].transform(some)
-        if norm != "none":
-            normalizer = Normalizer().fit(some)
-            normalizer.columns_ = columns_in(some)
-            steps = [*steps, ("unit_norm", normalizer)]
+        steps = _further(steps, _through([step for _, step in steps], columns, some), splines, norm)
     rows.steps = steps
     if steps:
         through = partial(_through, [step for _, step in steps], columns)
@@ -395,6 +439,20 @@ def _behind(
         )
         rows.data.n_features = rows.n_features = width.shape[1]
     return rows
+
+
+def _further(
+    steps: list[tuple[str, Any]], some: Any, splines: bool, norm: str
+) -> list[tuple[str, Any]]:
+    """Return steps and those after them, fitted to some rows behind the former."""
+    if splines:
+        steps = [*steps, ("splines", SplineFeatures().fit(some))]
+        some = steps[-1][1].transform(some)
+    if norm != "none":
+        normalizer = Normalizer().fit(some)
+        normalizer.columns_ = columns_in(some)
+        steps = [*steps, ("unit_norm", normalizer)]
+    return steps
 
 
 def _through(steps: list[Any], columns: tuple[Column, ...] | None, X: Any) -> Any:

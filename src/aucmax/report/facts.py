@@ -90,14 +90,19 @@ class TrainingRows(Rows):
 
     def sections(self) -> list[Section]:
         """Return what was decided about the table, if there was anything to decide."""
-        lines = [
-            (decision.column or "the table", decision.what, options_text(decision.otherwise))
-            for decision in self.decisions
-        ]
-        if not lines:
-            return []
-        table = ResultTable(("column", "what was decided", "otherwise"), lines, words=(1, 2))
-        return [Section("How the table was read", tables=[table])]
+        return decided(self.decisions)
+
+
+def decided(decisions: Sequence[Decision]) -> list[Section]:
+    """Return a section of what was decided about a table; none if there was nothing to decide."""
+    lines = [
+        (decision.column or "the table", decision.what, options_text(decision.otherwise))
+        for decision in decisions
+    ]
+    if not lines:
+        return []
+    table = ResultTable(("column", "what was decided", "otherwise"), lines, words=(1, 2))
+    return [Section("How the table was read", tables=[table])]
 
 
 @dataclass(frozen=True, kw_only=True)

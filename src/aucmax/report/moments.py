@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.data.decisions import Decision
 from aucmax.metrics import moment_auc
-from aucmax.report.facts import AUCOfMoments
+from aucmax.report.facts import AUCOfMoments, decided
 from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.reports import Report, unlisted
+from aucmax.report.reports import Report, optional, unlisted
 from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["Moments"]
@@ -55,6 +56,7 @@ class Moments(Report):
     classes: Sequence[ClassOfRows]
     guarantee: Mapping[str, Any] | None  # of differential privacy
     largest: Sequence[Feature]
+    decisions: Sequence[Decision] | None = optional()  # how columns became features
     first: Any = unlisted()  # the positive label of the AUCs of features
 
     @classmethod
@@ -124,7 +126,8 @@ class Moments(Report):
                 "assumes normality. Bound: holds for any rows with these moments"
             )
             tables.append(ResultTable(("feature", "AUC if normal", "AUC, bound"), aucs, caption))
-        return Page(f"The moments {self.moments}", "", [Section("Moments", tables=tables)])
+        sections = [*decided(self.decisions or ()), Section("Moments", tables=tables)]
+        return Page(f"The moments {self.moments}", "", sections)
 
 
 def _alone(moments: ClassStatistics, first: Any, features: np.ndarray) -> list[AUCOfMoments]:

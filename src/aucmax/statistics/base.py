@@ -95,7 +95,11 @@ class ClassStatistics:
         The name of y, if it had one.
     guarantee : dict or None
         The guarantee of a private release, see `aucmax.statistics.private`; None for others.
+    steps : str or None
+        What made the features of columns, as text, if it is known; equal for equal steps.
     """
+
+    steps: str | None = None  # also of those in files of earlier versions
 
     kind: ClassVar[str]  # in the header of its files
     has_covariances: ClassVar[bool] = False  # in full, as `covs`
@@ -354,9 +358,11 @@ class ClassStatistics:
         for a, b in ((self, other), (other, self)):
             if not b._d and not len(b._classes):
                 return a.copy()  # type: ignore[return-value]  # they have the same type
+        self._check_steps(other)
         if other._d:
             self._match(other._d, other.feature_names)
         total = self.copy()
+        total.steps = self.steps or other.steps
         total._grow(other._classes, other._d)
         total._declared = self._declared and other._declared
         if total.feature_names is None:
@@ -394,6 +400,7 @@ class ClassStatistics:
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
+        self._check_steps(other)
         difference = self.copy()
         # the rows of the other are in both, so ε and δ add up
         difference.guarantee = _joint_guarantee(self.guarantee, other.guarantee, float.__add__)
@@ -539,6 +546,7 @@ class ClassStatistics:
             "feature_names": self.feature_names,
             "target_name": self.target_name,
             "guarantee": self.guarantee,
+            "steps": self.steps,
             **self._set(),
         }
         pack_arrays(path, self.kind, facts, {"classes": classes, **self._packed()})
@@ -570,7 +578,7 @@ class ClassStatistics:
             loaded._classes = arrays.pop("classes")
             loaded._parts = loaded._unpacked(arrays)
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
-            loaded.guarantee = facts["guarantee"]
+            loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
             loaded.check_state()
         return loaded
 
@@ -610,6 +618,8 @@ class ClassStatistics:
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
             raise ValueError("the name of its labels is not text")
+        if not isinstance(self.steps, (str, type(None))):
+            raise ValueError("its steps are not text")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("its guarantee does not have the form of a private release's")
         labels = {"classes": self._stored_classes}
@@ -637,6 +647,14 @@ class ClassStatistics:
             name: np.ascontiguousarray(values[..., order] if shapes[name] else values)
             for name, values in self._parts.items()
         }
+
+    def _check_steps(self, other: "ClassStatistics") -> None:
+        """Raise ValueError if other steps are known to have made the features of the other."""
+        if None not in (self.steps, other.steps) and self.steps != other.steps:
+            raise ValueError(
+                "the columns became features otherwise, by other levels, medians or knots; prepare "
+                "those of all parts by the same steps."
+            )
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise ValueError unless d features with these names match the current ones."""

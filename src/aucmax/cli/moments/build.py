@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from aucmax.cli.common import listed, load_model, show, working
-from aucmax.cli.front import parts_of_rows
+from aucmax.cli.common import listed, show, working
+from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
 from aucmax.cli.moments.combine import added, write
-from aucmax.cli.moments.common import Align, Like, MinRows, Out
+from aucmax.cli.moments.common import Align, Like, MinRows, Out, like_of
 from aucmax.cli.moments.show import report_of
-from aucmax.cli.options import Json, Weighing, given_file, option
+from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Bunch, Labels
+from aucmax.data.decisions import Decision
+from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
 from aucmax.estimators.inputs import names_after
+from aucmax.estimators.preparation import learnt, plain
+from aucmax.estimators.written_steps import as_text, in_front
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -86,7 +91,8 @@ class Privacy:
 
 def build(
     data: Files,
-    reading: Weighing,
+    reading: Preparing,
+    transforms: Transforms,
     out: Out,
     *,
     like: Like = None,
@@ -108,9 +114,11 @@ def build(
 ) -> None:
     """Compute the class moments of files, and save them.
 
-    All labels of the file are kept; the positive one is chosen when a model is fitted. Columns must
-    be numbers: the encoding of missing values and text must be the same in all shards, so it is
-    taken from a model that one of them has trained, with --like.
+    All labels of the file are kept; the positive one is chosen when a model is fitted. A table is
+    read as it comes, as 'aucmax train' does it. How its columns become numbers (levels of words,
+    medians for gaps, days of dates) is learned from the files in a first pass and kept in the file
+    of moments. It must be the same at all sites: the others build theirs with --like and the
+    moments, or the model, of one of them.
 
     With --epsilon E the file is E-differentially private with respect to adding or removing one
     row (with --delta D, (E, D)-differentially private). Labels, bounds and names are public, and
@@ -122,26 +130,62 @@ def build(
 
         aucmax moments build a.csv --target ill -o a.moments
 
-        aucmax moments build b.csv --like model.aucmax -o b.moments
+        aucmax moments build b.csv --like a.moments -o b.moments
 
         aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
     """
     files = {f"DATA {path}": path for path in data}
     check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": privacy.bounds_file})
     privacy.check(reading, covariance)
-    model = None if like is None else load_model(like)
+    transformed = transforms.splines or transforms.scale is not Scale.none
+    if transformed and (like is not None or privacy.epsilon is not None):
+        raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
+    model = None if like is None else like_of(like)
     features = features if model is None else model.n_features_in_
-    tables = _tables(data, reading, model, features, as_json)
-    if privacy.epsilon is None:
-        total = _summed(tables, covariance, align)
+    tables = partial(_tables, data, reading)
+    decisions: list[Decision] | None = None
+    if privacy.epsilon is not None:
+        sums = _bounded(tables(model, features, as_json), features, privacy)
+        total: ClassStatistics = sums.release(privacy.epsilon, privacy.delta)
     else:
-        total = _bounded(tables, features, privacy).release(privacy.epsilon, privacy.delta)
+        try:
+            if transformed:
+                raise _NotNumbers
+            rows = tables(model, features, as_json)
+            rows = _numbers(rows, reading) if model is None and reading.prepare else rows
+            total = _summed(rows, covariance, align)
+        except (TableError, _NotNumbers):
+            if model is not None or not (reading.prepare or reading.missing or reading.text):
+                raise
+            model, decisions = _learnt(data, reading, transforms, as_json)
+            total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
+    total.steps = as_text(getattr(model, "steps", [])[:-1])
     write(total, out, min_rows)
-    show(report_of(total, out), as_json)
+    show(report_of(total, out, decisions=decisions), as_json)
+
+
+class _NotNumbers(Exception):
+    """Columns are not numbers as they are, or have ids."""
+
+
+def _learnt(
+    data: list[str], reading: Reading, transforms: Transforms, quiet: bool
+) -> tuple[Any, list[Decision]]:
+    """Return the steps that files need, as a pipeline without a model, and what was decided."""
+    with working("learning how columns become numbers", quiet):
+        steps, decisions = learnt(
+            partial(parts_of_table, data), reading, transforms.splines, transforms.scale.value
+        )
+    return in_front(steps), decisions
 
 
 def _tables(
-    data: list[str], reading: Reading, model: Any, features: int | None, quiet: bool
+    data: list[str],
+    reading: Reading,
+    model: Any,
+    features: int | None,
+    quiet: bool,
+    learnt: bool = False,
 ) -> Iterator[Bunch]:
     """Yield the rows of files part by part, as they are or as a model takes them."""
     with working("reading", quiet) as now:
@@ -149,12 +193,29 @@ def _tables(
             now(f"reading {given_file(path).name}")
             for rows in parts_of_rows(model, path, reading, features):
                 names = rows.feature_names
+                if not learnt:  # else they are among the decisions
+                    tell_doubts(rows, path)
                 if hasattr(model, "steps"):
                     rows.data, names = model[:-1].transform(rows.data), names_after(model[:-1])
                 elif model is not None and not hasattr(rows.data, "columns"):
                     names = None
                 y = Labels(rows.target, rows.target_name)
-                yield Bunch(path=path, X=rows.data, y=y, weight=rows.weight, names=names)
+                yield Bunch(
+                    path=path,
+                    X=rows.data,
+                    y=y,
+                    weight=rows.weight,
+                    names=names,
+                    columns=rows.columns,
+                )
+
+
+def _numbers(tables: Iterator[Bunch], reading: Reading) -> Iterator[Bunch]:
+    """Yield the same rows; raise _NotNumbers if columns are not numbers as they are."""
+    for rows in tables:
+        if not plain(rows.columns or (), rows.X, reading):
+            raise _NotNumbers
+        yield rows
 
 
 def _summed(tables: Iterator[Bunch], covariance: Kept, align: bool) -> ClassStatistics:

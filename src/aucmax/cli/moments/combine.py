@@ -15,6 +15,7 @@ from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
+from aucmax.estimators.written_steps import first_difference
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import MIN_ROWS, disclosure
 from aucmax.statistics.files import load_moments
@@ -86,6 +87,12 @@ def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool)
 def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Iterator[None]:
     """Context in which an error names the file of the other moments and a remedy."""
     mine, names = first.feature_names, other.feature_names
+    different = first_difference(first.steps, other.steps)
+    if different is not None:
+        raise ValueError(
+            f"{path}: {different}; build it with --like and the file of the others, so that all "
+            "have the same columns."
+        )
     try:
         if (mine is None) != (names is None):
             raise ValueError(

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli.common import load_model, show
+from aucmax.cli.common import show
 from aucmax.cli.moments.combine import added, aligned
-from aucmax.cli.moments.common import Align, Like
+from aucmax.cli.moments.common import Align, Like, like_of, steps_in
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
@@ -19,6 +19,7 @@ from aucmax.estimators.inputs import behind, names_after
 from aucmax.estimators.labelling import of_two_classes
 from aucmax.estimators.sites import tune_on_sites
 from aucmax.estimators.training import auc_of_moments
+from aucmax.estimators.written_steps import decisions_of
 from aucmax.report.facts import AUCOfMoments
 from aucmax.report.reports import Report
 from aucmax.report.sites import FitToSites
@@ -57,8 +58,8 @@ def fit(
     are given: the sites are left out one at a time, and the model of the others is judged by the
     moments of the one left out. No row may be in two files.
 
-    If the moments were built with --like MODEL, give the same model here: its steps for text, gaps
-    and dates become those of the new model.
+    The model takes the columns of the files: how they become numbers is in the moments. If these
+    were built with --like and a scikit-learn pipeline, give the same file here.
 
     Examples:
 
@@ -69,10 +70,11 @@ def fit(
     check_paths({"--out": output}, {"--like": like, **{f"MOMENTS {path}": path for path in files}})
     sites = _loaded(files, align)
     first = sites[str(files[0])]
-    steps = [] if like is None else _steps(load_model(like), first, like)
+    known = next((one for one in sites.values() if one.steps is not None), first)
+    steps = steps_in(known, files[0]) if like is None else _steps(like_of(like), first, like)
     if steps:
         for held in sites.values():
-            held.feature_names = None  # behind the steps, which name them
+            held.feature_names = held.steps = None  # behind the steps, which name them
     model: AUCClassifier
     report: Report
     if len(files) == 1:
@@ -93,6 +95,7 @@ def fit(
         model = tuned.model
         auc = None if tuned.auc is None else _auc(model)
         report = FitToSites.of(tuned, model=str(output), auc=auc)
+    model.decisions_ = [str(one) for one in decisions_of(steps)]
     save(behind(steps, model), output)
     show(report, as_json)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aucmax.cli import common
-from aucmax.cli.moments.common import MomentsFile
+from aucmax.cli.moments.common import MomentsFile, steps_in
 from aucmax.cli.options import Json
 from aucmax.data.classes import positive_of
+from aucmax.data.decisions import Decision
+from aucmax.estimators.written_steps import decisions_of
 from aucmax.report.moments import Moments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.files import load_moments
@@ -32,9 +35,15 @@ def show(
     common.show(report_of(load_moments(file), file, top), as_json)
 
 
-def report_of(held: ClassStatistics, path: Path, top: int = 0) -> Moments:
-    """Return the report of moments; noise that was added to them would look like spread."""
+def report_of(
+    held: ClassStatistics, path: Path, top: int = 0, decisions: list[Decision] | None = None
+) -> Moments:
+    """Return the report of moments; noise that was added to them would look like spread.
+
+    What was decided about the table is by default what their steps say.
+    """
     first = None
     if len(held.classes) == 2 and held.counts.all() and held.guarantee is None:
         first = positive_of(held.classes.tolist(), held.counts)
-    return Moments.of(held, path, top, first)
+    decisions = decisions_of(steps_in(held, path)) if decisions is None else decisions
+    return replace(Moments.of(held, path, top, first), decisions=decisions or None)

@@ -1,0 +1,99 @@
+"""Fitted steps as text, in the files of moments and streams: JSON of objects of a few classes.
+
+Equal steps have equal texts. As in a model file, a class is one of a fixed list, and no code runs.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
+
+from aucmax.columns import SplineFeatures, TableEncoder
+from aucmax.columns.preparations import Filled, Levels
+from aucmax.data.columns import KINDS
+from aucmax.data.decisions import Decision
+from aucmax.estimators.files import check_model
+
+__all__ = ["as_text", "decisions_of", "first_difference", "in_front", "of_text"]
+
+_KINDS: tuple[type, ...] = (TableEncoder, SplineFeatures, Normalizer, Filled, Levels, *KINDS)
+_BY_NAME = {kind.__name__: kind for kind in _KINDS}
+
+
+def as_text(steps: list[tuple[str, Any]]) -> str | None:
+    """Return fitted steps as text; None if there are none, or one of another class."""
+    if not steps or not all(type(step) in _KINDS for _, step in steps):
+        return None
+    return json.dumps(_plain(steps), sort_keys=True)
+
+
+def of_text(text: str | None) -> list[tuple[str, Any]]:
+    """Return the steps in a text; ValueError unless a fit could have left them."""
+    steps = [] if text is None else _made(json.loads(text))
+    check_model(steps)
+    if not all(isinstance(step, (TableEncoder, SplineFeatures, Normalizer)) for _, step in steps):
+        raise ValueError("its steps are no steps")
+    return [(str(name), step) for name, step in steps]
+
+
+def in_front(steps: list[tuple[str, Any]]) -> Pipeline:
+    """Return steps as a pipeline without a model, which tells what to read for them."""
+    return Pipeline([*steps, ("model", "passthrough")])
+
+
+def decisions_of(steps: list[tuple[str, Any]]) -> list[Decision]:
+    """Return what steps decide about columns."""
+    return [one for _, step in steps if hasattr(step, "decisions") for one in step.decisions()]
+
+
+def first_difference(one: str | None, other: str | None) -> str | None:
+    """Return how the steps in two texts differ; None if they do not, or one is unknown."""
+    if one is None or other is None or one == other:
+        return None
+    first, second = (
+        {c.name: (c, p) for c, p in getattr(of_text(text)[0][1], "prepared_columns", ())}
+        for text in (one, other)
+    )
+    names = {**first, **second}  # as text, in which NaN is equal to itself
+    name = next((n for n in names if repr(first.get(n)) != repr(second.get(n))), None)
+    what = "its columns were prepared" if name is None else f"its column {name!r} was prepared"
+    return f"{what} otherwise, by levels, medians or knots of its own rows"
+
+
+def _plain(value: Any) -> Any:
+    """Return an object as JSON has it."""
+    if type(value) in _KINDS:
+        state = {k: _plain(v) for k, v in value.__getstate__().items() if k != "_sklearn_version"}
+        return {"class": type(value).__name__, "has": state}
+    if isinstance(value, np.ndarray):
+        return {"class": "array", "of": value.dtype.str, "has": value.tolist()}
+    if isinstance(value, tuple):
+        return {"class": "tuple", "has": [*map(_plain, value)]}
+    if isinstance(value, dict):
+        return {"class": "dict", "has": {key: _plain(one) for key, one in value.items()}}
+    if isinstance(value, list):
+        return [*map(_plain, value)]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _made(value: Any) -> Any:
+    """Return the object of which `_plain` made JSON."""
+    if isinstance(value, list):
+        return [*map(_made, value)]
+    if not isinstance(value, dict):
+        return value
+    name, inner = value["class"], value["has"]
+    if name == "array":
+        return np.array(inner, dtype=value["of"])
+    if name == "tuple":
+        return tuple(map(_made, inner))
+    state = {key: _made(one) for key, one in inner.items()}
+    if name == "dict":
+        return state
+    out: Any = object.__new__(_BY_NAME[name])
+    vars(out).update(state)
+    return out
