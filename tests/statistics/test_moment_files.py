@@ -774,7 +774,7 @@ def test_moments_of_any_table_are_those_of_its_rows_encoded_by_hand(
     X = by_hand(tables["south"], tables["north"])
     scores = [float(line.split(",")[1]) for line in lines]
     np.testing.assert_allclose(scores, expected.decision_function(X), rtol=1e-9, atol=1e-9)
-    assert any("town Ulm" in line for line in lines)
+    assert any("town: Ulm" in line for line in lines)
     assert "town: 3 words and gaps" in " ".join(good("show", folder / "m").split())
 
 

@@ -14,8 +14,9 @@ import typer
 
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
+from aucmax.cli.like import Like, like_of
 from aucmax.cli.moments.combine import added, write
-from aucmax.cli.moments.common import Align, Like, MinRows, Out, like_of
+from aucmax.cli.moments.common import Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, option
 from aucmax.cli.paths import check_paths
@@ -142,7 +143,8 @@ def build(
         raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
     model = None if like is None else like_of(like)
     features = features if model is None else model.n_features_in_
-    tables = partial(_tables, data, reading)
+    inputs = [given_file(path) for path in data]
+    tables = partial(_tables, inputs, reading)
     decisions: list[Decision] | None = None
     if privacy.epsilon is not None:
         sums = _bounded(tables(model, features, as_json), features, privacy)
@@ -157,7 +159,7 @@ def build(
         except (TableError, _NotNumbers):
             if model is not None or not (reading.prepare or reading.missing or reading.text):
                 raise
-            model, decisions = _learnt(data, reading, transforms, as_json)
+            model, decisions = _learnt(inputs, reading, transforms, as_json)
             total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
     total.steps = as_text(getattr(model, "steps", [])[:-1])
     write(total, out, min_rows)
@@ -169,7 +171,7 @@ class _NotNumbers(Exception):
 
 
 def _learnt(
-    data: list[str], reading: Reading, transforms: Transforms, quiet: bool
+    data: list[Any], reading: Reading, transforms: Transforms, quiet: bool
 ) -> tuple[Any, list[Decision]]:
     """Return the steps that files need, as a pipeline without a model, and what was decided."""
     with working("learning how columns become numbers", quiet):
@@ -180,7 +182,7 @@ def _learnt(
 
 
 def _tables(
-    data: list[str],
+    data: list[Any],
     reading: Reading,
     model: Any,
     features: int | None,
@@ -190,7 +192,7 @@ def _tables(
     """Yield the rows of files part by part, as they are or as a model takes them."""
     with working("reading", quiet) as now:
         for path in data:
-            now(f"reading {given_file(path).name}")
+            now(f"reading {path.name}")
             for rows in parts_of_rows(model, path, reading, features):
                 names = rows.feature_names
                 if not learnt:  # else they are among the decisions
@@ -200,14 +202,8 @@ def _tables(
                 elif model is not None and not hasattr(rows.data, "columns"):
                     names = None
                 y = Labels(rows.target, rows.target_name)
-                yield Bunch(
-                    path=path,
-                    X=rows.data,
-                    y=y,
-                    weight=rows.weight,
-                    names=names,
-                    columns=rows.columns,
-                )
+                more = {"names": names, "columns": rows.columns}
+                yield Bunch(path=path, X=rows.data, y=y, weight=rows.weight, **more)
 
 
 def _numbers(tables: Iterator[Bunch], reading: Reading) -> Iterator[Bunch]:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import show
+from aucmax.cli.like import Like, like_of, steps_in
 from aucmax.cli.moments.combine import added, aligned
-from aucmax.cli.moments.common import Align, Like, like_of, steps_in
+from aucmax.cli.moments.common import Align
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from aucmax.cli import common
-from aucmax.cli.moments.common import MomentsFile, steps_in
+from aucmax.cli.like import steps_in
+from aucmax.cli.moments.common import MomentsFile
 from aucmax.cli.options import Json
 from aucmax.data.classes import positive_of
 from aucmax.data.decisions import Decision
