@@ -755,9 +755,9 @@ PATHS = {
         ["MOMENTS x.sum", "MOMENTS y.sum", "--like"],
     ),
     "stream": (
-        ["x.csv"],
+        ["x.csv", "--like", "x.model"],
         ["--state", "--monitor", "--predictions", "-o", "--html"],
-        ["FILE"],
+        ["FILE", "--like"],
     ),
 }
 READ = {

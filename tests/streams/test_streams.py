@@ -15,11 +15,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from aucmax import AUCClassifier, load, metrics
+from aucmax import AUCClassifier, datasets, load, metrics
 from aucmax.basics import replacing
 from aucmax.basics.locks import locked
+from aucmax.columns import TableEncoder
+from aucmax.data.bunch import frame
+from aucmax.data.columns import declare
+from aucmax.estimators.written_steps import as_text
 from aucmax.report import stream as report_of_stream
-from aucmax.streams import reading
+from aucmax.streams import first_rows, reading
 from aucmax.streams.drift import CELLS, FALSE_ALARM_RATE, DriftAlarm, cells_of
 from aucmax.streams.formats import encoding_of
 from aucmax.streams.monitor import moved, stream_report
@@ -1176,3 +1180,134 @@ def test_a_run_that_was_killed_very_often_ends_with_the_same_bits(clicks, tmp_pa
     lengths = attack(clicks, tmp_path, run, int(os.environ.get("AUCMAX_ATTACKS", "200")))
     found = {lines: lengths.count(lines) for lines in sorted(set(lengths))}
     print(f"{len(lengths)} kills; how often with so many lines in the state: {found}")
+
+
+# ---- tables as they come -----------------------------------------------------------------
+
+
+def visits(n=900, bad=()):
+    """Return the lines of a table with words, gaps, yes and no, dates and amounts."""
+    rng = np.random.default_rng(6)
+    lines = ["visit;age;town;vip;fee;day;ill"]
+    for i in range(n):
+        age, town = rng.normal(50, 9), rng.choice(["Ulm", "Bonn", "Kiel"])
+        ill = age + 8 * (town == "Ulm") + rng.normal(0, 9) > 58
+        written = "" if i % 9 == 4 else f"{age:.1f}".replace(".", ",")
+        fee = f"{rng.lognormal(8, 1):,.2f} €".translate(str.maketrans(",.", ".,"))
+        day = np.datetime64("2024-01-01") + rng.integers(0, 200)
+        vip = rng.choice(["yes", "no"])
+        town = " Rom " if i in bad else town
+        written, vip = ("n.k.", "perhaps") if i in bad else (written, vip)
+        lines.append(f"V{i:05d};{written};{town};{vip};{fee};{day};{'yes' if ill else 'no'}")
+    return [f"{line}\n".encode() for line in lines]
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table whose first 300 rows decide, and what is bad comes later."""
+    monkeypatch.setattr(first_rows, "FIRST_ROWS", 300)
+    path = tmp_path / "visits.csv"
+    path.write_bytes(b"".join(visits(bad=(500, 700))))
+    return path
+
+
+def test_the_model_of_any_table_is_that_of_its_rows_encoded(table, tmp_path, run):
+    """The encoder is that of the first rows; later words are others, bad cells are gaps."""
+    code, _, err = run("stream", table, "--target", "ill", "-o", tmp_path / "m", "--alpha", 1e-3)
+    assert code == 0
+    assert "note: age: 33 of 300 missing: filled with the median" in err
+    assert "cells that do not fit their column, taken as missing: age 2, vip 2" in err
+    model = load(tmp_path / "m")
+    few = tmp_path / "few.csv"
+    few.write_bytes(b"".join(visits()[:301]))
+    how = {"target": "ill", "prepare": True}
+    first = datasets.read(few, **how, drop=["visit"])
+    encoder = TableEncoder(missing=True).fit(frame_of(first))
+    assert as_text([("columns", model[0])]) == as_text([("columns", encoder)])
+    rest = datasets.read(table, **how, columns=first.columns)
+    X, y = encoder.transform(frame_of(rest)), rest.target
+    np.testing.assert_allclose(model[0].transform(frame_of(rest)), X, rtol=0)
+    expected = AUCClassifier(1e-3).fit(X, y)
+    np.testing.assert_allclose(model[-1].coef_, expected.coef_, rtol=1e-8, atol=1e-12)
+    code, out, _ = run("score", tmp_path / "m", few)
+    scores = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(scores, expected.decision_function(X[:300]), atol=1e-8)
+
+
+def frame_of(rows):
+    return declare(frame(rows.data, rows.columns), rows.columns)
+
+
+def test_a_stream_of_any_table_goes_on_with_the_same_steps_and_bits(table, tmp_path, run):
+    whole = table.read_bytes()
+    assert (
+        run("stream", table, "--target", "ill", "--state", tmp_path / "one", "--every", 80)[0] == 0
+    )
+    lines = whole.splitlines(True)
+    for end in (402, 405, len(lines)):
+        table.write_bytes(b"".join(lines[:end]))
+        code, _, err = run(
+            "stream", table, "--target", "ill", "--state", tmp_path / "two", "--every", 80
+        )
+        assert code == 0
+        assert ("median" in err) == (end == 402)
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_standard_input_waits_for_the_rows_that_decide(table, tmp_path, run, monkeypatch):
+    more = ("--target", "ill", "--every", 80, "--state")
+    assert run("stream", table, *more, tmp_path / "file")[0] == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes())))
+    assert run("stream", "-", "--format", "csv", *more, tmp_path / "piped")[0] == 0
+    assert (tmp_path / "piped").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+def test_the_steps_of_a_model_and_of_moments_are_taken_over(table, tmp_path, good, run):
+    few = tmp_path / "few.csv"
+    few.write_bytes(b"".join(visits()[:301]))
+    build = ("--target", "ill", "--min-rows", 1, "-o")
+    good("moments", "build", few, *build, tmp_path / "moments")
+    good("moments", "fit", tmp_path / "moments", "-o", tmp_path / "model")
+    states = {}
+    for name in ("moments", "model", "none"):
+        like = () if name == "none" else ("--like", tmp_path / name)
+        more = ("--target", "ill", "--state", tmp_path / f"{name}.state")
+        code, _, err = run("stream", table, *more, *like)
+        assert code == 0
+        assert ("median" in err) == (name == "none")
+        states[name] = (tmp_path / f"{name}.state").read_bytes()
+    assert states["moments"] == states["model"] == states["none"]
+    good("moments", "build", table, *build, tmp_path / "other")
+    code, _, err = run("stream", table, *more, "--like", tmp_path / "other")
+    assert code == 2
+    assert "the state was started with others" in err
+
+
+def test_strict_streams_stop_at_a_cell_that_does_not_fit(table, run):
+    code, _, err = run("stream", table, "--target", "ill", "--strict")
+    assert code == 2
+    assert "line 502" in err
+    assert "column 'age' holds 'n.k.', which does not fit" in err
+
+
+def test_numbers_alone_are_as_before(tmp_path, run, monkeypatch):
+    """Nothing is held, learned or told."""
+    state = run_through(State(Settings(format="csv", drop=("id",))), csv())
+    path = tmp_path / "numbers.csv"
+    path.write_bytes(b"".join(csv()))
+    more = ("--drop", "id", "--state", tmp_path / "state")
+    code, _, err = run("stream", path, *more)
+    assert (code, but_for_alarms(err)) == (0, "")
+    assert (tmp_path / "state").read_bytes() == bits(state, tmp_path / "plain")
+
+
+def test_words_of_ndjson_are_levels(tmp_path, run):
+    path = tmp_path / "rows.ndjson"
+    rows = [{"a": i % 7, "town": "Ulm" if i % 3 else "Bonn", "y": i % 2} for i in range(400)]
+    del rows[4]["town"]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    code, _, err = run("stream", path, "-o", tmp_path / "m")
+    assert code == 0
+    assert "note: town: 2 words and gaps, a level each" in err
+    names = ["a", "town_Bonn", "town_Ulm", "town_nan"]
+    assert load(tmp_path / "m")[:-1].get_feature_names_out().tolist() == names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import typer
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import command_line, interrupted
+from aucmax.cli.like import Like, like_of
 from aucmax.cli.options import Json, option, reading_option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
@@ -24,8 +25,11 @@ from aucmax.data.files import COMPRESSIONS, fault
 from aucmax.data.reading import FIELDS, Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
+from aucmax.estimators.inputs import behind
+from aucmax.estimators.written_steps import as_text
 from aucmax.report.page import write_page
 from aucmax.report.stream import Stream
+from aucmax.streams.first_rows import prepared_by
 from aucmax.streams.formats import FORMATS, encoding_of, label_of
 from aucmax.streams.reading import Input
 from aucmax.streams.state import Settings, State, advance, load_state
@@ -80,7 +84,7 @@ class Lines:
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
-        return {name: getattr(reading, name) for name in _READING} | {
+        return {name: getattr(reading, name) for name in _OF_SETTINGS} | {
             "format": kind,
             "target": self.target,
             "sep": reading.sep or ("\t" if ".tsv" in path.suffixes else ","),
@@ -90,8 +94,13 @@ class Lines:
 
 
 # the settings that are read as the other commands read them
-_READING = tuple(
+_OF_SETTINGS = tuple(
     one.name for one in fields(Settings) if one.name in FIELDS and not hasattr(Lines, one.name)
+)
+_READING = (
+    *_OF_SETTINGS,
+    *("decimal", "dates", "missing", "text", "categories", "numbers", "day_first"),
+    *("prepare", "strict"),
 )
 
 
@@ -195,11 +204,11 @@ class Telling:
         path = self.state.resolve()
         return path.parent / f"{path.name}.lock"
 
-    def check(self, file: str, learner: Learner) -> None:
+    def check(self, file: str, like: Path | None, learner: Learner) -> None:
         """Raise ValueError for paths and options that exclude each other."""
         names = ("state", "monitor", "predictions", "output", "html")
         written = {f"--{name}": getattr(self, name) for name in names}
-        check_paths({**written, "the lock of --state": self.lock}, {"FILE": file})
+        check_paths({**written, "the lock of --state": self.lock}, {"FILE": file, "--like": like})
         if self.html is not None and self.monitor is None:
             raise ValueError("--html draws the lines of --monitor FILE: give both.")
         if self.output is not None and learner is not Learner.moments:
@@ -223,7 +232,11 @@ class Telling:
         """Write the model and the report at the end."""
         if self.output is not None:
             model = AUCClassifier(alpha=state.settings.alpha, positive=state.settings.positive)
-            save(model.fit_moments(state.learner.moments()), self.output)
+            moments, prepared = state.learner.moments(), state.prepared
+            steps = [] if prepared is None else prepared.steps
+            if steps:
+                moments.feature_names = None  # behind the steps, which name them
+            save(behind(steps, model.fit_moments(moments)), self.output)
             say(f"model saved to {self.output}", sys.stderr)
         if self.html is not None and self.monitor is not None:
             write_page(Stream.of(title, self.monitor).page(command_line()), self.html)
@@ -244,6 +257,7 @@ def stream(
     going: Going,
     learning: Learning,
     telling: Telling,
+    like: Like = None,
     as_json: Json = False,
 ) -> None:
     """Learn from rows as they arrive, and report the prequential AUC.
@@ -261,7 +275,7 @@ def stream(
         tail -n +1 -f visits.csv | aucmax stream - --format csv --monitor visits.monitor
     """
     path, piped = Path(file), file == "-"
-    telling.check(file, learning.learner)
+    telling.check(file, like, learning.learner)
     going.check(path, piped, telling.state)
     settings = Settings(**lines.settings(path, piped, reading), **learning.settings())
     with ExitStack() as stack:
@@ -269,11 +283,12 @@ def stream(
         begun = state.lines
         if going.from_here:
             state.next_input()
+        source = Input(file, state, telling.every)
+        _prepare(state, source, reading, like, waits=piped)
         saved = None if telling.state is None else state
         monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
         predictions = stack.enter_context(Beside("predictions", telling.predictions, saved))
         teller = Teller(state, monitor, predictions, telling.state, telling.every, as_json)
-        source = Input(file, state, telling.every)
         batches = stack.enter_context(closing(going.batches(source)))  # type: ignore[type-var]
         on_bad = _handler(source.path, lines.on_error)
         on_row = None if telling.predictions is None else predictions.predicted
@@ -291,6 +306,28 @@ def stream(
             raise interrupted(kept) from None
         teller.last(state)
     telling.results(state, "standard input" if piped else path.name)
+
+
+def _prepare(state: State, source: Input, reading: Reading, like: Path | None, waits: bool) -> None:
+    """Let the first rows of a stream, or another file, decide how its cells become features."""
+    settings = state.settings
+    steps = None if like is None else getattr(like_of(like), "steps", [])[:-1]
+    if steps is not None and (not as_text(steps) or settings.format == "svmlight"):
+        raise ValueError(
+            f"--like {like}: has no steps for words, gaps and dates that a stream could take over."
+        )
+    if state.lines:
+        if steps and (state.prepared is None or state.prepared.text != as_text(steps)):
+            raise ValueError(
+                f"--like {like}: the state was started with other steps; leave it out."
+            )
+        return
+    if settings.format == "svmlight" or not (reading.prepare or steps):
+        return
+    known = replace(reading, target=settings.target)
+    state.prepared, decisions = prepared_by(source.first(), settings, known, steps, waits)
+    for decision in decisions:
+        tell("note", str(decision))
 
 
 def _handler(path: Path, on_error: OnError) -> Callable[[int, str], None]:

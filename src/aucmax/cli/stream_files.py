@@ -184,6 +184,10 @@ class Teller:
             self._save(state)
         if state.bad:
             tell("note", f"{counted(state.bad, 'line')} of {state.lines:,} left out")
+        unfit = {} if state.prepared is None else state.prepared.unfit
+        if unfit:
+            cells = ", ".join(f"{name} {count:,}" for name, count in unfit.items())
+            tell("note", f"cells that do not fit their column, taken as missing: {cells}")
 
     def _save(self, state: State) -> None:
         if self.path is not None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from aucmax.data.tables.wanted import LABEL_NAMES
 
-__all__ = ["FORMATS", "Row", "cells_of", "encoding_of", "label_of", "parser"]
+__all__ = ["FORMATS", "Row", "as_float", "cells_of", "encoding_of", "label_of", "parser"]
 
 FORMATS = ("ndjson", "csv", "svmlight")
 _MAX_WEIGHT = 1e50  # squares of sums of weights must not overflow
@@ -36,6 +36,7 @@ def parser(
     header: Sequence[str] | None = None,
     weight: str | None = None,
     encoding: str = "utf-8",
+    numbers: bool = True,
 ) -> Parser:
     """Return a function that parses a line to a row, or to None if the line has none.
 
@@ -56,6 +57,8 @@ def parser(
         The name of the rows' weights, in NDJSON and CSV.
     encoding : str
         The encoding of NDJSON and CSV, as `encoding_of` returns it.
+    numbers : bool
+        Whether the cells of CSV are numbers; otherwise they are returned as text, gaps too.
     """
     if format == "svmlight":
         return _svmlight
@@ -67,7 +70,8 @@ def parser(
         raise ValueError(f"there is no column of weights called {weight!r}")
     weigh = None if weight is None else header.index(weight)
     names = [None if i in (at, weigh) or name in drop else name for i, name in enumerate(header)]
-    return lambda line: _cells(line.decode(encoding), names, at, sep, weigh)
+    read = _number if numbers else _as_written
+    return lambda line: _cells(line.decode(encoding), names, at, sep, weigh, read)
 
 
 def encoding_of(name: str) -> str:
@@ -103,7 +107,14 @@ def _object(text: str, target: str | None, drop: Sequence[str], weight: str | No
     )
 
 
-def _cells(text: str, names: list[str | None], at: int, sep: str, weigh: int | None) -> Row | None:
+def _cells(
+    text: str,
+    names: list[str | None],
+    at: int,
+    sep: str,
+    weigh: int | None,
+    read: Callable[[str, str], Any],
+) -> Row | None:
     text = text.strip("\r\n")
     if not text:
         return None
@@ -111,11 +122,11 @@ def _cells(text: str, names: list[str | None], at: int, sep: str, weigh: int | N
     if len(cells) != len(names):
         raise ValueError(f"has {len(cells)} fields, the header has {len(names)}")
     row = {
-        name: _number(cell, name)
+        name: read(cell, name)
         for name, cell in zip(names, cells, strict=True)
-        if name is not None and cell
+        if name is not None and (cell or read is _as_written)
     }
-    weight = 1.0 if weigh is None else _weight(_as_float(cells[weigh]))
+    weight = 1.0 if weigh is None else _weight(as_float(cells[weigh]))
     return Row(row, label_of(cells[at]), weight)
 
 
@@ -156,13 +167,17 @@ def _target(names: Collection[str], target: str | None) -> str:
 
 
 def _number(text: str, name: str) -> float:
-    value = _as_float(text)
+    value = as_float(text)
     if value is None:
         raise ValueError(f"feature {name!r} holds {text!r}; expected a number")
     return value
 
 
-def _as_float(text: str) -> float | None:
+def _as_written(text: str, name: str) -> str:
+    return text
+
+
+def as_float(text: str) -> float | None:
     """Return a text as a number, or None if it is not a number."""
     try:
         return None if "_" in text else float(text)  # float() accepts _ as a digit separator

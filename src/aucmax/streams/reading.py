@@ -4,6 +4,7 @@ The bytes that the state has read are compared with the beginning of the input, 
 another file are skipped.
 """
 
+import io
 import os
 import sys
 import zlib
@@ -43,7 +44,17 @@ class Input:
         self.piped = file == "-"
         self.path = Path("standard input" if self.piped else file)
         self.state, self.every = state, every
-        self._tail = b""
+        self._tail = self._held = b""
+
+    def first(self) -> Iterator[bytes]:
+        """Yield the first lines, which remain to be read."""
+        if not self.piped:
+            with opened(self.path) as source:
+                yield from source
+            return
+        for line in iter(sys.stdin.buffer.readline, b""):
+            self._held += line
+            yield line
 
     def batches(self) -> Iterator[list[bytes]]:
         """Yield the lines to the end of the input; the last may lack its line end.
@@ -81,9 +92,9 @@ class Input:
             yield []
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
+    def _opened(self) -> Iterator[Any]:
         if self.piped:
-            yield sys.stdin.buffer
+            yield _Held(self._held, sys.stdin.buffer)
             return
         with opened(self.path) as source:
             yield source
@@ -155,3 +166,16 @@ class Input:
         except FileNotFoundError:  # renamed, and the next file does not exist yet
             return False
         return named.st_size > 0 and not os.path.samestat(named, mine)
+
+
+class _Held:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, held: bytes, rest: BinaryIO) -> None:
+        self._held, self._rest = io.BytesIO(held), rest
+
+    def read(self, size: int) -> bytes:
+        return self._held.read(size) or self._rest.read(size)
+
+    def readline(self) -> bytes:
+        return self._held.readline() or self._rest.readline()

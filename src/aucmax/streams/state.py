@@ -21,6 +21,7 @@ from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.paired import PairedScores
+from aucmax.streams.prepared import Prepared
 from aucmax.streams.rules import Rule, rule_of
 
 __all__ = [
@@ -66,6 +67,21 @@ class Settings:
         """Return the rule by which blocks are learnt."""
         return rule_of(self.learner, self.alpha, self.l1_ratio, self.standardize)
 
+    def parser(
+        self, header: list[str] | None = None, sep: str | None = None, numbers: bool = True
+    ) -> Parser:
+        """Return the parser of lines, see `aucmax.streams.formats.parser`."""
+        return parser(
+            self.format,
+            self.target,
+            self.drop,
+            sep or self.sep,
+            header,
+            self.weight,
+            self.encoding,
+            numbers,
+        )
+
 
 @dataclass
 class Baseline:
@@ -103,6 +119,8 @@ class State:
         For the frozen model's scores of the rows since the freeze.
     baseline : Baseline
         None until the freeze.
+    prepared : Prepared
+        How cells become features; None if these are numbers as they are. Set before the first line.
     extra : dict
         Further data of the caller, such as how much of its own output belongs to this state.
     """
@@ -116,6 +134,7 @@ class State:
     bad: int = 0
     header: list[str] | None = None
     baseline: Baseline | None = None
+    prepared: Prepared | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,16 +164,12 @@ class State:
 
     def parser(self) -> Parser:
         """Return the parser of lines."""
-        settings = self.settings
-        return parser(
-            settings.format,
-            settings.target,
-            settings.drop,
-            settings.sep,
-            self.header,
-            settings.weight,
-            settings.encoding,
-        )
+        return self.settings.parser(self.header, self.sep, self.prepared is None)
+
+    @property
+    def sep(self) -> str:
+        """The separator of CSV."""
+        return self.settings.sep if self.prepared is None else self.prepared.sep
 
 
 class Prediction(NamedTuple):
@@ -231,10 +246,10 @@ class _Scored:
         if state.offset == 0:
             if state.settings.encoding == "utf-8":
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if state.header is not None and self._is_header(_cells(line, state.settings)):
+            if state.header is not None and self._is_header(_cells(line, state)):
                 return
         if self._parse is None:
-            header = _checked_names(_cells(line, state.settings))
+            header = _checked_names(_cells(line, state))
             state.header = header
             try:
                 self._parse = state.parser()
@@ -246,11 +261,18 @@ class _Scored:
         if row is None:
             return
         learner, baseline = state.learner, state.baseline
+        features, unfit = row.features, list[str]()
+        if state.prepared is not None:
+            features, unfit = state.prepared.features(features)
+            if not learner.names:  # so all have their order
+                features = dict.fromkeys(state.prepared.names, 0.0) | features
         scorer = learner.scorer
-        raw = scorer.score(row.features)
+        raw = scorer.score(features)
         if baseline is not None:
-            frozen = baseline.scorer.slope * baseline.scorer.score(row.features)
-        learner.learn(row.features, row.label, row.weight)
+            frozen = baseline.scorer.slope * baseline.scorer.score(features)
+        learner.learn(features, row.label, row.weight)
+        if state.prepared is not None:
+            state.prepared.unfit.update(unfit)
         self._codes.append(learner.labels[row.label])
         self._weights.append(row.weight)
         self._scores.append(scorer.slope * raw)
@@ -306,8 +328,8 @@ def _awaits_header(state: State) -> bool:
     return state.settings.format == "csv" and state.header is None
 
 
-def _cells(line: bytes, settings: Settings) -> list[str]:
-    return cells_of(line.decode(settings.encoding).strip("\r\n"), settings.sep)
+def _cells(line: bytes, state: State) -> list[str]:
+    return cells_of(line.decode(state.settings.encoding).strip("\r\n"), state.sep)
 
 
 def _checked_names(names: list[str]) -> list[str]:
@@ -343,6 +365,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         "prequential": state.prequential.facts,
         "pair": state.pair.facts,
         "baseline": None if baseline is None else [baseline.rows, *baseline.scorer],
+        "prepared": None if state.prepared is None else state.prepared.facts,
         "extra": state.extra,
     }
     pack_arrays(path, _KIND, facts, arrays, compressed=False)
@@ -416,6 +439,7 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     state.prequential.restore(facts["prequential"], part_of(arrays, "prequential"))
     state.pair.restore(facts["pair"], part_of(arrays, "pair"))
     state.drift.restore(part_of(arrays, "drift"))
+    state.prepared = Prepared.of_facts(facts.get("prepared"))
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
         state.parser()

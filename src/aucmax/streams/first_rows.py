@@ -1,0 +1,137 @@
+"""The first rows of a stream decide how the cells of all rows become features."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from aucmax.data.decisions import Decision
+from aucmax.data.files import Piped
+from aucmax.data.readers import rows_of
+from aucmax.data.reading import Reading
+from aucmax.data.tables.dialect import as_written
+from aucmax.estimators.preparation import learnt
+from aucmax.estimators.written_steps import as_text
+from aucmax.streams.formats import Row, as_float, cells_of
+from aucmax.streams.prepared import Prepared, as_word
+from aucmax.streams.state import Settings
+
+__all__ = ["FIRST_ROWS", "prepared_by"]
+
+FIRST_ROWS = 10_000  # rows of a stream that decide how columns become numbers
+
+
+def prepared_by(
+    lines: Iterator[bytes],
+    settings: Settings,
+    reading: Reading,
+    steps: list[tuple[str, Any]] | None = None,
+    waits: bool = False,
+) -> tuple[Prepared | None, list[Decision]]:
+    """Return how the rows of a stream become features, and what was decided.
+
+    Numbers in every cell, written as expected, are features as they are: the result is None. So it
+    is for objects of NDJSON whose columns are numbers: one that lacks a feature has 0 there.
+
+    Parameters
+    ----------
+    lines : iterator of bytes
+        Of these the first `FIRST_ROWS` decide.
+    settings : Settings
+    reading : Reading
+    steps : list of (str, transformer), optional
+        What is known already, such as the steps of a model.
+    waits : bool
+        Whether rows only come with time: if the first has numbers alone, no more are read.
+    """
+    taken = [*islice(lines, 2)] if waits else []
+    if waits and steps is None and _Look.at(taken, settings, reading).is_plain:
+        return None, []
+    taken += islice(lines, FIRST_ROWS + 1 - len(taken))
+    look = _Look.at(taken, settings, reading)
+    how = look.reading.sep or settings.sep, look.reading.decimal or ".", reading.strict
+    if steps is not None:
+        return Prepared(as_text(steps) or "", *how), look.decisions
+    if look.is_plain:
+        return None, []
+    table = replace(
+        look.reading, format="tsv", sep="\t", encoding=None, target=None, labels="none",
+        weight=None, drop=(),
+    )  # fmt: skip
+    steps, decisions = learnt(lambda how: iter([rows_of(look.table(), how)]), table, False, "none")
+    if settings.format == "ndjson" and not steps[0][1].columns_:
+        return None, []
+    sure = [one for one in decisions if not one.doubtful]  # the others are counted row by row
+    return Prepared(as_text(steps) or "", *how), [*look.decisions, *sure]
+
+
+class _Look(NamedTuple):
+    """What the first lines show.
+
+    Parameters
+    ----------
+    reading : Reading
+        With the separator and the decimal mark.
+    decisions : list of Decision
+        About these.
+    rows : list of Row
+        Cells by name, as they are written.
+    is_plain : bool
+        Whether these are numbers as a stream takes them.
+    """
+
+    reading: Reading
+    decisions: list[Decision]
+    rows: list[Row]
+    is_plain: bool
+
+    @classmethod
+    def at(cls, lines: list[bytes], settings: Settings, reading: Reading) -> _Look:
+        """Look at lines; those that are no rows are left out."""
+        decisions: list[Decision] = []
+        header, rest = None, lines
+        if settings.format == "csv" and lines:
+            text = Piped(io.BytesIO(b"".join(lines)), "")
+            known = replace(reading, encoding=settings.encoding)
+            reading, decisions = as_written(text, settings.sep, known)
+            first, *rest = lines
+            header = cells_of(
+                first.decode(settings.encoding).lstrip("\ufeff").strip("\r\n"), reading.sep or ","
+            )
+        try:
+            parse = settings.parser(header, reading.sep, numbers=False)
+        except (ValueError, AssertionError):  # is said where the line is read
+            return cls(reading, [], [], is_plain=True)
+        rows: list[Row] = []
+        for line in rest:
+            try:
+                row = parse(line)
+            except (ValueError, RecursionError):
+                continue
+            if row is not None and row.weight:
+                rows.append(row)
+        told = settings.format == "csv"
+        usual = not told or reading.sep == settings.sep
+        plain = usual and all(_is_plain(row, told) for row in rows)
+        return cls(reading, decisions, rows, plain)
+
+    def table(self) -> Piped:
+        """Return the rows as text, with tabs between cells."""
+        names = [*dict.fromkeys(name for row in self.rows for name in row.features)]
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([as_word(row.features.get(name)) for name in names] for row in self.rows)
+        return Piped(io.BytesIO(text.getvalue().encode()), "the first rows")
+
+
+def _is_plain(row: Row, is_text: bool) -> bool:
+    """Return whether all cells of a row are numbers; those of JSON are if they are no text."""
+    cells = row.features.values()
+    if not is_text:
+        return not any(isinstance(cell, str) for cell in cells)
+    return all(as_float(cell) is not None for cell in cells)
