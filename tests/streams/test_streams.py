@@ -1280,7 +1280,7 @@ def test_the_steps_of_a_model_and_of_moments_are_taken_over(table, tmp_path, goo
     good("moments", "build", table, *build, tmp_path / "other")
     code, _, err = run("stream", table, *more, "--like", tmp_path / "other")
     assert code == 2
-    assert "the state was started with others" in err
+    assert "the state was started with other steps" in err
 
 
 def test_strict_streams_stop_at_a_cell_that_does_not_fit(table, run):

@@ -29,7 +29,13 @@ from aucmax.columns.steps import Stages, parts_of
 from aucmax.data.large_files import Footprint
 from aucmax.data.rows.source import Part, Source
 from aucmax.explain.by_column import by_column
-from aucmax.explain.row_reasons import Reason, each_reasons, mean_of_parts, reasons_of_part
+from aucmax.explain.row_reasons import (
+    Reason,
+    each_reasons,
+    mean_of_parts,
+    reasons_of_part,
+    scored_with_reasons,
+)
 from aucmax.report.explained import reasons_text
 from aucmax.report.facts import read_text
 
@@ -185,7 +191,8 @@ def _scored(
     if isinstance(X, Source):
         steps, model = parts_of(stages.model)
         if steps and most is not None:
-            raise ValueError("--reasons of this model need all rows at once; give it more memory=.")
+            parts = scored_with_reasons(stages.model, stages.rows[0], most)
+            return itertools.starmap(_scored_part, parts), lambda: model.decision_function(X)
         mean = None if most is None else mean_of_parts(X, np.size(model.coef_))
         parts = model.scores_beside(X, _beside, None if most is None else model, most, mean)
         return itertools.starmap(_Scored, parts), lambda: model.decision_function(X)
@@ -195,6 +202,12 @@ def _scored(
         by = by_column(stages)
         reasons = each_reasons(by, most, by.mean_added())
     return iter([_Scored(scores, (rows.kept or {}, reasons))]), lambda: scores
+
+
+def _scored_part(
+    scores: np.ndarray, kept: dict[str, list[str | None]], reasons: list[list[Reason]]
+) -> _Scored:
+    return _Scored(scores, (kept, reasons))
 
 
 def _beside(part: Part, model: Any, most: int | None, mean: Any) -> _Beside:

@@ -16,6 +16,7 @@ from aucmax.explain.by_column import ByColumn, by_column
 
 __all__ = [
     "Reason", "each_reasons", "mean_of_parts", "reasons", "reasons_in_parts", "reasons_of_part",
+    "scored_with_reasons",
 ]  # fmt: skip
 
 CELLS_PER_BLOCK = 10**7  # of the table of reasons
@@ -139,6 +140,38 @@ def reasons_of_part(
     """Return the reasons of each row of a part; the arguments are those of `reasons`."""
     X = to_scipy(rows_of(part.X, np.size(model.coef_)))
     return reasons(model, X, most, mean=mean, feature_names=names)
+
+
+def scored_with_reasons(
+    model: Any, source: Source, most: int
+) -> Iterator[tuple[np.ndarray, Any, list[list[Reason]]]]:
+    """Yield the scores, the further columns and the reasons of each part, in two passes.
+
+    Parameters
+    ----------
+    model : estimator
+        With steps in front.
+    source : Source
+        Rows as the model takes them.
+    most : int
+        As for `reasons`.
+    """
+    counts, sums = zip(*source.each(_added_in_part, repeat(()), (model,)), strict=True)
+    average = np.sum(sums, axis=0) / sum(counts)
+    yield from source.each(_scored_in_part, repeat(()), (model, most, average))
+
+
+def _added_in_part(part: Part, model: Any) -> tuple[int, np.ndarray]:
+    by = by_column(Stages.of(model, part.X))
+    count = by.features.shape[0]
+    return count, count * by.mean_added()
+
+
+def _scored_in_part(
+    part: Part, model: Any, most: int, average: np.ndarray
+) -> tuple[np.ndarray, Any, list[list[Reason]]]:
+    stages = Stages.of(model, part.X)
+    return stages.scores(), part.kept or {}, [*each_reasons(by_column(stages), most, average)]
 
 
 def each_reasons(
