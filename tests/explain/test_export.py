@@ -786,3 +786,20 @@ def test_true_and_false_are_numbers_of_a_database(postgres):
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
     np.testing.assert_allclose(run_onnx(to_onnx(model), frame)[0], wanted, rtol=1e-9)
+
+
+def test_the_sql_of_a_model_of_a_file_trims_words_and_tells_what_to_convert(tmp_path, good):
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.choice(['Ulm', 'Bonn'])},{rng.choice(['yes', 'no'])},${rng.random():.2f},{i % 2}"
+        for i in range(60)
+    ]
+    path.write_text("\n".join(["town,vip,fee,y", *lines]))
+    good("train", path, "--target", "y", "--loss", "square", "-o", tmp_path / "m")
+    sql = to_sql(load(tmp_path / "m"))
+    assert "/* vip: true and false, or 1 and 0; text such as yes and no is to be made one */" in sql
+    assert "/* fee: a number; text such as $ 1,234.50 or 5 % is to be made one */" in sql
+    towns = pd.DataFrame({"town": ["Ulm", " Ulm "], "vip": [1, 1], "fee": [0.5, 0.5]})
+    one, other = run_sql(sql, towns)
+    assert one == other

@@ -22,7 +22,7 @@ from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
-from aucmax.data.columns import named
+from aucmax.data.columns import declare, named
 from aucmax.data.decisions import Decision
 from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
@@ -73,6 +73,8 @@ class Prepared:
         The rows before the steps.
     labels : ndarray or None
         Their labels in the file.
+    sample : Labelled or None
+        Some of the rows of a file in parts before the steps, if a pass has kept them.
     """
 
     rows: Labelled
@@ -83,6 +85,7 @@ class Prepared:
     decisions: list[Decision] = field(default_factory=list)
     table: Labelled | None = None
     labels: np.ndarray | None = None
+    sample: Labelled | None = None
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline, with what was decided."""
@@ -160,10 +163,24 @@ def labelled_rows(
             decisions,
             table,
             source.target,
+            _sample(rows, source),
         )
         if transforms is None or rows.in_parts:
             return prepared
         return _transformed(prepared, reading, transforms)
+
+
+def _sample(rows: Labelled, source: Bunch) -> Labelled | None:
+    """Return the rows that a pass over a file in parts has kept."""
+    if "some" not in source:
+        return None
+    places, columns = source.places, source.some_columns
+    of_rows: dict[str, Any] = {"positive": rows.positive[places]}
+    for name in ("weight", "groups", "time"):
+        values = getattr(rows, name)
+        of_rows[name] = None if values is None else values[places]
+    table = declare(source.some.reset_index(drop=True), columns)
+    return replace(rows, X=table, columns=columns, statistics=None, store=None, **of_rows)
 
 
 def _opened(data: Any, reading: Reading, check: Any = None, **more: Any) -> Bunch:

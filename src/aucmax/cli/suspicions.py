@@ -45,10 +45,15 @@ def ids_are_said_later() -> Iterator[None]:
 def about_training_rows(
     prepared: Prepared, data: str, reading: Reading, tuned: Tuned | None = None
 ) -> list[Suspicion]:
-    """Return what is suspect about rows to learn from; of rows in parts, about those tuned on."""
+    """Return what is suspect about rows to learn from; of rows in parts, about some of them."""
     table = prepared.table
     if table is None or table.in_parts:
-        of_sample = () if tuned is None else tuned.suspicions
+        sample = prepared.sample
+        if sample is None and tuned is not None:
+            of_sample = tuned.suspicions
+        else:
+            sample = prepared.rows if sample is None else sample
+            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns)
         return _worded([*of_sample, *_suspicions.few_of_a_class(prepared.rows.positive, "row")])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None

@@ -93,6 +93,11 @@ class Column:
         """An example of a value in a file, for columns of days; "" for others."""
         return ""
 
+    @property
+    def in_files(self) -> str:
+        """How files write values that a database must have otherwise; "" if they do not."""
+        return self.example
+
     def number(self, word: str) -> float | None:
         """Return the number that a word stands for, or None; plain numbers have no words."""
         return None
@@ -141,6 +146,13 @@ class YesNo(Column):
     words: tuple[str, str] = ("False", "True")
 
     is_number = is_float = False
+    sql_type = "true and false, or 1 and 0"
+
+    @property
+    def in_files(self) -> str:
+        """Return the words, but for true and false, which a database has as such."""
+        usual = {word.lower() for word in self.words} <= {"false", "true"}
+        return "" if usual else " and ".join(reversed(self.words))
 
     @classmethod
     def written(cls, name: str, words: Iterable[str]) -> YesNo | None:
@@ -200,6 +212,11 @@ class Amount(Column):
     units: tuple[str, ...] = ()
 
     is_number = False
+
+    @property
+    def in_files(self) -> str:
+        """Return an amount with thousands and a sign of money."""
+        return "$ 1,234.50 or 5 %" if self.decimal == "." else "1.234,50 EUR or 5 %"
 
     def number(self, word: str) -> float | None:
         """Return the number that stands among thousands and signs of money."""
@@ -291,9 +308,12 @@ class Words(Column):
     ----------
     as_written : bool
         Whether words that differ in case or surrounding space only are different.
+    trimmed: bool
+        Whether space around words was no part of them when they were read.
     """
 
     as_written: bool = False
+    trimmed: bool = False
 
     is_text = True
     is_number = is_float = False

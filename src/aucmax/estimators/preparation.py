@@ -346,11 +346,14 @@ def _read_once(
         for name in ("target", "weight", "groups", "time")
     }
     raw.sizes = [one.rows for one in told]
+    ends = itertools.accumulate(raw.sizes)
+    places = [end - one.rows + one.places for end, one in zip(ends, told, strict=True)]
     sure = (one for one in raw.decisions if not one.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
         summary=reduce(TableSummary.merge, (one.summary for one in told)),
         some=needs("pandas", "a table").concat([one.some for one in told]),
+        places=np.concatenate(places), some_columns=columns,
         decisions=[*sure, *_doubts([one.decisions for one in told])],
         room=plan.room(sum(raw.sizes), path, reading), **of_rows,
     )  # fmt: skip
@@ -362,6 +365,7 @@ class _Told(NamedTuple):
     rows: int
     summary: TableSummary
     some: Any
+    places: np.ndarray
     target: Any
     weight: Any
     groups: Any
@@ -372,12 +376,15 @@ class _Told(NamedTuple):
 def _told(part: Part, columns: tuple[Column, ...], step: int) -> _Told:
     """Return what a part tells, and each ``step``-th of its rows that weigh anything."""
     rows, more = declare(frame(part.X, columns), columns), part.told or {}
+    places = np.arange(len(rows))
     if part.weight is not None and not part.weight.all():
+        places = np.flatnonzero(part.weight)
         rows = rows[part.weight > 0]
     return _Told(
         part.X.shape[0],
         TableSummary.of(rows),
         rows.iloc[::step],
+        places[::step],
         part.y,
         part.weight,
         more.get("groups"),

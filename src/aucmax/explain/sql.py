@@ -37,8 +37,9 @@ def to_sql(
 
     Columns have the model's names. NULL and NaN are gaps: if the model does not accept them, the
     score is NULL, as it is for a word that the model refuses. Columns that are dates in files must
-    have the type date or timestamp, and columns of words a text type: a database refuses others,
-    and a comment at the top lists them.
+    have the type date or timestamp, columns of yes and no true and false (or 0 and 1), amounts a
+    number, and columns of words a text type: a database refuses others, and a comment at the top
+    lists them with what is to be converted. Space around words is trimmed if it was in training.
 
     Parameters
     ----------
@@ -100,14 +101,20 @@ def _types(columns: Sequence[Column]) -> list[str]:
     """Return the types that columns must have if they are not numbers; others are an error."""
     named = {column.name: _commented(column.name) for column in columns}
     form = "{}: {}; text such as {} is to be made one"
-    lines = [form.format(named[c.name], c.sql_type, c.example) for c in columns if c.example]
+    lines = [
+        form.format(named[c.name], c.sql_type, _commented(c.in_files, "$,/"))
+        for c in columns
+        if c.in_files
+    ]
     words = [named[column.name] for column in columns if column.is_text]
-    return [*lines, f"text, as files have it: {', '.join(words)}"] if words else lines
+    text = "text, as files have it"
+    return [*lines, f"{text}: {', '.join(words)}"] if words else lines
 
 
-def _commented(name: str) -> str:
+def _commented(name: str, more: str = "") -> str:
     """Return a name that cannot end a comment, without quotes, which DuckDB parses there."""
-    return re.sub(r"[^\w .:;()#%&+-]", lambda match: f"\\u{ord(match[0]):04x}", name)
+    allowed = rf"[^\w .:;()#%&+{more}-]"
+    return re.sub(allowed, lambda match: f"\\u{ord(match[0]):04x}", name)
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:

@@ -67,6 +67,8 @@ def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.E
     if isinstance(function, Pieces):
         return [_pieces(function, column, x, dialect)]
     assert isinstance(function, Words)
+    if getattr(column, "trimmed", False):  # as files are read
+        x = exp.Trim(this=x)
     if all(value == function.other == 0.0 for value in function.values.values()):
         return []
     return [_words(function, column, x, dialect)]

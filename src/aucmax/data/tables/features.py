@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,8 +152,10 @@ def _words(column: FileColumn) -> Read:
             remedy=column.drop,
             of_model="",
         ) from None
-    distinct = column.distinct if column.reading.prepare else written
-    return Read(column.declared or Words(column.name), _categories(distinct.each_once()))
+    words: Any = column.declared or Words(column.name)
+    if not column.reading.prepare:
+        return Read(words, _categories(written.each_once()))
+    return Read(replace(words, trimmed=True), _categories(column.distinct.each_once()))
 
 
 def _categories(distinct: Distinct) -> Any:
