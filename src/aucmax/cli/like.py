@@ -37,8 +37,8 @@ def like_of(path: Path) -> Any:
     if moments.steps is not None:
         return in_front(steps_in(moments, path))
     bare, names = AUCClassifier(), moments.feature_names
-    known = {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
-    restore_names(bare, {**known, "n_features_in_": moments.n_features})
+    named = {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
+    restore_names(bare, {**named, "n_features_in_": moments.n_features})
     return bare
 
 

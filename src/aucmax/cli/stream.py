@@ -324,8 +324,8 @@ def _prepare(state: State, source: Input, reading: Reading, like: Path | None, w
         return
     if settings.format == "svmlight" or not (reading.prepare or steps):
         return
-    known = replace(reading, target=settings.target)
-    state.prepared, decisions = prepared_by(source.first(), settings, known, steps, waits)
+    of_stream = replace(reading, target=settings.target)
+    state.prepared, decisions = prepared_by(source.first(), settings, of_stream, steps, waits)
     for decision in decisions:
         tell("note", str(decision))
 

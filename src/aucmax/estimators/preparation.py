@@ -60,7 +60,9 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     if not decisions or len(decisions) == len(columns):
         return rows, []
     kept = [j for j in range(len(columns)) if j not in decisions]
-    X = rows.X.iloc[:, kept] if hasattr(rows.X, "iloc") else np.ascontiguousarray(rows.X[:, kept])
+    X: Any = (
+        rows.X.iloc[:, kept] if hasattr(rows.X, "iloc") else np.ascontiguousarray(rows.X[:, kept])
+    )
     if hasattr(X, "iloc") and not any(columns[j].is_text for j in kept):
         X = np.asarray(X, dtype=np.float64)
     fewer = replace(rows, X=X, columns=tuple(columns[j] for j in kept))

@@ -53,9 +53,9 @@ def prepared_by(
         return None, []
     taken += islice(lines, FIRST_ROWS + 1 - len(taken))
     look = _Look.at(taken, settings, reading)
-    how = look.reading.sep or settings.sep, look.reading.decimal or ".", reading.strict
+    written = look.reading.sep or settings.sep, look.reading.decimal or ".", reading.strict
     if steps is not None:
-        return Prepared(as_text(steps) or "", *how), look.decisions
+        return Prepared(as_text(steps) or "", *written), look.decisions
     if look.is_plain:
         return None, []
     table = replace(
@@ -66,7 +66,7 @@ def prepared_by(
     if settings.format == "ndjson" and not steps[0][1].columns_:
         return None, []
     sure = [one for one in decisions if not one.doubtful]  # the others are counted row by row
-    return Prepared(as_text(steps) or "", *how), [*look.decisions, *sure]
+    return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure]
 
 
 class _Look(NamedTuple):
@@ -96,8 +96,8 @@ class _Look(NamedTuple):
         header, rest = None, lines
         if settings.format == "csv" and lines:
             text = Piped(io.BytesIO(b"".join(lines)), "")
-            known = replace(reading, encoding=settings.encoding)
-            reading, decisions = as_written(text, settings.sep, known)
+            with_encoding = replace(reading, encoding=settings.encoding)
+            reading, decisions = as_written(text, settings.sep, with_encoding)
             first, *rest = lines
             header = cells_of(
                 first.decode(settings.encoding).lstrip("\ufeff").strip("\r\n"), reading.sep or ","
@@ -114,9 +114,9 @@ class _Look(NamedTuple):
                 continue
             if row is not None and row.weight:
                 rows.append(row)
-        told = settings.format == "csv"
-        usual = not told or reading.sep == settings.sep
-        plain = usual and all(_is_plain(row, told) for row in rows)
+        is_csv = settings.format == "csv"
+        usual = not is_csv or reading.sep == settings.sep
+        plain = usual and all(_is_plain(row, is_csv) for row in rows)
         return cls(reading, decisions, rows, plain)
 
     def table(self) -> Piped:

@@ -52,6 +52,18 @@ Files = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
+class Columns(Transforms):
+    """Options that say how columns become numbers."""
+
+    like: Like = None
+
+    @property
+    def bends(self) -> bool:
+        """Whether there are transforms of what would be numbers anyway."""
+        return self.splines or self.scale is not Scale.none
+
+
+@dataclass(frozen=True, kw_only=True)
 class Privacy:
     """Options of a release that is differentially private."""
 
@@ -93,10 +105,9 @@ class Privacy:
 def build(
     data: Files,
     reading: Preparing,
-    transforms: Transforms,
+    columns: Columns,
     out: Out,
     *,
-    like: Like = None,
     features: Annotated[
         int | None,
         typer.Option(
@@ -136,10 +147,12 @@ def build(
         aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
     """
     files = {f"DATA {path}": path for path in data}
-    check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": privacy.bounds_file})
+    check_paths(
+        {"--out": out}, {**files, "--like": columns.like, "--bounds-file": privacy.bounds_file}
+    )
     privacy.check(reading, covariance)
-    transformed = transforms.splines or transforms.scale is not Scale.none
-    if transformed and (like is not None or privacy.epsilon is not None):
+    like = columns.like
+    if columns.bends and (like is not None or privacy.epsilon is not None):
         raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
     model = None if like is None else like_of(like)
     features = features if model is None else model.n_features_in_
@@ -151,7 +164,7 @@ def build(
         total: ClassStatistics = sums.release(privacy.epsilon, privacy.delta)
     else:
         try:
-            if transformed:
+            if columns.bends:
                 raise _NotNumbers
             rows = tables(model, features, as_json)
             rows = _numbers(rows, reading) if model is None and reading.prepare else rows
@@ -159,7 +172,7 @@ def build(
         except (TableError, _NotNumbers):
             if model is not None or not (reading.prepare or reading.missing or reading.text):
                 raise
-            model, decisions = _learnt(inputs, reading, transforms, as_json)
+            model, decisions = _learnt(inputs, reading, columns, as_json)
             total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
     total.steps = as_text(getattr(model, "steps", [])[:-1])
     write(total, out, min_rows)
@@ -171,12 +184,12 @@ class _NotNumbers(Exception):
 
 
 def _learnt(
-    data: list[Any], reading: Reading, transforms: Transforms, quiet: bool
+    data: list[Any], reading: Reading, columns: Columns, quiet: bool
 ) -> tuple[Any, list[Decision]]:
     """Return the steps that files need, as a pipeline without a model, and what was decided."""
     with working("learning how columns become numbers", quiet):
         steps, decisions = learnt(
-            partial(parts_of_table, data), reading, transforms.splines, transforms.scale.value
+            partial(parts_of_table, data), reading, columns.splines, columns.scale.value
         )
     return in_front(steps), decisions
 

@@ -71,8 +71,8 @@ def fit(
     check_paths({"--out": output}, {"--like": like, **{f"MOMENTS {path}": path for path in files}})
     sites = _loaded(files, align)
     first = sites[str(files[0])]
-    known = next((one for one in sites.values() if one.steps is not None), first)
-    steps = steps_in(known, files[0]) if like is None else _steps(like_of(like), first, like)
+    with_steps = next((one for one in sites.values() if one.steps is not None), first)
+    steps = steps_in(with_steps, files[0]) if like is None else _steps(like_of(like), first, like)
     if steps:
         for held in sites.values():
             held.feature_names = held.steps = None  # behind the steps, which name them
