@@ -48,12 +48,11 @@ def about_training_rows(
     """Return what is suspect about rows to learn from; of rows in parts, about some of them."""
     table = prepared.table
     if table is None or table.in_parts:
-        sample = prepared.sample
-        if sample is None and tuned is not None:
-            of_sample = tuned.suspicions
+        some = prepared.sample
+        if some is not None:
+            of_sample = _suspicions.suspicions_of_sample(some, some.columns)
         else:
-            sample = prepared.rows if sample is None else sample
-            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns)
+            of_sample = [] if tuned is None else [*tuned.suspicions]
         return _worded([*of_sample, *_suspicions.few_of_a_class(prepared.rows.positive, "row")])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None
