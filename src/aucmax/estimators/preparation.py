@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
@@ -342,7 +342,12 @@ def _read_once(
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
     step = max(plan.rows_in(path, reading) // _SAMPLED_ROWS, 1)
-    told = list(raw.each(_told, repeat(()), (columns, step)))
+    told: list[_Told] = []
+    summary = None
+    for of_part, one in raw.each(_told, repeat(()), (columns, step)):
+        # merged at once, since that of many words or numbers is large
+        summary = of_part if summary is None else summary.merge(of_part)
+        told.append(one)
     of_rows = {
         name: _joined([getattr(one, name) for one in told])
         for name in ("target", "weight", "groups", "time")
@@ -353,7 +358,7 @@ def _read_once(
     sure = (one for one in raw.decisions if not one.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
-        summary=reduce(TableSummary.merge, (one.summary for one in told)),
+        summary=summary,
         some=needs("pandas", "a table").concat([one.some for one in told]),
         places=np.concatenate(places), some_columns=columns,
         decisions=[*sure, *_doubts([one.decisions for one in told])],
@@ -365,7 +370,6 @@ class _Told(NamedTuple):
     """What the rows of a part told."""
 
     rows: int
-    summary: TableSummary
     some: Any
     places: np.ndarray
     target: Any
@@ -375,17 +379,16 @@ class _Told(NamedTuple):
     decisions: list[Decision]
 
 
-def _told(part: Part, columns: tuple[Column, ...], step: int) -> _Told:
-    """Return what a part tells, and each ``step``-th of its rows that weigh anything."""
+def _told(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSummary, _Told]:
+    """Return the summary of a part, and what it tells with each ``step``-th row that weighs."""
     rows, more = declare(frame(part.X, columns), columns), part.told or {}
     places = np.arange(len(rows))
     if part.weight is not None and not part.weight.all():
         places = np.flatnonzero(part.weight)
         rows = rows[part.weight > 0]
-    return _Told(
+    return TableSummary.of(rows), _Told(
         part.X.shape[0],
-        TableSummary.of(rows),
-        rows.iloc[::step],
+        rows.iloc[::step].copy(),
         places[::step],
         part.y,
         part.weight,
