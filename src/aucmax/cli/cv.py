@@ -13,7 +13,7 @@ import typer
 from aucmax.cli.common import counted, listed, listed_numbers, show
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import labelled_rows
-from aucmax.cli.large import Large, passes_over
+from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
     Html,
@@ -184,13 +184,15 @@ def cv(
         probability=written.probability,
     )  # fmt: skip
     started = time.perf_counter()
-    try:
-        tuned = model.fit(rows)
-    except KeyboardInterrupt:
-        raise _interrupted(reached, facts, asked, as_json) from None
-    seconds = time.perf_counter() - started
-    if output is not None:
-        save(with_digests(prepared, tuned.best_estimator_), output)
+    asks = settings, chosen_by, division, stopping, written.probability
+    with going_on(output, data, rows, reading, transforms, *asks):
+        try:
+            tuned = model.fit(rows)
+        except KeyboardInterrupt:
+            raise _interrupted(reached, facts, asked, as_json) from None
+        seconds = time.perf_counter() - started
+        if output is not None:
+            save(with_digests(prepared, tuned.best_estimator_), output)
     report = Search.of(
         tuned,
         rows=facts,

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import typer
+
 from aucmax.basics.doors import Door
-from aucmax.cli.options import Scale, Transforms, reading_option
+from aucmax.basics.journal import key_of
+from aucmax.cli.options import Scale, Transforms, given_file, reading_option
 from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
+from aucmax.data.files import Mark, files_of
+from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
+from aucmax.estimators.resuming import resumable
 
 if TYPE_CHECKING:
     from aucmax.report.facts import Pass
 
-__all__ = ["Large", "passes_over"]
+__all__ = ["Large", "going_on", "passes_over"]
 
 _facts = Door("aucmax.report.facts")
 _preparation = Door("aucmax.estimators.preparation")
@@ -78,6 +86,40 @@ class Large(contextlib.AbstractContextManager[Any]):
                 one.hint = "--one-pass takes numbers without gaps; leave it out, or the column"
                 one.remedy = {"drop": [one.column]}
             raise TableError(error.path, error.obstacles) from None
+
+
+@contextlib.contextmanager
+def going_on(output: Path | None, data: str, rows: Labelled, *settings: Any) -> Iterator[None]:
+    """Context of a fit to rows in parts, which goes on where an interrupted one ended.
+
+    Parameters
+    ----------
+    output : Path, optional
+        The file of the model, beside which the fit keeps what it has found.
+    data : str
+        What the rows were read from.
+    rows : Labelled
+    *settings
+        What determines the model.
+    """
+    if output is None or not rows.in_parts or (output.exists() and not output.is_file()):
+        yield
+        return
+    path = output.with_name(f"{output.name}.partial")
+    marks = [repr(Mark.of(file)) for file in files_of(given_file(data))]
+    key = key_of({"files": marks, "settings": [*map(repr, settings)]})
+    was_there = path.exists()
+    with resumable(path, key, rows.X.counts) as trail:
+        if was_there and trail.before:
+            tell("note", f"goes on from pass {trail.before} of an interrupted run, by {path}")
+        elif was_there:
+            tell("note", f"starts anew: {path} is of other data or settings")
+        try:
+            yield
+        except (KeyboardInterrupt, typer.Exit, OSError, MemoryError):
+            if path.exists():
+                tell("note", f"the same command goes on from pass {trail.passes}, by {path}")
+            raise
 
 
 def passes_over(*data: Any) -> list[Pass] | None:

@@ -12,7 +12,7 @@ import typer
 from aucmax.basics.doors import Door
 from aucmax.cli.common import persist, show, working
 from aucmax.cli.front import labelled_rows
-from aucmax.cli.large import Large, passes_over
+from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
     Json,
@@ -146,36 +146,38 @@ def train(
     rows, facts, folding = prepared.rows, prepared.facts(), Folding.of(prepared.rows)
     started = time.perf_counter()
     tuning = result = None
-    if settings or folding.most(rows.positive, FOLDS) < 2:
-        if on_folds.probability:
-            raise ValueError(
-                f"{rows.name}: --probability needs folds, and is possible if each class has more "
-                "rows."
-            )
-        with working(f"fitting {facts}", as_json):
-            model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
-    else:
-        how = {"verbose": not as_json, **vars(on_folds), **vars(stopping)}
-        result = _training.tuned(rows, prepared.room, **how)
-        model, tuning = result.model, _reports.Tuning.of(result, folding.words)
-    with working("measuring", as_json):
-        auc = _training.training_auc(rows, model)
-    few = "too few rows of a class, groups or times for folds"
-    report = _reports.Training(
-        model=str(output),
-        rows=facts,
-        negatives=facts.rows - facts.positives,
-        tuned=tuning is not None,
-        tuning=tuning,
-        why_not_tuned=f"{options} given" if options else few,
-        fitted=_facts.FittedModel.of(model),
-        training_auc=_facts.AUCOfMoments.of(auc) if isinstance(auc, _training.MomentAUC) else auc,
-        suspicions=about_training_rows(prepared, data, reading, result),
-        read=passes_over(rows.X),
-        seconds=time.perf_counter() - started,
-    )
-    # last, so that Ctrl-C leaves no model behind
-    persist.save(with_digests(prepared, model), output)
+    untunable = bool(settings) or folding.most(rows.positive, FOLDS) < 2
+    if untunable and on_folds.probability:
+        raise ValueError(
+            f"{rows.name}: --probability needs folds, and is possible if each class has more rows."
+        )
+    with going_on(output, data, rows, reading, transforms, fixed, stopping, on_folds):
+        if untunable:
+            with working(f"fitting {facts}", as_json):
+                model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
+        else:
+            how = {"verbose": not as_json, **vars(on_folds), **vars(stopping)}
+            result = _training.tuned(rows, prepared.room, **how)
+            model, tuning = result.model, _reports.Tuning.of(result, folding.words)
+        with working("measuring", as_json):
+            auc = _training.training_auc(rows, model)
+        of_moments = isinstance(auc, _training.MomentAUC)
+        few = "too few rows of a class, groups or times for folds"
+        report = _reports.Training(
+            model=str(output),
+            rows=facts,
+            negatives=facts.rows - facts.positives,
+            tuned=tuning is not None,
+            tuning=tuning,
+            why_not_tuned=f"{options} given" if options else few,
+            fitted=_facts.FittedModel.of(model),
+            training_auc=_facts.AUCOfMoments.of(auc) if of_moments else auc,
+            suspicions=about_training_rows(prepared, data, reading, result),
+            read=passes_over(rows.X),
+            seconds=time.perf_counter() - started,
+        )
+        # last, so that Ctrl-C leaves no model behind
+        persist.save(with_digests(prepared, model), output)
     show(report, as_json)
 
 

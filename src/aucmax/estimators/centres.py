@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aucmax.estimators.resuming import trail
 from aucmax.estimators.selection import Line, Place
 from aucmax.objective import Objective
 from aucmax.objective.problem import RowsProblem
@@ -95,5 +96,10 @@ class Centres:
             if quality > _MAX_CENTRE_GAP:
                 break
             near = Expansion(objective, w)
+        name = f"{self.whole.n_samples} rows, cell {line.places[i]}"
+        if (finished := trail().last(name, (self.whole.n_features,))) is not None:
+            return Expansion(objective, finished)
         run = Run(Monitor(objective), self.loose_tol, self.max_iter, sure=False)
-        return Expansion(objective, solver.solve(objective, begin, run).coef)
+        w = solver.solve(objective, begin, run).coef
+        trail().keep(name, w)
+        return Expansion(objective, w)

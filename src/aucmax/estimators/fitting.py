@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
 from aucmax.estimators.named_loss import Goal
+from aucmax.estimators.resuming import trail
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
@@ -191,9 +192,13 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     solver = choose(objective) if settings.solver is None else settings.solver
     objective = solver.own_objective(objective)
     certificate = Certificate(objective)
-    monitor = Monitor(objective, settings.verbose, settings.callback, certificate.evaluate)
+    kept, name = trail(), f"a fit to {problem.n_samples} rows"
+    keep = kept.keeper(name, scaled.to_features)
+    monitor = Monitor(objective, settings.verbose, settings.callback, certificate.evaluate, keep)
     rng = check_random_state(settings.random_state)
     run = Run(monitor, settings.tol, settings.max_iter, rng)
+    if (last := kept.last(name, (problem.n_features,))) is not None:
+        start = last
     if start is not None:
         start = penalty.prox(scaled.from_features(start), 0.0)  # within bounds
     solved = solver.solve(objective, start, run)
@@ -213,6 +218,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
         if message is None and not monitor.stopped:
             message = solver.shortfall(objective, value, optimality)
     coef = settings.penalty.prox(scaled.to_features(solved.coef), 0.0)  # rounding leaves no bounds
+    kept.keep(name, coef)
     stream = None
     if isinstance(solver, StochasticSolver) and settings.standardize == 0:
         stream = _stream(solver, solved.n_iter, rng, solved.state)

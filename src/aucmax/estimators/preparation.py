@@ -386,10 +386,13 @@ def _told(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSumm
     if part.weight is not None and not part.weight.all():
         places = np.flatnonzero(part.weight)
         rows = rows[part.weight > 0]
+    some = rows.iloc[::step].copy()
+    for name in some.select_dtypes("category"):  # the others are most of the part's memory
+        some[name] = some[name].cat.remove_unused_categories()
     return TableSummary.of(rows), _Told(
         part.X.shape[0],
-        rows.iloc[::step].copy(),
-        places[::step],
+        some,
+        places[::step].copy(),
         part.y,
         part.weight,
         more.get("groups"),

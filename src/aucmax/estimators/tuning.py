@@ -20,6 +20,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
+from aucmax.estimators.resuming import trail
 from aucmax.estimators.selection import Line
 from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
@@ -173,7 +174,11 @@ class _Fold:
             problem = self._by_rows()
         objectives = line.objectives(problem)
         problem = objectives[0].problem
-        W, messages = np.empty((len(line), problem.n_features)), list[str]()
+        name = f"fold {self.k}, {len(self.train)} rows, cells {line.places}"
+        shape = len(line), problem.n_features
+        if (finished := trail().last(name, shape)) is not None:
+            return Solution(line, problem, finished, [])
+        W, messages = np.empty(shape), list[str]()
         far = []  # cells that a step from a centre does not reach
         for i, centre in enumerate(centres.on(line)):
             quality = np.inf
@@ -189,6 +194,8 @@ class _Fold:
             unreached = [objectives[i] for i in far]
             stop = centres.loose_tol, centres.max_iter
             W[far], messages = path(unreached, line.alphas[far], *stop, begin)
+        if not messages:
+            trail().keep(name, W)
         return Solution(line, problem, W, messages)
 
     def _by_rows(self) -> RowsProblem:

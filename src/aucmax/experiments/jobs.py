@@ -1,28 +1,23 @@
 """The jobs of an experiment: run in processes, stored in a file, resumed after a kill."""
 
 import contextlib
-import hashlib
-import json
 import multiprocessing
-import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from joblib import Parallel, delayed
 
+from aucmax.basics.journal import Journal, Row, key_of, rows_in
 from aucmax.basics.locks import locked
-from aucmax.basics.replacing import replacing
-from aucmax.basics.version import package_version
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import quiet
 
 __all__ = ["Job", "Row", "Store", "attempt", "core_seconds", "finish", "key_of", "locked_store"]
 
-Row = dict[str, Any]
 Place = TypeVar("Place", bound=Hashable)
 
 
@@ -56,70 +51,30 @@ _PARTS = {
 }
 
 
-def key_of(facts: dict[str, Any]) -> str:
-    """Return a digest of everything that determines a result, including aucmax's version."""
-    text = json.dumps({**facts, "aucmax": package_version()}, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+def _is_whole(row: Row) -> bool:
+    return _PARTS[row.get("kind", "figure")] <= row.keys()
 
 
-def _rows(raw: bytes) -> dict[str, Row]:
-    """Return the rows of a file by key, skipping broken ones."""
-    rows = {}
-    for line in raw.splitlines():
-        try:
-            row = json.loads(line)
-            if _PARTS[row.get("kind", "figure")] <= row.keys():
-                rows[row["key"]] = row
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-    return rows
-
-
-class Store:
-    """Rows of results by key, one JSON line each.
+class Store(Journal):
+    """The rows of an experiment.
 
     Parameters
     ----------
     path : Path
-        Created with the first row. A line that a kill cut short is dropped.
     beside : sequence of Path
         Files of other experiments, which may contain some of the same results. They are only read.
     """
 
     def __init__(self, path: Path, beside: Sequence[Path] = ()) -> None:
-        self.path = path
-        raw = path.read_bytes() if path.exists() else b""
-        own_rows = _rows(raw)
-        text = "".join(json.dumps(row) + "\n" for row in own_rows.values()).encode()
-        if text != raw:
-            with replacing(path) as file:
-                file.write(text)
-        self.rows: dict[str, Row] = {}
-        for neighbour in beside:
-            if neighbour.exists():
-                self.rows |= _rows(neighbour.read_bytes())
-        self.rows |= own_rows
+        super().__init__(path, _is_whole)
+        for neighbour in reversed(beside):
+            self.rows = rows_in(neighbour, _is_whole) | self.rows
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows
 
     def __getitem__(self, key: str) -> Row:
         return self.rows[key]
-
-    def add(self, key: str, row: Row) -> None:
-        """Store a row; it is on disk when this returns."""
-        row = {"key": key, **row}
-        self.rows[key] = row
-        try:
-            with open(self.path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise OSError(
-                f"{self.path}: cannot be written to ({error.strerror or error}); its contents are "
-                "kept: make room and run the same command again, or name another folder"
-            ) from error
 
 
 @contextlib.contextmanager

@@ -106,6 +106,8 @@ class Monitor:
         ``callback(progress) -> bool``; True stops the solver.
     evaluate : callable, optional
         ``evaluate(coef)`` returns J and the optimality; by default the objective's own.
+    keep : callable, optional
+        ``keep(coef)`` is called with every iterate, whether it is recorded or not.
     """
 
     def __init__(
@@ -114,8 +116,9 @@ class Monitor:
         verbose: int = 0,
         callback: Callable[[Progress], Any] | None = None,
         evaluate: Callable[[np.ndarray], tuple[float, float]] | None = None,
+        keep: Callable[[np.ndarray], None] | None = None,
     ) -> None:
-        self.objective = objective
+        self.objective, self.keep = objective, keep
         self.evaluate = objective.evaluate if evaluate is None else evaluate
         self.verbose, self.callback = verbose, callback
         self.active = bool(verbose) or callback is not None
@@ -125,6 +128,8 @@ class Monitor:
 
     def __call__(self, coef: np.ndarray, passes: float) -> bool:
         """Record the current iterate; return True if the solver should stop."""
+        if self.keep is not None:
+            self.keep(coef)
         if not self.active:
             return False
         self._seconds += time.perf_counter() - self._since

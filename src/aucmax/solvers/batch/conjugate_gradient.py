@@ -148,7 +148,7 @@ def _solve(
         return left <= 0.5 * tol * (fallen + gained + left)
 
     def watch(x: np.ndarray, more_steps: int) -> bool:
-        return monitor.active and monitor(w + x, steps + more_steps)
+        return monitor(w + x, steps + more_steps)
 
     for _ in range(_MAX_RESTARTS):
         solved = minimise(

@@ -203,7 +203,7 @@ def _on_set(
         steps += 1
         if steps % 10 == 0:
             iterate.recompute_scores()
-        if monitor.active:
+        if monitor.active or monitor.keep is not None:
             w = w.copy()
             w[part.S] = iterate.v
             if monitor(w, float(before + steps)):

@@ -1,0 +1,139 @@
+"""Large fits that are killed after some pass, and the same command, run again."""
+
+import json
+import os
+import signal
+import tempfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucmax.data.rows import passes
+from aucmax.estimators import resuming
+from processes import PATIENCE, Child
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+]
+
+COMMANDS = {
+    "newton": ("train", "--loss", "logistic", "--alpha", "1e-4"),
+    "pairs": ("train", "--loss", "squared_hinge", "--alpha", "1e-4"),
+    "proximal": ("train", "--loss", "logistic", "--alpha", "1e-3", "--l1-ratio", "0.5"),
+    "gradient": ("train", "--solver", "conjugate_gradient", "--alpha", "1e-4"),
+    "tuned": ("train",),
+    "search": ("cv", "--losses", "squared_hinge", "--folds", "2"),
+}
+
+
+def table(seed, n=6_000):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6)) * [1, 2, 3, 4, 5, 6]
+    y = (X[:, 0] + X[:, 5] / 5 + rng.normal(size=n) > 2).astype(int)
+    return pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
+
+
+class Fit:
+    """A command on a file in a folder, run in children that end after a pass."""
+
+    def __init__(self, folder, command):
+        self.file, self.model = folder / "rows.parquet", folder / "m.aucmax"
+        self.kept = folder / "m.aucmax.partial"
+        name, *options = command
+        self.words = [name, self.file, "--target", "y", "--memory", "1MB", "-o", self.model,
+                      "--json", *options]  # fmt: skip
+        table(0).to_parquet(self.file, row_group_size=2_000)
+
+    def run(self, after=None, sent=None, more=()):
+        """Run the command, to which a signal is sent after a pass; return code, report, stderr."""
+
+        def prepare():
+            resuming.SECONDS = 0.0  # a pass over a large file takes longer
+            counted = passes.PassCounts.one_pass
+
+            def one_pass(counts, stored):
+                if after is not None and counts.passes.total() == after:
+                    os.kill(os.getpid(), sent)
+                return counted(counts, stored)
+
+            passes.PassCounts.one_pass = one_pass
+
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            ends = os.dup(out.fileno()), os.dup(err.fileno())
+            code = Child([*self.words, *more], *ends, prepare).wait(PATIENCE)
+            for end in ends:
+                os.close(end)
+            told, said = (file.seek(0) or file.read() for file in (out, err))
+        return code, json.loads(told) if code == 0 else told, said
+
+
+def passes_of(report):
+    return sum(at["passes"] for at in report["read"])
+
+
+@pytest.fixture
+def fit(request, tmp_path):
+    return Fit(tmp_path, COMMANDS[request.param])
+
+
+@pytest.mark.parametrize("fit", COMMANDS, indirect=True)
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_the_same_command_goes_on(fit, sent):
+    code, whole, said = fit.run()
+    assert code == 0, said
+    assert not fit.kept.exists()
+    total = passes_of(whole)
+    for after in sorted({1, total // 2, total - 1})[-1 if sent == signal.SIGINT else 0 :]:
+        fit.model.unlink()
+        code, _, said = fit.run(after, sent)
+        assert code == (130 if sent == signal.SIGINT else -sent), said
+        assert not fit.model.exists()
+        begun = fit.kept.exists()
+        assert begun or after < total - 1
+        assert ("the same command goes on from pass" in said) == (begun and sent == signal.SIGINT)
+        code, again, said = fit.run()
+        assert code == 0, said
+        assert ("goes on from pass" in said) == begun
+        assert not fit.kept.exists()
+        assert again["optimality"] <= 1e-4
+        assert again["objective"] == pytest.approx(whole["objective"], rel=1e-3)
+        if after == total - 1 and total > 10:  # all but the certificate is known
+            assert passes_of(again) < total
+
+
+@pytest.mark.parametrize("fit", ["pairs"], indirect=True)
+@pytest.mark.parametrize("other", ["data", "settings", "garbage"])
+def test_other_data_or_settings_start_anew(fit, other):
+    code, whole, said = fit.run()
+    assert fit.run(passes_of(whole) - 1, signal.SIGKILL)[0] == -signal.SIGKILL
+    assert fit.kept.exists()
+    more = ()
+    if other == "data":
+        table(1).to_parquet(fit.file, row_group_size=2_000)
+    elif other == "settings":
+        more = "--tol", "1e-5"
+    else:
+        lines = fit.kept.read_text().splitlines()
+        rows = [{**json.loads(line), "values": "AAAA"} for line in lines]
+        fit.kept.write_text("\n".join([*map(json.dumps, rows), "{cut sho"]))
+    code, again, said = fit.run(more=more)
+    assert code == 0, said
+    assert not fit.kept.exists()
+    if other != "garbage":
+        assert "starts anew: " in said
+        assert "is of other data or settings" in said
+    if other != "settings":
+        fresh = fit.run()[1]
+        assert (again["objective"], passes_of(again)) == (fresh["objective"], passes_of(fresh))
+
+
+@pytest.mark.parametrize("fit", ["pairs"], indirect=True)
+def test_more_memory_goes_on_too(fit):
+    code, whole, _ = fit.run()
+    fit.run(passes_of(whole) - 1, signal.SIGKILL)
+    code, again, said = fit.run(more=("--memory", "1.2MB"))
+    assert code == 0, said
+    assert "goes on from pass" in said
+    assert again["optimality"] <= 1e-4
