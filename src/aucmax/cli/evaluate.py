@@ -87,7 +87,7 @@ class Asked:
 
 
 class _Large(Large):
-    footprint = Footprint(130, 230, 3)
+    footprint = Footprint(130, 230, 3, 115)
 
 
 def evaluate(

@@ -13,6 +13,7 @@ import typer
 
 from aucmax.basics.doors import Door
 from aucmax.basics.journal import key_of
+from aucmax.cli.errors import worded
 from aucmax.cli.options import Scale, Transforms, given_file, reading_option
 from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
@@ -62,6 +63,7 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def read(self, path: Any, reading: Reading, transforms: Transforms | None = None) -> Bunch:
         """Return the rows of a file in parts, behind the steps that a model needs."""
+        self.warn(path, self.footprint.always, self.plan.rows_in(path, reading))
         if transforms is None:
             rows = self.plan.read(path, reading)
         else:
@@ -71,6 +73,11 @@ class Large(contextlib.AbstractContextManager[Any]):
         why = self.plan.why if self.dask is None else f" by --dask {self.dask}"
         tell("note", f"{path} is read in parts{why}")
         return rows
+
+    def warn(self, name: Any, of_row: float, rows: int) -> None:
+        """Say, before rows are read, that what is kept of them is more than there may be."""
+        if excess := self.plan.excess(of_row, rows):
+            tell("warning", worded(f"{name}: {excess}"))
 
     def one_pass(self, path: Any, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""

@@ -62,7 +62,7 @@ class Beside:
 
 
 class _Large(Large):
-    footprint = Footprint(20, 60, 3)
+    footprint = Footprint(20, 60, 3, 14)
 
 
 def score(

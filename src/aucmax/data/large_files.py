@@ -52,6 +52,7 @@ class Footprint(NamedTuple):
     of_row: int  # if the rows stay in the file
     of_row_in_memory: int  # in addition to its numbers
     parts: int  # parts in memory at once, or equivalent memory
+    always: int = 0  # of a row that stays in the file, whatever is asked
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,15 @@ class Plan(contextlib.AbstractContextManager[Any]):
         parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
         needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
         require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
+
+    def excess(self, of_row: float, rows: int) -> str | None:
+        """Return what rows take beyond the allowed memory, if so, given the bytes kept of each."""
+        if self._allowed is None or of_row * rows <= self._allowed:
+            return None
+        return (
+            f"about {of_row * rows / 1e6:,.0f} MB are kept of {rows:,} rows, beside the parts that "
+            f"are read, and only {self._allowed / 1e6:,.0f} MB are allowed; raise memory="
+        )
 
     def room(self, n: int, path: Any, reading: Reading) -> Room:
         """Return the available memory for the n rows of a file."""
