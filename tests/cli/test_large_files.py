@@ -343,3 +343,24 @@ def test_a_cut_file_is_named(folder, tmp_path, bad):
     cut = tmp_path / "cut.parquet"
     cut.write_bytes((folder / "rows.parquet").read_bytes()[:-100])
     assert "cut.parquet: not a readable Parquet file" in bad("train", cut, "-o", tmp_path / "m")
+
+
+def test_what_cannot_be_kept_is_said_before_rows_are_read(folder, tmp_path, run):
+    file, model = folder / "rows.parquet", tmp_path / "m.aucmax"
+    train = ("train", file, *TRAIN, *TABLE, "-o", model)
+    said = "MB are kept of 12,000 rows, beside the parts that are read, and only 1 MB are allowed"
+    assert said not in run(*train, *SMALL)[2]
+    assert said not in run(*train, "--memory", "100MB", "--loss", "logistic")[2]
+    big = tmp_path / "big.parquet"
+    rows = pd.read_parquet(file)
+    pd.concat([rows] * 6).to_parquet(big)
+    words = ("--target", "booked", *SMALL)
+    for command, size in (
+        (("train", big, *TABLE, *SMALL, "--loss", "logistic", "--alpha", "0.1", "-o", model), 1),
+        (("evaluate", model, big, *words), 8),
+        (("cv", big, *words, "--losses", "square", "--alphas", "0.1", "--folds", 2), 19),
+    ):
+        code, _, err = run(*command)
+        assert code == 0, err
+        told = f"about {size} MB are kept of 72,000 rows, beside the parts that are read, and only"
+        assert f"warning: {big}: {told} 1 MB are allowed; raise --memory" in err

@@ -15,8 +15,11 @@ import pytest
 from aucmax import AUCClassifier, ClassMoments, Source
 from aucmax.basics import memory
 from aucmax.cli import main
+from aucmax.data.large_files import Footprint, Plan
+from aucmax.data.reading import Reading
 from aucmax.data.rows import scaled_rows, shifted_rows
 from aucmax.data.rows.products import take_columns
+from aucmax.estimators.preparation import in_parts
 
 
 @pytest.fixture(scope="module", params=[np.float32, np.float64])
@@ -51,6 +54,24 @@ def test_neither_do_moments_and_scores(data):
     clf = AUCClassifier().fit(X[:500], y[:500])
     assert held(lambda: clf.decision_function(X)) < 0.5 * X.nbytes
     assert held(lambda: ClassMoments.from_data(X, y)) < 0.5 * X.nbytes
+
+
+def test_preparing_a_table_in_parts_keeps_few_words_of_each(tmp_path):
+    rng, beside = np.random.default_rng(0), []
+    how = {"missing": True, "text": True, "dates": True, "categories": ("word",)}
+    reading = Reading(target="y", prepare=True, **how)
+    for n in (30_000, 120_000):
+        rows = pd.DataFrame(rng.normal(size=(n, 20)).round(2)).add_prefix("x")
+        rows["word"] = [f"the word number {k}" for k in rng.integers(8_000, size=n)]
+        rows.assign(y=np.arange(n) % 2).to_parquet(tmp_path / f"{n}.parquet")
+        with Plan(Footprint(50, 650, 5), "1MB") as plan:
+            tracemalloc.start()
+            prepared = in_parts(plan, tmp_path / f"{n}.parquet", reading)
+            kept, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        assert prepared.n_features > 20
+        beside.append(peak - kept)
+    assert beside[1] < 2 * beside[0]
 
 
 @pytest.mark.parametrize(("loss", "most"), [("squared_hinge", 16), ("logistic", 20)])

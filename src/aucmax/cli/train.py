@@ -155,7 +155,7 @@ def train(
         loss = LOSSES[fixed.loss or AUCClassifier().loss]
         columns = 0 if loss.by_moments or not settings.get("l1_ratio") else 8 * rows.n_features
         kept = loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns
-        large.warn(rows.name, kept, len(rows.positive))
+        large.warn(data, kept, len(rows.positive))
     with going_on(output, data, rows, reading, transforms, fixed, stopping, on_folds):
         if untunable:
             with working(f"fitting {facts}", as_json):
