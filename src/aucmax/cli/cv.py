@@ -184,8 +184,7 @@ def cv(
         probability=written.probability,
     )  # fmt: skip
     started = time.perf_counter()
-    asks = settings, chosen_by, division, stopping, written.probability
-    with going_on(output, data, rows, reading, transforms, *asks):
+    with going_on(output, data, rows, reading, transforms, grid, asked, division, stopping):
         try:
             tuned = model.fit(rows)
         except KeyboardInterrupt:

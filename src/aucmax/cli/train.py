@@ -27,6 +27,7 @@ from aucmax.cli.options import (
 from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.files import exists
+from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
 from aucmax.estimators.folds import FOLDS, Folding
 from aucmax.objective import MAX_MATRIX_FEATURES
@@ -71,6 +72,12 @@ class Fixed(Settings):
     loss: str | None = option(None, f"One of {', '.join(LOSSES)}.")
     solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
+    def bytes_of_row(self, rows: Labelled) -> float:
+        """Return what a fit keeps of a row; with an l1 part, if it selects all features."""
+        loss = LOSSES[self.loss or AUCClassifier().loss]
+        columns = 8 * rows.n_features if self.given().get("l1_ratio") else 0
+        return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns * (not loss.by_moments)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OnFolds:
@@ -85,6 +92,13 @@ class OnFolds:
             raise ValueError(
                 "--probability calibrates on the folds of the tuning, which "
                 f"{untuned} turns off; leave out one of the two."
+            )
+
+    def check_folds(self, name: str) -> None:
+        """Raise ValueError for --probability with rows that are too few for folds."""
+        if self.probability:
+            raise ValueError(
+                f"{name}: --probability needs folds, and is possible if each class has more rows."
             )
 
 
@@ -147,15 +161,10 @@ def train(
     started = time.perf_counter()
     tuning = result = None
     untunable = bool(settings) or folding.most(rows.positive, FOLDS) < 2
-    if untunable and on_folds.probability:
-        raise ValueError(
-            f"{rows.name}: --probability needs folds, and is possible if each class has more rows."
-        )
+    if untunable:
+        on_folds.check_folds(rows.name)
     if rows.in_parts and settings:
-        loss = LOSSES[fixed.loss or AUCClassifier().loss]
-        columns = 0 if loss.by_moments or not settings.get("l1_ratio") else 8 * rows.n_features
-        kept = loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns
-        large.warn(data, kept, len(rows.positive))
+        large.warn(data, fixed.bytes_of_row(rows), len(rows.positive))
     with going_on(output, data, rows, reading, transforms, fixed, stopping, on_folds):
         if untunable:
             with working(f"fitting {facts}", as_json):
