@@ -46,10 +46,10 @@ class Journal:
 
     def __init__(self, path: Path, is_row: Callable[[Row], bool]) -> None:
         self.path, self.rows = path, rows_in(path, is_row)
-        whole = "".join(json.dumps(row) + "\n" for row in self.rows.values()).encode()
-        if path.exists() and whole != path.read_bytes():
+        text = "".join(json.dumps(row) + "\n" for row in self.rows.values()).encode()
+        if path.exists() and text != path.read_bytes():
             with replacing(path) as file:
-                file.write(whole)
+                file.write(text)
 
     def add(self, key: str, row: Row) -> None:
         """Store a row; it is on disk when this returns."""

@@ -44,6 +44,8 @@ _facts = Door("aucmax.report.facts")
 _reports = Door("aucmax.report.training")
 _training = Door("aucmax.estimators.training")
 
+_FEW = "too few rows of a class, groups or times for folds"
+
 
 OnePass = Annotated[
     bool,
@@ -74,7 +76,7 @@ class Fixed(Settings):
 
     def bytes_of_row(self, rows: Labelled) -> float:
         """Return what a fit keeps of a row; with an l1 part, if it selects all features."""
-        loss = LOSSES[self.loss or AUCClassifier().loss]
+        loss = LOSSES[self.loss or _estimators.AUCClassifier().loss]
         columns = 8 * rows.n_features if self.given().get("l1_ratio") else 0
         return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns * (not loss.by_moments)
 
@@ -176,14 +178,13 @@ def train(
         with working("measuring", as_json):
             auc = _training.training_auc(rows, model)
         of_moments = isinstance(auc, _training.MomentAUC)
-        few = "too few rows of a class, groups or times for folds"
         report = _reports.Training(
             model=str(output),
             rows=facts,
             negatives=facts.rows - facts.positives,
             tuned=tuning is not None,
             tuning=tuning,
-            why_not_tuned=f"{options} given" if options else few,
+            why_not_tuned=f"{options} given" if options else _FEW,
             fitted=_facts.FittedModel.of(model),
             training_auc=_facts.AUCOfMoments.of(auc) if of_moments else auc,
             suspicions=about_training_rows(prepared, data, reading, result),

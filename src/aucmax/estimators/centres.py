@@ -96,8 +96,8 @@ class Centres:
             if quality > _MAX_CENTRE_GAP:
                 break
             near = Expansion(objective, w)
-        name = f"{self.whole.n_samples} rows, cell {line.places[i]}"
-        if (finished := trail().last(name, (self.whole.n_features,))) is not None:
+        name = f"{self.all_rows.n_samples} rows, cell {line.places[i]}"
+        if (finished := trail().last(name, (self.all_rows.n_features,))) is not None:
             return Expansion(objective, finished)
         run = Run(Monitor(objective), self.loose_tol, self.max_iter, sure=False)
         w = solver.solve(objective, begin, run).coef

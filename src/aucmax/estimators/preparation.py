@@ -386,12 +386,12 @@ def _told(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSumm
     if part.weight is not None and not part.weight.all():
         places = np.flatnonzero(part.weight)
         rows = rows[part.weight > 0]
-    some = rows.iloc[::step].copy()
-    for name in some.select_dtypes("category"):  # the others are most of the part's memory
-        some[name] = some[name].cat.remove_unused_categories()
+    sampled = rows.iloc[::step].copy()
+    for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
+        sampled[name] = sampled[name].cat.remove_unused_categories()
     return TableSummary.of(rows), _Told(
         part.X.shape[0],
-        some,
+        sampled,
         places[::step].copy(),
         part.y,
         part.weight,
