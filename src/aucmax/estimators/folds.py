@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from aucmax.data.labelled import Labelled
 
 __all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "folds_of", "time_folds"]
 
-Pairs = list[tuple[np.ndarray, np.ndarray]]  # row numbers of a training and of a held-out part
+Pair = tuple[np.ndarray, np.ndarray]  # row numbers of a training and of a held-out part
+Pairs = list[Pair]
 
 FOLDS = 5  # unless there are too few rows
 FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
@@ -156,10 +158,11 @@ class Folding:
     def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
         """Return the number of rows of each label, or of groups that random folds hold out."""
         rows, counted = self.counted(y)
-        of_row, y = rows, y[rows]
-        if counted.groups is not None and counted.time is None:
-            of_row = counted.groups
-        return {label: len(np.unique(of_row[y == label])) for label in np.unique(y).tolist()}
+        y, groups = y[rows], counted.groups if counted.time is None else None
+        labels, counts = np.unique(y, return_counts=True)
+        if groups is None:
+            return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        return {label: len(np.unique(groups[y == label])) for label in labels.tolist()}
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
         """Return the number of folds, up to a maximum, that can each have rows of every label."""
@@ -194,7 +197,7 @@ class Folding:
         pairs = counted._folds(y[rows], n_folds, seed, rounds)
         return [(rows[train], rows[test]) for train, test in pairs]
 
-    def _folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int) -> Pairs:
+    def _folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int) -> Iterable[Pair]:
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
         if self.time is not None:
@@ -202,13 +205,13 @@ class Folding:
         blank, rng = np.zeros(len(y)), np.random.RandomState(seed)
         if self.groups is None:
             plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
-            return [pair for _ in range(rounds) for pair in plain.split(blank, y)]
+            return (pair for _ in range(rounds) for pair in plain.split(blank, y))
         n_groups = len(np.unique(self.groups))
         if n_groups < n_folds:
             have = "is 1 group" if n_groups == 1 else f"are {n_groups} groups"
             raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
         together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
-        return [pair for _ in range(rounds) for pair in together.split(blank, y, self.groups)]
+        return (pair for _ in range(rounds) for pair in together.split(blank, y, self.groups))
 
     def splits(self, y: np.ndarray, n_splits: int, test_size: float, seed: int) -> Pairs:
         """Return splits, as pairs of row numbers.

@@ -126,6 +126,7 @@ def cv_auc_interval(
             )
         of_rows = None if weight is None else scaled(weight[rows])  # each fold counts the same
         folds.append(_fold(positive[rows], of_rows, scores[rows], group[rows]))
+    del order, number_of, positive, scores  # of millions of rows, room for what follows
     auc = float(np.mean([each_fold.auc for each_fold in folds]))
     if not small_sample:
         std_error = _by_formula(folds)
@@ -148,7 +149,7 @@ def cv_auc_interval(
     exchange = [of_class.exchange for of_class in classes if of_class.exchange is not None]
     if len(exchange) == 2:
         shared, freedom = shared + max(sum(exchange), 0.0), np.inf
-    carriers = [carrying_rows(of_class.loss, of_class.weight) for of_class in classes]
+    carriers = [of_class.carriers for of_class in classes]
     return interval_around(
         auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, freedom=freedom
     )
@@ -176,8 +177,7 @@ class _Class(NamedTuple):
     rows: float  # independent ones, by Kish's number
     pairs: float  # independent ones that its rows allow
     moved: Floats  # how far each group moves the mean area, for samples as small as these
-    loss: Floats  # the mean of each group's placements, or 1 less it
-    weight: Floats  # of each group in the mean area
+    carriers: float  # groups that carry its variance, by the mean of their placements
     singles: bool  # whether no fold has two rows of it
     exchange: float | None  # variance that models have in common; None if no rounds show it
 
@@ -219,11 +219,11 @@ def _class(
     """Return what the rows of a class tell; `common` is P, shape (V, V), `of_rivals` of others."""
     n_groups = share.shape[1]
     one_fold = common.diagonal()  # 1/k of each fold
-    held_out = np.bincount(share.indices, minlength=n_groups)
     # Pairs of rows of all folds make as many independent sets as a group was held out at most.
-    pairs = len(parts) / float(one_fold.max()) / float(held_out.max())
+    pairs = len(parts) / float(one_fold.max()) / float(np.bincount(share.indices).max())
     rows = len(parts) ** 2 / float(common.sum())
-    spread, moved = one_fold <= 1 / (2 - ROUNDING), np.zeros(n_groups)
+    spread = one_fold <= 1 / (2 - ROUNDING)
+    moved, lost = np.zeros(n_groups), np.zeros(n_groups)
     if spread.any():
         scale = np.where(spread, 1 / np.sqrt(np.where(spread, 1 - one_fold, 1.0)), 0.0)
         for part, factor in zip(parts, scale / len(parts), strict=True):
@@ -231,9 +231,10 @@ def _class(
         moved *= np.sqrt(float(common.sum()) / _expected(common.tocoo(), one_fold, scale))
     exchange = _exchange(parts, share, common, of_rivals)
     weight = np.asarray(share.sum(axis=0))
-    lost = sum(np.bincount(part.group, part.share * part.above, n_groups) for part in parts)
-    loss = np.divide(lost, weight, out=np.zeros(n_groups), where=weight > 0)
-    return _Class(rows, pairs, moved, loss, weight, not spread.any(), exchange)
+    for part in parts:
+        lost += np.bincount(part.group, part.share * part.above, n_groups)
+    carriers = carrying_rows(np.divide(lost, weight, out=lost, where=weight > 0), weight)
+    return _Class(rows, pairs, moved, carriers, not spread.any(), exchange)
 
 
 def _exchange(

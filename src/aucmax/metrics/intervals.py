@@ -181,6 +181,7 @@ def auc_interval(
     levels = levels_of(positive, weight, scores)
     won, lost = pairs_won_and_lost(levels)
     placed = Placed(positive, rivals_above(levels, positive), weight).by_group(group)
+    del levels  # of millions of rows, room for what follows
     carriers = _carriers(placed, placed.positive), _carriers(placed, ~placed.positive)
     # lost / (won + lost) is 1 - auc without cancellation.
     auc, miss = won / (won + lost), lost / (won + lost)

@@ -125,9 +125,10 @@ def rivals_tied(levels: Levels, positive: Bools) -> Floats:
 
 def _of_rivals(levels: Levels, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
     """Return for each row the value that the other class has at its score, shape (n,)."""
-    ranked = np.repeat([of_neg, of_pos], levels.rows, axis=1)
+    ranked = np.repeat(of_pos, levels.rows)
+    np.copyto(ranked, np.repeat(of_neg, levels.rows), where=positive[levels.order])
     values = np.empty(positive.size)
-    values[levels.order] = np.where(positive[levels.order], *ranked)
+    values[levels.order] = ranked
     return values
 
 

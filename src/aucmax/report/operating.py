@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax import metrics
+from aucmax.metrics.levels import levels_of
 from aucmax.metrics.scored import Scored
 from aucmax.report.reports import named
 
@@ -124,12 +125,13 @@ def budgets(scored: Scored) -> list[Budget]:
 
 def _counted(scored: Scored) -> tuple[Counts, Counts, NDArray[np.float64]]:
     """Return positives and negatives at or above each threshold, and the descending thresholds."""
+    if scored.weight is None:
+        levels = levels_of(scored.positive, None, scored.score)
+        tp, fp = (np.cumsum(np.append(0, of_class), dtype=np.int64) for of_class in levels[2:4])
+        return tp, fp, np.append(np.inf, levels.score)
     fpr, tpr, thresholds = metrics.roc_curve(*scored[:3])
     n_rows, share = len(scored.positive), scored.share
-    tp, fp = tpr * share * n_rows, fpr * (1.0 - share) * n_rows
-    if scored.weight is not None:
-        return tp, fp, thresholds
-    return np.rint(tp).astype(np.int64), np.rint(fp).astype(np.int64), thresholds
+    return tpr * share * n_rows, fpr * (1.0 - share) * n_rows, thresholds
 
 
 def _effective(scored: Scored) -> float:
