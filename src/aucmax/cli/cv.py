@@ -126,7 +126,7 @@ class Division:
 
 
 class _Large(Large):
-    footprint = Footprint(330, 700, 5, 270)
+    footprint = Footprint(330, 700, 5, 220)
 
 
 def cv(

@@ -126,7 +126,7 @@ def cv_auc_interval(
             )
         of_rows = None if weight is None else scaled(weight[rows])  # each fold counts the same
         folds.append(_fold(positive[rows], of_rows, scores[rows], group[rows]))
-    del order, number_of, positive, scores  # of millions of rows, room for what follows
+    del y, score, fold, groups, order, number_of, positive, scores  # room for what follows
     auc = float(np.mean([each_fold.auc for each_fold in folds]))
     if not small_sample:
         std_error = _by_formula(folds)
