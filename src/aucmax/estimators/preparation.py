@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
@@ -290,8 +290,8 @@ def learnt(
     decisions: list[list[Decision]] = []
     some: list[Any] = []
     for rows in itertools.chain([first], parts):
-        told = _told(Part(rows.data, rows.target, rows.weight), columns, every)
-        summaries = [reduce(TableSummary.merge, [*summaries, told.summary]).bounded()]
+        of_part, told = _told(Part(rows.data, rows.target, rows.weight), columns, every)
+        summaries = [reduce(TableSummary.merge, [*summaries, of_part]).bounded()]
         decisions.append(rows.decisions)
         some.append(told.some)
         while sum(map(len, some)) > 2 * _SAMPLED_ROWS:
