@@ -422,3 +422,16 @@ def test_codes_are_words_whole_and_in_parts(table, run, tmp_path):
         assert "not amounts: taken as words" in " ".join(out.split())
         assert "20 words, a level each" in " ".join(out.split())
         assert "in parts" in err or not more
+
+
+def test_codes_of_digits_and_letters_are_words(come):
+    """01, 02 and 3a are not amounts of the unit a."""
+    words = ["01", "02", "3a", "10"] * 20
+    assert come(words).columns[0].is_text
+
+
+def test_thousands_and_millions_have_letters(come):
+    words = ["1.1K", "634", "2.0K", "3.4M", "12K", "7 k", "250"] * 5
+    rows = come(words)
+    assert rows.data[:7, 0].tolist() == [1100, 634, 2000, 3_400_000, 12_000, 7000, 250]
+    assert not any("one unit" in decision.what for decision in rows.decisions)

@@ -23,7 +23,14 @@ from aucmax.data.tables.date_columns import (
     times_in_text,
     typed_dates,
 )
-from aucmax.data.tables.written import DECIMALS, amounts, are_one, plain_numbers, units_of
+from aucmax.data.tables.written import (
+    DECIMALS,
+    MULTIPLES,
+    amounts,
+    are_one,
+    plain_numbers,
+    units_of,
+)
 
 __all__ = ["feature"]
 
@@ -250,9 +257,12 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         values = distinct.of_rows(_cells(distinct, truth, reading).numbers)
         return Read(truth, values, (told,))
     cells = _amounts(column, plain)
-    if cells.strange.any() and cells.filled.sum() > 2:  # two words are as good as numbers
+    few = cells.filled.sum() <= 2  # two words are as good as numbers
+    if cells.strange.any() and not few and not _are_codes(distinct):
         units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
-        if are_one(units) or (len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES):
+        if are_one({*units} - MULTIPLES.keys()) or (
+            len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES
+        ):
             cells = _amounts(column, cells, units)
     if not cells.strange.any():
         return _numbers(column, cells)
@@ -283,8 +293,6 @@ def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
-    import pyarrow.compute as pc
-
     share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
     if share < MOSTLY:
         return False
@@ -293,7 +301,14 @@ def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     for_gaps = for_gaps and YesNo.written("", strange) is None
     if share < NEARLY_ALL and not for_gaps:
         return False
-    return not pc.any(pc.match_substring_regex(distinct.words, _CODE)).as_py()
+    return not _are_codes(distinct)
+
+
+def _are_codes(distinct: Distinct) -> bool:
+    """Return whether some words have zeros in front, which no amount has."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(distinct.words, _CODE)).as_py())
 
 
 def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
@@ -309,7 +324,7 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
             {"categories": [column.name]},
         )
         decisions = (told, *decisions)
-        units = units_of(distinct.words.filter(odd))
+        units = sorted({*units_of(distinct.words.filter(odd))} - MULTIPLES.keys())
         if not are_one(units):
             what = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
             decisions += (Decision(column.name, what, {"categories": [column.name]}),)

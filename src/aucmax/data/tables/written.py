@@ -18,7 +18,7 @@ from aucmax.data.reading import NUMBER
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DECIMALS", "amounts", "are_one", "plain_numbers", "units_of"]
+__all__ = ["DECIMALS", "MULTIPLES", "amounts", "are_one", "plain_numbers", "units_of"]
 
 DECIMALS = (".", ",")
 _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
@@ -30,6 +30,7 @@ _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
 _NO_UNIT = r"[-+()0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
+MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
 _THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
 _OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
 
@@ -84,6 +85,7 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    written = words
     numbers, rest = numbers_of(words, decimal, _THOUSANDS[decimal])
     if rest.any():
         words = _without_units(words.filter(pa.array(rest)), units)
@@ -97,6 +99,9 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
         blanks = pc.match_substring_regex(bare, rf"^[+-]?[1-9][0-9]{{0,2}}{_OTHERS}(?:[.,]|$)")
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
         numbers[rest] = _usual(pc.if_else(blanks, joined, bare), decimal)
+    for unit in MULTIPLES.keys() & set(units):
+        has = pc.match_substring_regex(written, rf"[0-9.,]\s?{unit}\.?$")
+        numbers[has.to_numpy(zero_copy_only=False)] *= MULTIPLES[unit]
     return numbers
 
 
