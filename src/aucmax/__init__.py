@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aucmax import additive, datasets, metrics, plots, solvers, theory
     from aucmax.data.rows.source import Source
     from aucmax.estimators import (
+        AdditiveAUCClassifier,
         AUCClassifier,
         AUCClassifierCV,
         HingeClassifier,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUCClassifier",
     "AUCClassifierCV",
+    "AdditiveAUCClassifier",
     "ClassMoments",
     "HingeClassifier",
     "MulticlassAUCClassifier",
@@ -50,6 +52,7 @@ __all__ = [
 
 # modules of the public names, imported at the first access
 _WHERE = {
+    "AdditiveAUCClassifier": "aucmax.estimators",
     "AUCClassifier": "aucmax.estimators",
     "AUCClassifierCV": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",

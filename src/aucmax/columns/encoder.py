@@ -17,7 +17,7 @@ from aucmax.columns.summaries import TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
 from aucmax.data.decisions import Decision
 
-__all__ = ["TableEncoder"]
+__all__ = ["TableEncoder", "as_csr"]
 
 _MAX_SPARSE_SHARE = 0.3  # of numbers that are not 0: a table with levels and fewer is sparse
 
@@ -205,7 +205,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         n, d = len(values[0]), int(widths.sum())
         has_levels = any(levels for *_, levels in blocks)
-        make = _sparse if has_levels and len(entries) < _MAX_SPARSE_SHARE * d else _dense
+        make = as_csr if has_levels and len(entries) < _MAX_SPARSE_SHARE * d else _dense
         return make(entries, n, d)
 
     def check_state(self) -> None:
@@ -253,7 +253,7 @@ def _dense(entries: list[Entries], n: int, d: int) -> np.ndarray:
     return out
 
 
-def _sparse(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
+def as_csr(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
     """Return entries as a CSR matrix (n, d)."""
     ends = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(sum((value != 0).astype(np.int32) for _, value in entries), out=ends[1:])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from aucmax.basics.doors import names_later
 
 if TYPE_CHECKING:
+    from aucmax.estimators.additive import AdditiveAUCClassifier
     from aucmax.estimators.classifier import AUCClassifier
     from aucmax.estimators.hinge import HingeClassifier
     from aucmax.estimators.multiclass import MulticlassAUCClassifier
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUCClassifier",
     "AUCClassifierCV",
+    "AdditiveAUCClassifier",
     "HingeClassifier",
     "MulticlassAUCClassifier",
 ]
@@ -22,6 +24,7 @@ __getattr__ = names_later(
     {
         "AUCClassifier": "classifier",
         "AUCClassifierCV": "search",
+        "AdditiveAUCClassifier": "additive",
         "HingeClassifier": "hinge",
         "MulticlassAUCClassifier": "multiclass",
     },

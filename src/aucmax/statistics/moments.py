@@ -143,6 +143,19 @@ class ClassMoments(ClassStatistics):
         """Covariance of the smaller label, shape (d, d)."""
         return self._of(0, "covariances")
 
+    def mapped(self, T: Any) -> "ClassMoments":
+        """Return the moments of Tᵀx, as if rows had been mapped before they were counted.
+
+        Parameters
+        ----------
+        T : ndarray or sparse matrix, shape (d, k)
+        """
+        out = self.empty(self.classes)
+        out._d = T.shape[1]
+        covariances = np.array([T.T @ (T.T @ covariance).T for covariance in self.covs])
+        out._parts = self._parts | {"means": self.means @ T, "covariances": covariances}
+        return out
+
     # ---- inside --------------------------------------------------------------------------
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,505 @@
+"""AdditiveFeatures: a curve for each column and a map for each of some pairs, as sparse features.
+
+A curve of a number is a line plus hats: piecewise linear functions, each of which is 1 at one knot
+and 0 at all others. A map is made of the products of the hats of two columns at fewer knots, which
+are knots of the curves, too. Words have a level in place of each hat. So a row has two hats other
+than 0 in each column, and four products in each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.basics.checks import number
+from aucmax.columns.encoder import as_csr
+from aucmax.columns.preparations import Entries
+from aucmax.columns.steps import Step
+from aucmax.columns.summaries import Coded, TableSummary, cells
+from aucmax.data.columns import Column, named, other_than_numbers
+
+__all__ = ["AdditiveFeatures", "Axis", "prior_root"]
+
+Floats = NDArray[np.float64]
+Cells = Coded | Floats  # of a column
+
+_DECAY = 0.25  # variance of hats at twice as many knots, over that of those before
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What a column is to its curve and its maps.
+
+    Parameters
+    ----------
+    knots : ndarray, shape (k,)
+        Of the curve of a number, ascending; two if it takes two values, none if it is constant.
+    map_knots : ndarray, shape (m,)
+        Those of its maps.
+    centre, scale : float
+        The line is (x − centre)/scale.
+    words : tuple of str
+        The levels of a column of words, the most frequent ones first; all others have one more.
+    map_words : int
+        The number of levels in maps; the others are one more.
+    is_text : bool
+        Whether it is a column of words.
+    has_gaps : bool
+        Whether there were gaps in the fit, which have a level of their own.
+    """
+
+    knots: Floats = field(default_factory=lambda: np.empty(0))
+    map_knots: Floats = field(default_factory=lambda: np.empty(0))
+    centre: float = 0.0
+    scale: float = 1.0
+    words: tuple[str, ...] = ()
+    map_words: int = 0
+    is_text: bool = False
+    has_gaps: bool = False
+
+    @property
+    def bends(self) -> bool:
+        """Whether it has hats besides its line."""
+        return len(self.knots) > 2
+
+    @property
+    def n_linear(self) -> int:
+        """The number of features without its hats: of a line, or levels, and a level of gaps."""
+        return self.has_gaps + (len(self.words) + 1 if self.is_text else 1)
+
+    @property
+    def n_map(self) -> int:
+        """The number of places of a row in its maps."""
+        return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
+
+    def linear(self, values: Cells) -> list[Entries]:
+        """Return the features without hats."""
+        if isinstance(values, Coded):
+            return [Entries(place, value) for place, value in self._levels(values, len(self.words))]
+        gaps = np.isnan(values)
+        line = Entries(0, np.where(gaps, 0.0, (values - self.centre) / self.scale))
+        return [line, Entries(1, gaps.astype(np.float64))] if self.has_gaps else [line]
+
+    def hats(self, values: Cells) -> list[Entries]:
+        """Return the hats of the curve of a number."""
+        assert not isinstance(values, Coded)
+        low, rise, gaps = _between(values, self.knots)
+        return [Entries(low, (1.0 - rise) * ~gaps), Entries(low + 1, rise * ~gaps)]
+
+    def map_places(self, values: Cells) -> list[Entries]:
+        """Return the places of rows in maps, with the value that each has there."""
+        if isinstance(values, Coded):
+            return self._levels(values, self.map_words)
+        low, rise, gaps = _between(values, self.map_knots)
+        ends = [Entries(low, 1.0 - rise), Entries(low + 1, rise)]
+        if not self.has_gaps:
+            return [Entries(place, value * ~gaps) for place, value in ends]
+        gap = len(self.map_knots)
+        first, second = (np.where(gaps, gap, place) for place, _ in ends)
+        return [
+            Entries(first, np.where(gaps, 1.0, ends[0].value)),
+            Entries(second, np.where(gaps, 0.0, ends[1].value)),
+        ]
+
+    def cells(self, values: Cells) -> NDArray[np.intp]:
+        """Return the nearest place of each row in maps, shape (n,)."""
+        places = self.map_places(values)
+        if len(places) == 1:
+            return places[0].place
+        return np.where(places[1].value > 0.5, places[1].place, places[0].place)
+
+    def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
+        """Return a function of the places in maps, (n_map,), by features of the curve.
+
+        Returns
+        -------
+        constant : float
+        linear : ndarray, shape (n_linear,)
+        hats : ndarray, shape (k,)
+            Empty if there are none.
+        """
+        linear = np.zeros(self.n_linear)
+        if self.has_gaps:
+            linear[-1] = effects[-1]
+        if self.is_text:
+            own = effects[: self.map_words + 1]
+            linear[: len(self.words) + 1] = np.append(
+                own[:-1], np.repeat(own[-1], len(self.words) + 1 - self.map_words)
+            )
+            return 0.0, linear, np.empty(0)
+        at_knots = effects[: len(self.map_knots)]
+        if self.bends:
+            return 0.0, linear, np.interp(self.knots, self.map_knots, at_knots)
+        slope = (at_knots[1] - at_knots[0]) / (self.knots[1] - self.knots[0])
+        at_centre = at_knots[0] + slope * (self.centre - self.knots[0])
+        linear[0] = slope * self.scale
+        if self.has_gaps:
+            linear[-1] -= at_centre
+        return at_centre, linear, np.empty(0)
+
+    def _levels(self, values: Coded, n_levels: int) -> list[Entries]:
+        place = {word: min(j, n_levels) for j, word in enumerate(self.words)}
+        gap = n_levels + 1 if self.has_gaps else n_levels
+        places = np.array([*(place.get(str(word), n_levels) for word in values.words), gap])
+        return [Entries(places[values.codes], np.ones(len(values)))]
+
+
+def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+    """Return the knot below each number, the share of the way to the next, and which are gaps."""
+    gaps = np.isnan(values)
+    inside = np.clip(np.where(gaps, knots[0], values), knots[0], knots[-1])
+    low = np.minimum(np.searchsorted(knots, inside, side="right") - 1, len(knots) - 2)
+    return low, (inside - knots[low]) / (knots[low + 1] - knots[low]), gaps
+
+
+class Block(NamedTuple):
+    """Some neighbouring features.
+
+    Parameters
+    ----------
+    features : slice
+    kind : int
+        0 for lines and levels, 1 for the hats of a curve, 2 for a map.
+    columns : tuple of int
+        The columns that they look at, one or two.
+    """
+
+    features: slice
+    kind: int
+    columns: tuple[int, ...]
+
+
+class AdditiveFeatures(TransformerMixin, BaseEstimator):
+    """The features of a sum of curves and of maps of pairs, for any table.
+
+    Parameters
+    ----------
+    pairs : sequence of (str or int, str or int)
+        The columns that have a map, by their names or their places.
+    n_knots, map_knots : int
+        Most knots of a curve and along a column of a map, at quantiles of the values. Columns with
+        fewer different values have a knot at each.
+    min_level_rows, max_levels, map_levels : int
+        Words of a column with fewer rows are one level, as are those beyond the most frequent ones;
+        maps tell fewer of them apart.
+
+    Attributes
+    ----------
+    axes_ : list of Axis
+        What each column is to its curve and its maps.
+    pairs_ : list of (int, int)
+        The columns that have a map.
+    columns_ : tuple of Column
+        The columns that are not plain numbers.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[Any, Any]] = (),
+        *,
+        n_knots: int = 33,
+        map_knots: int = 5,
+        min_level_rows: int = 10,
+        max_levels: int = 1000,
+        map_levels: int = 8,
+    ) -> None:
+        self.pairs = pairs
+        self.n_knots = n_knots
+        self.map_knots = map_knots
+        self.min_level_rows = min_level_rows
+        self.max_levels = max_levels
+        self.map_levels = map_levels
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Place the knots and choose the levels, for which labels are not needed.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (n, d)
+            Numbers, words, dates; None and NaN are gaps.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If a column mixes words with other values, or contains infinity, or a pair names none.
+        """
+        for name, low in (("n_knots", 2), ("map_knots", 2), ("map_levels", 1), ("max_levels", 1)):
+            number(getattr(self, name), name, low=low, whole=True)
+        columns = _columns_of(X)
+        self.columns_ = other_than_numbers(columns)
+        self.n_features_in_ = len(columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
+        self.axes_ = [self._axis(values) for values in self._cells(X)]
+        self.pairs_ = [self._places(pair) for pair in self.pairs]
+        return self
+
+    def transform(self, X: Any) -> sp.csr_matrix:
+        """Return rows as features, shape (n, number of features)."""
+        check_is_fitted(self)
+        values = [*self._cells(X)]
+        entries: list[Entries] = []
+        places: dict[int, list[Entries]] = {}
+        for block in self.blocks:
+            own, start = [values[j] for j in block.columns], block.features.start
+            if block.kind == 0:
+                made = self.axes_[block.columns[0]].linear(own[0])
+            elif block.kind == 1:
+                made = self.axes_[block.columns[0]].hats(own[0])
+            else:
+                for j, cell in zip(block.columns, own, strict=True):
+                    places.setdefault(j, self.axes_[j].map_places(cell))
+                made = self._products(block.columns, places)
+            entries += (Entries(start + place, value) for place, value in made)
+        return as_csr(entries, len(values[0]), self.n_features)
+
+    def cells(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the place of each row in the maps of each column, (d, n), and their numbers."""
+        places = [a.cells(v) for a, v in zip(self.axes_, self._cells(X), strict=True)]
+        return np.array(places, dtype=np.uint8), np.array([a.n_map for a in self.axes_])
+
+    def with_pairs(self, pairs: Iterable[tuple[int, int]]) -> Self:
+        """Return the same features with other pairs, given by the places of their columns."""
+        made = type(self)(**self.get_params(deep=False))
+        made.__dict__.update(self.__dict__)
+        made.pairs_ = [*pairs]
+        made.pairs = [(self._named[i], self._named[j]) for i, j in made.pairs_]
+        return made
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The features: lines and levels of all columns, hats of all columns, then the maps."""
+        blocks, start = list[Block](), 0
+        sizes = [((j,), 0, axis.n_linear) for j, axis in enumerate(self.axes_)]
+        sizes += [((j,), 1, len(a.knots)) for j, a in enumerate(self.axes_) if a.bends]
+        maps = [((i, j), 2, self.axes_[i].n_map * self.axes_[j].n_map) for i, j in self.pairs_]
+        for columns, kind, size in [*sizes, *maps]:
+            blocks.append(Block(slice(start, start + size), kind, columns))
+            start += size
+        return blocks
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.blocks[-1].features.stop
+
+    def kinds(self) -> NDArray[np.intp]:
+        """Return the kind of each feature: see `Block`."""
+        return np.repeat(
+            [b.kind for b in self.blocks], [b.features.stop - b.features.start for b in self.blocks]
+        )
+
+    def roots(self) -> sp.csc_matrix:
+        """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients."""
+        return sp.block_diag([self._root(block) for block in self.blocks], format="csc")
+
+    def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
+        """Return the same score with maps whose mean is zero along each of their columns.
+
+        What a map says about one of its columns alone goes to the curve of that column.
+
+        Parameters
+        ----------
+        coef : ndarray, shape (D,)
+            Coefficients of the first features.
+        mass : ndarray, shape (D,)
+            The sum of each feature over the rows, by their weights.
+
+        Returns
+        -------
+        coef : ndarray, shape (D,)
+        constant : float
+            What is added to all scores.
+        """
+        coef, constant = coef.copy(), 0.0
+        blocks = [block for block in self.blocks if block.features.stop <= len(coef)]
+        of_column = {(b.kind, b.columns[0]): b.features for b in blocks if b.kind < 2}
+        for block in blocks:
+            if block.kind < 2:
+                continue
+            shape = [self.axes_[j].n_map for j in block.columns]
+            effects = _margins(
+                coef[block.features].reshape(shape), mass[block.features].reshape(shape)
+            )
+            coef[block.features] -= np.add.outer(*effects).ravel()
+            for j, effect in zip(block.columns, effects, strict=True):
+                moved, linear, hats = self.axes_[j].on_curve(effect)
+                constant += moved
+                coef[of_column[0, j]] += linear
+                if len(hats):
+                    coef[of_column[1, j]] += hats
+        return coef, constant
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features: those of their columns, with a number."""
+        check_is_fitted(self)
+        names = [
+            f"{' × '.join(self._named[j] for j in b.columns)}_{['line', 'hat', 'map'][b.kind]}{k}"
+            for b in self.blocks
+            for k in range(b.features.stop - b.features.start)
+        ]
+        return np.array(names, dtype=object)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    @property
+    def _named(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else names.tolist()
+
+    def _cells(self, X: Any) -> Iterator[Cells]:
+        if not hasattr(X, "columns"):
+            X = X.toarray() if sp.issparse(X) else np.asarray(X)
+            if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[-1] if X.ndim == 2 else 'no'} features, but "
+                    f"{type(self).__name__} is expecting {self.n_features_in_} features as input."
+                )
+        columns = [*named(self._named, self.columns_)]
+        return cells(X, columns)
+
+    def _axis(self, values: Cells) -> Axis:
+        if isinstance(values, Coded):
+            words, counts = np.unique(values.codes[values.codes >= 0], return_counts=True)
+            frequent = words[np.argsort(-counts, kind="stable")]
+            if len(words) > self.map_levels:
+                frequent = frequent[np.sort(counts)[::-1] >= self.min_level_rows]
+            names = tuple(str(values.words[c]) for c in frequent[: self.max_levels])
+            few = min(len(names), self.map_levels)
+            gaps = bool((values.codes < 0).any())
+            return Axis(words=names, map_words=few, is_text=True, has_gaps=gaps)
+        finite = values[~np.isnan(values)]
+        gaps = len(finite) < len(values)
+        if not len(finite):
+            return Axis(np.array([0.0, 1.0]), np.array([0.0, 1.0]), has_gaps=gaps)
+        knots = _knots(finite, self.n_knots)
+        if len(knots) == 2:  # of yes and no, and like a level if one of them is rare
+            centre, scale = knots.mean(), (knots[1] - knots[0]) / 2.0
+        else:
+            centre, scale = finite.mean(), finite.std() or 1.0
+        return Axis(knots, _some(knots, self.map_knots), float(centre), float(scale), has_gaps=gaps)
+
+    def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
+        names = self._named
+        places = []
+        for column in pair:
+            is_place = isinstance(column, (int, np.integer)) and 0 <= column < len(names)
+            if not is_place and column not in names:
+                raise ValueError(
+                    f"pairs name the column {column!r}, which the table does not have."
+                )
+            places.append(int(column) if is_place else names.index(column))
+        if places[0] == places[1]:
+            raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
+        return min(places), max(places)
+
+    def _products(
+        self, columns: tuple[int, ...], places: dict[int, list[Entries]]
+    ) -> list[Entries]:
+        i, j = columns
+        width = self.axes_[j].n_map
+        return [
+            Entries(a.place * width + b.place, a.value * b.value)
+            for a in places[i]
+            for b in places[j]
+        ]
+
+    def _root(self, block: Block) -> Any:
+        axes = [self.axes_[j] for j in block.columns]
+        if block.kind == 0:
+            return sp.eye(axes[0].n_linear)
+        if block.kind == 1:
+            return prior_root(((len(axes[0].knots), 0, False),))
+        return prior_root(tuple((a.n_map - a.has_gaps, int(a.has_gaps), a.is_text) for a in axes))
+
+
+def _columns_of(X: Any) -> list[Column]:
+    if hasattr(X, "columns"):
+        return [*TableSummary.columns_of(X)]
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise ValueError(f"Expected 2D array, got an array of shape {shape} instead.")
+    return [Column(f"x{j}") for j in range(shape[1])]
+
+
+def _knots(values: Floats, most: int) -> Floats:
+    different = np.unique(values)
+    if len(different) > most:
+        different = np.unique(np.quantile(values, np.linspace(0.0, 1.0, most)))
+    if len(different) == 1:
+        return np.array([different[0], different[0] + 1.0])
+    return different
+
+
+def _some(knots: Floats, most: int) -> Floats:
+    """Return some of the knots, evenly spaced among them."""
+    return knots[_spaced(len(knots), most)]
+
+
+def _spaced(k: int, most: int) -> NDArray[np.intp]:
+    return np.unique(np.round(np.linspace(0, k - 1, min(k, most))).astype(np.intp))
+
+
+def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
+    """Return the sum of a function of rows and one of columns that is nearest to values by mass.
+
+    What is left has mean zero, by mass, in each row and each column.
+    """
+    of_rows, of_columns = mass.sum(axis=1), mass.sum(axis=0)
+    matrix = np.block([[np.diag(of_rows), mass], [mass.T, np.diag(of_columns)]])
+    weighed = mass * values
+    right = np.concatenate([weighed.sum(axis=1), weighed.sum(axis=0)])
+    both = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return both[: len(values)], both[len(values) :]
+
+
+@lru_cache(maxsize=4096)
+def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> Floats:
+    """Return the lower root of the prior covariance of hats, or of their products.
+
+    Hats at 2, 3, 5, 9, … knots are added up, with variances that fall by a factor: those of
+    neighbouring knots are alike, as they share coarser hats. Levels of words are all different.
+
+    Parameters
+    ----------
+    sizes : tuple of (int, int, bool)
+        For each column, its knots or levels, whether gaps have one more, whether it has words.
+    """
+    finest = max(max(int(np.ceil(np.log2(max(k - 1, 1)))), 0) for k, _, _ in sizes)
+    covariance: Any = 0.0
+    for level in range(finest + 1):
+        of_level: Any = np.ones((1, 1))
+        for k, gap, is_text in sizes:
+            hats = np.eye(k) if is_text else _coarse_hats(k, level)
+            own = np.zeros((k + gap, k + gap))
+            own[:k, :k] = hats @ hats.T
+            own[k:, k:] = 1.0
+            of_level = np.kron(of_level, own)
+        covariance = covariance + _DECAY**level * of_level
+    covariance = covariance / np.diag(covariance).mean()
+    return np.linalg.cholesky(covariance)
+
+
+def _coarse_hats(k: int, level: int) -> Floats:
+    """Return hats at up to 2^level + 1 of k knots, at all of these, shape (k, m)."""
+    coarse = _spaced(k, 2**level + 1)
+    return np.column_stack([np.interp(np.arange(k), coarse, hat) for hat in np.eye(len(coarse))])
+
+
+class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
+    file_types = (AdditiveFeatures, Axis)
+    results = ("axes_", "pairs_", "columns_", "n_features_in_")
+    encodes = True
+    takes_tables = True

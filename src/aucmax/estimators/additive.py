@@ -1,0 +1,371 @@
+"""AdditiveAUCClassifier: a sum of curves of single columns and maps of pairs, tuned for the AUC."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.basics.checks import number
+from aucmax.basics.progress import working
+from aucmax.columns.additive import AdditiveFeatures
+from aucmax.data.labelled import Labelled
+from aucmax.estimators.additive_search import SHAPES, Cell, Grid, Part, Walk, screened
+from aucmax.estimators.card import ShownEstimator
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.fitting import Fit, Settings
+from aucmax.estimators.folds import FOLDS, Folding
+from aucmax.estimators.labelling import labelled_rows
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.probabilities import calibrate_folds
+from aucmax.estimators.scoring import METRICS, Metric, scoring_of
+from aucmax.estimators.tuning import fold_moments, warn_of
+from aucmax.metrics import cv_auc_interval
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2
+from aucmax.statistics.pairs import all_pairs
+
+__all__ = ["AdditiveAUCClassifier"]
+
+_COUNTS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)  # of pairs that are tried
+_MAX_FEATURES = 3000  # of a model with pairs that are chosen
+_HALF_DECADES = (-8, 6)  # of α, from the usual one
+
+
+class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
+    """A ranking by a sum of curves of columns and of maps of pairs of columns, tuned for the AUC.
+
+    s(x) = Σ_j f_j(x_j) + Σ_ij f_ij(x_i, x_j). Numbers bend, words and yes/no have a level each,
+    rare ones are shrunk, and gaps have their own value. The folds choose how much: lines, curves,
+    or curves with pairs, with an α for each, and how many pairs. The simplest of the three is taken
+    whose mean held-out score is within one standard error of the best.
+
+    Pairs are screened by how much the square loss falls at the fitted curves if a map is added,
+    anew in each training part. After the fit, maps have mean zero along each of their columns, over
+    the rows of the fit: all that depends on one column is in its curve.
+
+    Parameters
+    ----------
+    interactions : "auto", int or sequence of (str or int, str or int)
+        The pairs: as many as the folds support, at most a number, these ones, or 0 for none.
+    losses : sequence of {"square", "squared_hinge", "logistic"}
+        Losses to try. The first serves to choose all else; others are tried at the best settings.
+    alphas : array-like of float, optional
+        The α to try for lines, curves and pairs; by default half-decades around one that suits most
+        data, towards which the choice leans as in `AUCClassifierCV`.
+    cv : "auto" or int
+        A number of stratified folds; "auto" is that of `AUCClassifierCV`.
+    scoring, max_fpr, probability, positive, tol, max_iter
+        As for `AUCClassifierCV`; scoring by a metric.
+    n_knots, map_knots : int
+        Most knots of a curve and along a column of a map.
+    verbose : int
+        Show what is done, on a terminal.
+
+    Attributes
+    ----------
+    shape_ : {"line", "curves", "interactions"}
+        What the folds chose.
+    interactions_ : list of (str, str)
+        The pairs that have a map, by the names of their columns, the largest gain first.
+    gains_ : ndarray, shape (number of pairs,)
+        How much each lowers the square loss at the fitted curves, alone.
+    loss_ : str
+    alphas_ : ndarray, shape (3,)
+        The chosen α of lines and levels, of curves, of pairs.
+    best_score_, best_interval_
+        As for `AUCClassifierCV`.
+    auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k)
+        Held-out scores by loss, α of lines, α of curves (no curves first), number of pairs, α of
+        pairs; NaN if a combination was not tried.
+    best_estimator_ : Pipeline
+        `AdditiveFeatures`, and the `AUCClassifier` of its features.
+    classes_, optimality_, objective_, n_iter_, solver_
+        Those of the latter; the objective is that of the coordinates in which all α are 1.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with pairwise interactions".
+    Wood (2017), "Generalized additive models".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import AdditiveAUCClassifier
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
+    >>> y = X[:, 0] * X[:, 1] > 1
+    >>> model = AdditiveAUCClassifier().fit(X, y)
+    >>> model.interactions_[0]
+    ('x0', 'x1')
+    """
+
+    def __init__(
+        self,
+        interactions: Any = "auto",
+        *,
+        losses: Sequence[str] = ("square",),
+        alphas: Any = None,
+        cv: Any = "auto",
+        scoring: str = "auc",
+        max_fpr: float | None = None,
+        probability: bool | str = False,
+        positive: Any = None,
+        n_knots: int = 33,
+        map_knots: int = 5,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
+        self.interactions = interactions
+        self.losses = losses
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.max_fpr = max_fpr
+        self.probability = probability
+        self.positive = positive
+        self.n_knots = n_knots
+        self.map_knots = map_knots
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Tune and fit.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (n, d)
+            Numbers, words, dates; None and NaN are gaps.
+        y : array-like, shape (n,)
+            Two labels.
+        sample_weight : array-like, shape (n,), optional
+        groups : array-like, shape (n,), optional
+            Rows of one group stay together.
+
+        Raises
+        ------
+        ValueError
+            As for `AUCClassifierCV`; or for a pair that names no column.
+        """
+        scoring = self._checked()
+        pairs = () if isinstance(self.interactions, (str, int, np.integer)) else self.interactions
+        features = AdditiveFeatures(pairs, n_knots=self.n_knots, map_knots=self.map_knots).fit(X)
+        shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        last = AUCClassifier(alpha=1.0, **shared)
+        with working("tuning", quiet=not self.verbose):
+            rows = labelled_rows(last, features.with_pairs(()).transform(X), y, sample_weight)
+            if groups is not None:
+                rows = replace(rows, groups=np.asarray(groups))
+            search = _Search(X, features, rows, self._settings(), scoring)
+            folding = Folding.of(rows)
+            n_folds = folding.most(rows.positive, FOLDS if self.cv == "auto" else self.cv)
+            rounds = folding.rounds(rows.rarest) if self.cv == "auto" else 1
+            walk, cell = search.run(
+                folding.folds(rows.positive, n_folds, 0, rounds),
+                self._grid(features, rows),
+                n_folds,
+            )
+            part, fitted = search.refitted(walk.grid, cell)
+        fitted.warn(stacklevel=2)
+        warn_of(walk.messages)
+        self._take_over(part, fitted, walk, cell, last, rows)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores, shape (n,); positive means ``classes_[1]``."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted labels, shape (n,)."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, 2), if ``probability`` is set."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _checked(self) -> Metric:
+        scoring = scoring_of(self.scoring, self.max_fpr)
+        if not isinstance(scoring, Metric):
+            raise ValueError(
+                f"scoring={self.scoring!r} is not one of {', '.join(map(repr, METRICS))}."
+            )
+        allowed = [name for name, loss in LOSSES.items() if loss.kind != "kinked"]
+        for loss in self.losses:
+            if loss not in allowed:
+                names = ", ".join(map(repr, allowed))
+                raise ValueError(f"each of losses must be one of {names}; got {loss!r}.")
+        named = isinstance(self.interactions, str)
+        if named and self.interactions != "auto":
+            raise ValueError(
+                "interactions must be 'auto', a number or a list of pairs; got "
+                f"{self.interactions!r}."
+            )
+        if isinstance(self.interactions, (int, np.integer)):
+            number(self.interactions, "interactions", whole=True)
+        if self.cv != "auto":
+            number(self.cv, "cv, unless it is 'auto',", low=2, whole=True)
+        return scoring
+
+    def _settings(self) -> Settings:
+        return Settings(NamedLoss(self.losses[0]), L2(1.0), tol=self.tol, max_iter=self.max_iter)
+
+    def _grid(self, features: AdditiveFeatures, rows: Labelled) -> Grid:
+        low, high = _HALF_DECADES
+        usual = features.n_features_in_ * LOSSES[self.losses[0]].usual_alpha / rows.rarest
+        alphas = usual * 10.0 ** (0.5 * np.arange(low, high + 1))
+        place = -low
+        if self.alphas is not None:
+            alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))
+            place = int(np.abs(np.log(alphas / usual)).argmin())
+        return Grid(tuple(self.losses), alphas, place, self._counts(features))
+
+    def _counts(self, features: AdditiveFeatures) -> tuple[int, ...]:
+        """Return the numbers of pairs to try."""
+        if features.pairs_:
+            return 0, len(features.pairs_)
+        d = features.n_features_in_
+        most = d * (d - 1) // 2
+        if not isinstance(self.interactions, str):
+            most = min(most, int(self.interactions))
+        else:
+            room = _MAX_FEATURES - features.n_features
+            most = min(most, room // max(axis.n_map for axis in features.axes_) ** 2)
+        counts = [count for count in _COUNTS if count <= most]
+        if counts[-1] < most and (len(counts) == 1 or not isinstance(self.interactions, str)):
+            counts.append(most)
+        return tuple(counts)
+
+    def _take_over(
+        self, part: Part, fitted: Fit, walk: Walk, cell: Cell, last: AUCClassifier, rows: Labelled
+    ) -> None:
+        features, grid = part.features, walk.grid
+        weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
+        mass = np.asarray(weight @ part.X[:, : len(fitted.coef)]).ravel()
+        coef, constant = features.purified(fitted.coef, mass)
+        coef = np.pad(coef, (0, features.n_features - len(coef)))  # hats of lines
+        fitted = replace(fitted, coef=coef, intercept=fitted.intercept + constant)
+        last.n_features_in_ = len(coef)
+        last.loss = grid.losses[cell.loss]
+        last.take_over(fitted, rows.classes)
+        self.best_estimator_ = Pipeline([("features", features), ("model", last)])
+        self.n_features_in_ = features.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(features, "feature_names_in_"):
+            self.feature_names_in_ = features.feature_names_in_
+        held_out, scores = walk.held_out[cell], walk.scores_of(cell)
+        of_rows = np.concatenate([p.test for p in walk.parts])
+        self.best_score_ = float(held_out.mean())
+        self.best_interval_ = cv_auc_interval(
+            rows.positive[of_rows],
+            np.concatenate(scores),
+            np.repeat(np.arange(len(walk.parts)), [len(p.test) for p in walk.parts]),
+            sample_weight=rows.weight_of(of_rows),
+            groups=of_rows if rows.groups is None else rows.groups[of_rows],
+        )
+        if self.probability:
+            tests = [p.test for p in walk.parts]
+            final = part.X @ coef + fitted.intercept
+            last.calibration_ = calibrate_folds(
+                tests, scores, [final[test] for test in tests], rows.positive, rows.weight,
+                self.probability,
+            )  # fmt: skip
+        self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
+        self.alphas_ = grid.alphas_of(cell)
+        self.interactions_ = [*features.pairs]
+        self.gains_ = part.gains[: len(features.pairs)]
+        self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
+        for tried, of_folds in walk.held_out.items():
+            self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
+        self.classes_ = rows.classes
+        for name in ("n_iter_", "solver_", "objective_", "optimality_"):
+            setattr(self, name, getattr(last, name))
+
+
+class _Search:
+    """The search over all rows of a table.
+
+    Parameters
+    ----------
+    table : data frame or array
+    features : AdditiveFeatures
+        With the pairs that are given, if any.
+    rows : Labelled
+        All rows by their features without pairs.
+    settings : Settings
+    scoring : Metric
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        features: AdditiveFeatures,
+        rows: Labelled,
+        settings: Settings,
+        scoring: Metric,
+    ) -> None:
+        self.table, self.rows, self.settings, self.scoring = table, rows, settings, scoring
+        self.given, self.features = features.pairs_, features.with_pairs(())
+        self.X = rows.X
+
+    def run(self, folds: Any, grid: Grid, n_folds: int) -> tuple[Walk, Cell]:
+        """Return the walk and the cell that it chooses."""
+        moments: Sequence[Any] = [None] * len(folds)
+        if LOSSES[grid.losses[0]].by_moments:
+            moments, _ = fold_moments(self.rows, folds)
+        parts = [
+            Part(self.features, self.X, self.rows, train, test, of_fold)
+            for (train, test), of_fold in zip(folds, moments, strict=True)
+        ]
+        walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
+        line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line",))
+        curve = walk.climb(grid.start(line, "curve"), ("curve",))
+        if len(grid.counts) > 1:
+            walk.parts = [self._with_pairs(part, grid, curve) for part in parts]
+            pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
+            best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
+            walk.climb([best], ("curve", "pair"))
+        cell = walk.simplest(n_folds)
+        others = [cell._replace(loss=k) for k in range(1, len(grid.losses))]
+        axis = ("line", "curve", "pair")[cell.shape]
+        for other in others:
+            walk.climb([other], (axis,))
+        if others:
+            cell = walk.best([c for c in walk.held_out if c.shape == cell.shape])
+        return walk, cell
+
+    def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
+        """Return the fit of a cell to all rows, with their own pairs."""
+        every = np.arange(len(self.rows.positive))
+        part = Part(self.features, self.X, self.rows, every, every)
+        if cell.shape == 2:
+            part = self._with_pairs(part, grid, cell, grid.counts[cell.pairs])
+        return part, part.fit(grid, cell, self.settings)
+
+    def _score(self, part: Part, scores: np.ndarray) -> float:
+        rows = self.rows
+        return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
+
+    def _with_pairs(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Part:
+        """Return a part with maps of the pairs that lower its loss most, at its own curves."""
+        curves = cell._replace(pairs=0, pair=0)
+        most = grid.counts[-1] if most is None else most
+        if self.given:
+            pairs, worth = np.array(self.given), np.full(len(self.given), np.nan)
+        else:
+            coef = part.fit(grid, curves, self.settings).coef
+            candidates = all_pairs(self.features.n_features_in_)
+            alpha = float(grid.alphas_of(curves)[1])
+            pairs, worth = screened(part, self.table, coef, candidates, most, alpha)
+        features = self.features.with_pairs(map(tuple, pairs.tolist()))
+        X = features.transform(self.table)
+        return Part(features, X, self.rows, part.train, part.test, gains=worth)

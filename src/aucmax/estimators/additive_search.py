@@ -1,0 +1,305 @@
+"""The search of AdditiveAUCClassifier: lines, curves and pairs, each with an α of its own.
+
+A cell of the search has a loss, an α for lines and levels, one for curves and one for pairs, and a
+number of pairs. The columns that form pairs are chosen anew in each training part, by its own rows:
+pairs chosen on all rows would make held-out rows look better than new ones. The walk goes from
+lines to curves to pairs, with the first loss; then other losses are tried at the best cell.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.columns.additive import AdditiveFeatures
+from aucmax.data.labelled import Labelled
+from aucmax.data.rows import as_rows
+from aucmax.estimators.fitting import Fit, Settings, solve
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.solvers.auto import MAX_MATRIX_FEATURES
+from aucmax.statistics.base import members
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.pairs import gains
+
+__all__ = ["Cell", "Grid", "Part", "Walk", "screened"]
+
+SHAPES = ("line", "curves", "interactions")
+_LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
+_FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
+
+
+class Cell(NamedTuple):
+    """The settings of a model, as places in a grid.
+
+    Parameters
+    ----------
+    loss : int
+    line : int
+        Of the α of lines and levels.
+    curve : int
+        Of the α of curves; −1 if there are none.
+    pairs : int
+        Of the number of pairs; 0 if there are none.
+    pair : int
+        Of the α of pairs; 0 if there are none.
+    """
+
+    loss: int
+    line: int
+    curve: int = -1
+    pairs: int = 0
+    pair: int = 0
+
+    @property
+    def shape(self) -> int:
+        """The place among `SHAPES`."""
+        return 2 if self.pairs else int(self.curve >= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What the places of a cell stand for.
+
+    Parameters
+    ----------
+    losses : tuple of str
+    alphas : ndarray, shape (k,)
+        Half-decades, ascending, for the first loss; those of others have the same effect at w = 0.
+    usual : int
+        The place of the usual α.
+    counts : tuple of int
+        Numbers of pairs, ascending from 0.
+    """
+
+    losses: tuple[str, ...]
+    alphas: np.ndarray
+    usual: int
+    counts: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Losses, α of lines, none and α of curves, numbers of pairs, α of pairs."""
+        k = len(self.alphas)
+        return len(self.losses), k, k + 1, len(self.counts), k
+
+    def alphas_of(self, cell: Cell) -> np.ndarray:
+        """Return the α of lines, curves and pairs, shape (3,)."""
+        bends = [LOSSES[loss].bends_at_zero.within for loss in self.losses]
+        places = np.maximum([cell.line, cell.curve, cell.pair], 0)
+        return self.alphas[places] * bends[cell.loss] / bends[0]
+
+    def start(self, cell: Cell, axis: str) -> list[Cell]:
+        """Return the cells with which the walk along the α of an axis begins."""
+        places = {self.usual + step for step in _FIRST_STEPS}
+        return [cell._replace(**{axis: p}) for p in sorted(places) if 0 <= p < len(self.alphas)]
+
+    def neighbours(self, cell: Cell, axes: Iterable[str]) -> list[Cell]:
+        """Return the cells one step away along some axes."""
+        cells = []
+        for axis in axes:
+            low, high = (1, len(self.counts)) if axis == "pairs" else (0, len(self.alphas))
+            places = (getattr(cell, axis) + step for step in (-1, 1))
+            cells += [cell._replace(**{axis: p}) for p in places if low <= p < high]
+        return cells
+
+    def decades_squared(self, cell: Cell) -> float:
+        """Return Σ over the cell's α of the squared decades from the usual one."""
+        places = (cell.line, cell.curve, cell.pair)[: cell.shape + 1]
+        return sum(((place - self.usual) / 2.0) ** 2 for place in places)
+
+
+class Part:
+    """The rows of a fit, with the features of all rows.
+
+    Parameters
+    ----------
+    features : AdditiveFeatures
+    X : csr_matrix, shape (n, D)
+        All rows by these features.
+    labelled : Labelled
+        All rows.
+    train, test : ndarray of int
+        The rows to fit to, and those to score.
+    moments : ClassMoments, optional
+        Those of the rows to fit to, if they are known.
+    gains : ndarray, shape (number of pairs,)
+        How much each pair lowers the loss alone.
+    """
+
+    def __init__(
+        self,
+        features: AdditiveFeatures,
+        X: sp.csr_matrix,
+        labelled: Labelled,
+        train: np.ndarray,
+        test: np.ndarray,
+        moments: ClassMoments | None = None,
+        gains: np.ndarray | None = None,
+    ) -> None:
+        self.features, self.X, self.labelled, self.train = features, X, labelled, train
+        self.test, self.gains = test, np.empty(0) if gains is None else gains
+        self.positive, self.weight = labelled.positive[train], labelled.weight_of(train)
+        self._moments = moments
+        self._mapped: dict[int, ClassMoments] = {}
+
+    def size(self, shape: int, n_pairs: int = 0) -> int:
+        """Return the number of features of a model of a shape."""
+        blocks = [block for block in self.features.blocks if block.kind <= shape]
+        skipped = len(self.features.pairs_) - n_pairs if shape == 2 else 0
+        return blocks[len(blocks) - 1 - skipped].features.stop
+
+    def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
+        """Return the fit of a cell, with coefficients of its features."""
+        d, loss = self.size(cell.shape, grid.counts[cell.pairs]), grid.losses[cell.loss]
+        factor = sp.diags(grid.alphas_of(cell)[self._kinds[:d]] ** -0.5)
+        problem: Problem
+        if LOSSES[loss].by_moments and d <= 2 * MAX_MATRIX_FEATURES:
+            problem = MomentsProblem(self._moments_of(d).mapped(factor))
+        else:
+            Z = (self.X[self.train] @ self._roots[:, :d] @ factor).tocsr()
+            problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
+        fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
+        coef = self._roots[:d, :d] @ (factor @ fitted.coef)
+        return replace(fitted, coef=coef, statistics=None, spread=None)
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """Return the scores of the rows to score."""
+        return self.X[self.test][:, : len(coef)] @ coef
+
+    def slopes(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which rows are positive, their shares of a class, the slopes of the square loss.
+
+        All have the shape (number of rows to fit to,).
+        """
+        X = self.X[self.train][:, : len(coef)]
+        problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
+        slopes = problem.loss_at(LOSSES["square"], X @ coef).gradient[:]
+        return problem.positive, problem.data.share[:], slopes
+
+    @cached_property
+    def _kinds(self) -> np.ndarray:
+        return self.features.kinds()
+
+    @cached_property
+    def _roots(self) -> sp.csc_matrix:
+        return self.features.roots()
+
+    def _moments_of(self, d: int) -> ClassMoments:
+        """Return the moments of the first d features, in the coordinates of their prior."""
+        if self._moments is None:
+            rows = members(as_rows(self.X), self.train)
+            sign = np.where(self.positive, 1.0, -1.0)
+            self._moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
+        if d not in self._mapped:
+            self._mapped = {d: self._moments.mapped(self._roots[:, :d])}
+        return self._mapped[d]
+
+
+def screened(
+    part: Part, table: object, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs that lower the loss of a fit of curves most, and by how much.
+
+    Parameters
+    ----------
+    part : Part
+        The rows of the fit.
+    table : data frame or array
+        All rows.
+    coef : ndarray, shape (D,)
+        The fit's coefficients.
+    pairs : ndarray of int, shape (m, 2)
+        The candidates.
+    most : int
+        The largest number of pairs.
+    alpha : float
+        α of the cells of each pair.
+    """
+    cells, sizes = part.features.cells(table)
+    cells = np.ascontiguousarray(cells[:, part.train])
+    worth = gains(cells, sizes, pairs, part.slopes(coef), alpha)
+    best = np.argsort(-worth, kind="stable")[:most]
+    return pairs[best], worth[best]
+
+
+class Walk:
+    """The cells that were tried, with their held-out scores.
+
+    Parameters
+    ----------
+    grid : Grid
+    parts : sequence of Part
+    settings : Settings
+    score : callable
+        Returns the score of the held-out rows of a part, given theirs.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        parts: Sequence[Part],
+        settings: Settings,
+        score: Callable[[Part, np.ndarray], float],
+    ) -> None:
+        self.grid, self.parts, self.settings, self.score = grid, parts, settings, score
+        self.held_out: dict[Cell, np.ndarray] = {}
+        self.messages: list[str] = []
+
+    def climb(self, cells: Iterable[Cell], axes: Sequence[str]) -> Cell:
+        """Try cells, then neighbours of the best along some axes until it is surrounded."""
+        waiting = [*cells]
+        tried: list[Cell] = []
+        while waiting:
+            for cell in waiting:
+                self._try(cell)
+            tried += waiting
+            best = self.best(tried)
+            waiting = [c for c in self.grid.neighbours(best, axes) if c not in tried]
+        return best
+
+    def best(self, cells: Sequence[Cell]) -> Cell:
+        """Return the best of some cells, leaning towards the usual α as `best_cell` does."""
+        scores = np.array([self.held_out[cell] for cell in cells])
+        means = scores.mean(axis=1)
+        apart = scores - scores[means.argmax()]
+        noise = np.sqrt(apart.var(axis=1, ddof=1).mean()) if scores.shape[1] > 1 else 0.0
+        lean = [_LEAN_PER_DECADE * noise * self.grid.decades_squared(cell) for cell in cells]
+        return cells[int(np.argmax(means - lean))]
+
+    def simplest(self, n_folds: int) -> Cell:
+        """Return the best cell of the simplest shape that is within one standard error of the best.
+
+        The standard error is that of the mean paired difference over folds, ``n_folds`` of which
+        are independent.
+        """
+        shapes = sorted({cell.shape for cell in self.held_out})
+        of_shapes = [self.best([c for c in self.held_out if c.shape == s]) for s in shapes]
+        top = max(of_shapes, key=lambda cell: float(self.held_out[cell].mean()))
+        for cell in of_shapes:
+            behind = self.held_out[top] - self.held_out[cell]
+            error = behind.std(ddof=1) / np.sqrt(n_folds) if len(behind) > 1 else 0.0
+            if cell == top or behind.mean() <= error:
+                return cell
+        return top
+
+    def scores_of(self, cell: Cell) -> list[np.ndarray]:
+        """Return the scores of the held-out rows of each part by a cell."""
+        fits = (part.fit(self.grid, cell, self.settings) for part in self.parts)
+        return [part.scores(fit.coef) for part, fit in zip(self.parts, fits, strict=True)]
+
+    def _try(self, cell: Cell) -> None:
+        if cell in self.held_out:
+            return
+        scores = []
+        for k, part in enumerate(self.parts):
+            fitted = part.fit(self.grid, cell, self.settings)
+            scores.append(self.score(part, part.scores(fitted.coef)))
+            if fitted.message is not None:
+                self.messages.append(f"fold {k}: {fitted.message}")
+        self.held_out[cell] = np.array(scores)

@@ -1,0 +1,143 @@
+"""AdditiveAUCClassifier: curves and pairs chosen by the folds."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucmax import AdditiveAUCClassifier, load, metrics, save
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Words, gaps and numbers, of which two act together."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    table = pd.DataFrame({
+        "age": rng.normal(50, 10, n), "dose": rng.normal(size=n), "noise": rng.normal(size=n),
+        "city": rng.choice(["Bonn", "Ulm"], n),
+    })  # fmt: skip
+    score = (table.age - 50) / 10 * table.dose + (table.city == "Ulm") + rng.normal(size=n)
+    table.loc[::9, "noise"] = np.nan
+    return table, np.where(score > 2.0, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return AdditiveAUCClassifier(probability=True).fit(*table)
+
+
+def test_it_names_the_pair_that_acts(model, table):
+    X, y = table
+    assert model.shape_ == "interactions"
+    assert model.interactions_[0] == ("age", "dose")
+    assert model.gains_[0] > 5 * model.gains_[1:].max(initial=0.0)
+    line = AdditiveAUCClassifier(0).fit(X, y)
+    assert model.best_score_ > line.best_score_ + 0.1
+    assert model.optimality_ < 1e-9
+
+
+def test_held_out_scores(model, table):
+    """The best score is that of the chosen cell, and no cell of its shape is far better."""
+    assert np.nanmax(model.auc_path_.mean(axis=0)) >= model.best_score_
+    assert model.best_interval_.low < model.best_score_ < model.best_interval_.high
+    fresh = np.random.default_rng(1)
+    n = 4000
+    new = pd.DataFrame({
+        "age": fresh.normal(50, 10, n), "dose": fresh.normal(size=n),
+        "noise": fresh.normal(size=n), "city": fresh.choice(["Bonn", "Ulm"], n),
+    })  # fmt: skip
+    score = (new.age - 50) / 10 * new.dose + (new.city == "Ulm") + fresh.normal(size=n)
+    y = np.where(score > 2.0, "yes", "no")
+    auc = metrics.roc_auc(y, model.decision_function(new))
+    assert auc == pytest.approx(model.best_score_, abs=0.03)
+    positive = model.predict_proba(new)[:, 1]
+    assert positive.mean() == pytest.approx((y == "yes").mean(), abs=0.02)
+
+
+def test_pure_effects_leave_the_score(model, table):
+    """The maps' means are zero along each column; the pipeline gives the scores of the fit."""
+    features, last = model.best_estimator_
+    X = features.transform(table[0])
+    mass = np.asarray(X.sum(axis=0)).ravel()
+    for block in features.blocks:
+        if block.kind == 2:
+            shape = [features.axes_[j].n_map for j in block.columns]
+            weighed = (mass * last.coef_[0])[block.features].reshape(shape)
+            np.testing.assert_allclose(weighed.sum(axis=0), 0.0, atol=1e-8 * len(table[1]))
+            np.testing.assert_allclose(weighed.sum(axis=1), 0.0, atol=1e-8 * len(table[1]))
+    np.testing.assert_allclose(
+        X @ last.coef_[0] + last.intercept_, model.decision_function(table[0]), rtol=1e-12
+    )
+
+
+def test_noise_needs_neither_curves_nor_pairs():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 6))
+    y = X[:, 0] + rng.normal(size=300) > 1
+    model = AdditiveAUCClassifier().fit(X, y)
+    assert (model.shape_, model.interactions_) == ("line", [])
+    assert not model.best_estimator_[-1].coef_[0, 6:].any()
+
+
+def test_the_chosen_pairs(table):
+    X, y = table
+    few = AdditiveAUCClassifier(1).fit(X, y)
+    assert few.interactions_ == [("age", "dose")]
+    named = AdditiveAUCClassifier([("dose", "noise"), ("dose", "age")]).fit(X, y)
+    assert named.interactions_ == [("dose", "noise"), ("age", "dose")]
+    none = AdditiveAUCClassifier(0).fit(X, y)
+    assert none.interactions_ == [] and none.auc_path_.shape[4] == 1
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_other_losses(table, loss):
+    X, y = table
+    model = AdditiveAUCClassifier([("age", "dose")], losses=[loss], alphas=[0.01]).fit(X, y)
+    assert model.loss_ == loss and model.optimality_ < 1e-4
+    assert model.best_score_ > 0.8
+
+
+def test_weights_count_rows(table):
+    """A weight of 2 is a row twice, with the folds kept the same by groups."""
+    X, y = table[0].iloc[:500].drop(columns="city"), table[1][:500]
+    groups, twice = np.arange(500), np.arange(0, 500, 3)
+    weight = np.ones(500)
+    weight[twice] = 2.0
+    settings: dict[str, Any] = {"interactions": [("age", "dose")], "alphas": [0.01]}
+    weighed = AdditiveAUCClassifier(**settings).fit(X, y, weight)
+    again = np.concatenate([groups, twice])
+    repeated = AdditiveAUCClassifier(**settings).fit(X.iloc[again], y[again], groups=again)
+    assert weighed.shape_ == repeated.shape_
+    assert (
+        np.corrcoef(weighed.decision_function(X), repeated.decision_function(X))[0, 1] > 0.999
+    )  # quantiles, and so knots, differ a little
+
+
+def test_same_rows_same_model(table):
+    X, y = table
+    first, second = (AdditiveAUCClassifier(1).fit(X, y).decision_function(X) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_the_pipeline_is_saved(model, table, tmp_path):
+    save(model.best_estimator_, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert np.array_equal(loaded.decision_function(table[0]), model.decision_function(table[0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"interactions": "all"}, "interactions must be 'auto', a number or a list of pairs"),
+        ({"interactions": -1}, "interactions"),
+        ({"interactions": [("age", "height")]}, "pairs name the column 'height'"),
+        ({"losses": ["hinge"]}, "each of losses must be one of 'square', 'squared_hinge', 'logi"),
+        ({"scoring": "accuracy"}, "scoring='accuracy' is not one of 'auc'"),
+        ({"cv": 1}, "cv, unless it is 'auto'"),
+    ],
+)
+def test_messages(table, settings, message):
+    with pytest.raises(ValueError, match=message):
+        AdditiveAUCClassifier(**settings).fit(*table)

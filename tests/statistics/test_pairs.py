@@ -1,0 +1,78 @@
+"""The worth of pairs of columns."""
+
+import numpy as np
+import pytest
+
+from aucmax import ClassMoments
+from aucmax.objective.losses import LOSSES
+from aucmax.statistics.pairs import all_pairs, cell_sums, gains
+
+SIZES = np.array([2, 5, 3])
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    n = 300
+    cells = np.array([rng.integers(0, size, n) for size in SIZES], dtype=np.uint8)
+    positive = rng.random(n) < 0.2
+    weight = rng.random(n)
+    share = weight / np.where(positive, weight[positive].sum(), weight[~positive].sum())
+    return cells, positive, share, rng.normal(size=n)
+
+
+def indicators(cells, pair):
+    i, j = pair
+    return np.eye(SIZES[i] * SIZES[j])[cells[i].astype(int) * SIZES[j] + cells[j]]
+
+
+def test_sums_of_cells(rows):
+    cells, positive, share, z = rows
+    for pair, *sums in zip(
+        all_pairs(3), *cell_sums(cells, SIZES, all_pairs(3), (positive, share, z)), strict=True
+    ):
+        block = indicators(cells, pair)
+        expected = (positive * share) @ block, (~positive * share) @ block, z @ block
+        for own, wanted in zip(sums, expected, strict=True):
+            np.testing.assert_allclose(own[: len(wanted)], wanted, atol=1e-14)
+            assert not own[len(wanted) :].any()
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.2, 0.9])
+def test_a_gain_is_the_drop_of_a_refit(rows, tau):
+    """J of the square loss with the block of cells alone added, to its own optimum."""
+    cells, positive, share, z = rows
+    sign, alpha = np.where(positive, 1.0, -1.0), 0.03
+    loss = LOSSES["square"].weighing(tau)
+    slopes = loss.at(z, sign, share).gradient
+    worth = gains(cells, SIZES, all_pairs(3), (positive, share, slopes), alpha, tau)
+    for pair, gain in zip(all_pairs(3), worth, strict=True):
+        block = indicators(cells, pair)
+        m = ClassMoments.from_data(block, positive, share * np.where(positive, 1.0, 1.0))
+        delta = m.mean_pos - m.mean_neg
+        H = 2 * tau * m.cov_pos + 2 * (1 - tau) * m.cov_neg + np.outer(delta, delta)
+        v = -np.linalg.solve(H + alpha * np.eye(len(H)), slopes @ block)
+
+        def J(v, block=block):
+            return loss.value(z + block @ v, sign, share) + alpha / 2 * v @ v
+
+        assert gain == pytest.approx(J(np.zeros(len(v))) - J(v), rel=1e-9, abs=1e-12)
+        nearby = v + 1e-3 * np.random.default_rng(1).normal(size=(5, len(v)))
+        assert min(map(J, nearby)) > J(v)
+
+
+def test_threads_change_nothing(rows):
+    cells, positive, share, z = rows
+    many = np.repeat(all_pairs(3), 200, axis=0)
+    of_one = gains(cells, SIZES, many, (positive, share, z), 0.1)
+    assert np.array_equal(of_one, gains(cells, SIZES, many, (positive, share, z), 0.1, n_jobs=2))
+
+
+def test_moments_of_mapped_rows():
+    rng = np.random.default_rng(2)
+    X, y, T = rng.normal(size=(60, 4)), rng.random(60) < 0.4, rng.normal(size=(4, 3))
+    mapped = ClassMoments.from_data(X, y).mapped(T)
+    direct = ClassMoments.from_data(X @ T, y)
+    np.testing.assert_allclose(mapped.means, direct.means, atol=1e-14)
+    np.testing.assert_allclose(mapped.covs, direct.covs, atol=1e-14)
+    assert mapped.counts.tolist() == direct.counts.tolist()
