@@ -88,14 +88,16 @@ def test_the_chosen_pairs(table):
     named = AdditiveAUCClassifier([("dose", "noise"), ("dose", "age")]).fit(X, y)
     assert named.interactions_ == [("dose", "noise"), ("age", "dose")]
     none = AdditiveAUCClassifier(0).fit(X, y)
-    assert none.interactions_ == [] and none.auc_path_.shape[4] == 1
+    assert none.interactions_ == []
+    assert none.auc_path_.shape[4] == 1
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_other_losses(table, loss):
     X, y = table
     model = AdditiveAUCClassifier([("age", "dose")], losses=[loss], alphas=[0.01]).fit(X, y)
-    assert model.loss_ == loss and model.optimality_ < 1e-4
+    assert model.loss_ == loss
+    assert model.optimality_ < 1e-4
     assert model.best_score_ > 0.8
 
 

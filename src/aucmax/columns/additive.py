@@ -255,14 +255,14 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         for block in self.blocks:
             own, start = [values[j] for j in block.columns], block.features.start
             if block.kind == 0:
-                made = self.axes_[block.columns[0]].linear(own[0])
+                of_block = self.axes_[block.columns[0]].linear(own[0])
             elif block.kind == 1:
-                made = self.axes_[block.columns[0]].hats(own[0])
+                of_block = self.axes_[block.columns[0]].hats(own[0])
             else:
                 for j, cell in zip(block.columns, own, strict=True):
                     places.setdefault(j, self.axes_[j].map_places(cell))
-                made = self._products(block.columns, places)
-            entries += (Entries(start + place, value) for place, value in made)
+                of_block = self._products(block.columns, places)
+            entries += (Entries(start + place, value) for place, value in of_block)
         return as_csr(entries, len(values[0]), self.n_features)
 
     def cells(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -272,11 +272,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def with_pairs(self, pairs: Iterable[tuple[int, int]]) -> Self:
         """Return the same features with other pairs, given by the places of their columns."""
-        made = type(self)(**self.get_params(deep=False))
-        made.__dict__.update(self.__dict__)
-        made.pairs_ = [*pairs]
-        made.pairs = [(self._named[i], self._named[j]) for i, j in made.pairs_]
-        return made
+        features = type(self)(**self.get_params(deep=False))
+        features.__dict__.update(self.__dict__)
+        features.pairs_ = [*pairs]
+        features.pairs = [(self._named[i], self._named[j]) for i, j in features.pairs_]
+        return features
 
     @property
     def blocks(self) -> list[Block]:
@@ -461,8 +461,8 @@ def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
     matrix = np.block([[np.diag(of_rows), mass], [mass.T, np.diag(of_columns)]])
     weighed = mass * values
     right = np.concatenate([weighed.sum(axis=1), weighed.sum(axis=0)])
-    both = np.linalg.lstsq(matrix, right, rcond=None)[0]
-    return both[: len(values)], both[len(values) :]
+    effects = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return effects[: len(values)], effects[len(values) :]
 
 
 @lru_cache(maxsize=4096)

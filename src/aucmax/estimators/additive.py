@@ -335,11 +335,10 @@ class _Search:
             best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
             walk.climb([best], ("curve", "pair"))
         cell = walk.simplest(n_folds)
-        others = [cell._replace(loss=k) for k in range(1, len(grid.losses))]
         axis = ("line", "curve", "pair")[cell.shape]
-        for other in others:
-            walk.climb([other], (axis,))
-        if others:
+        for loss in range(1, len(grid.losses)):
+            walk.climb([cell._replace(loss=loss)], (axis,))
+        if len(grid.losses) > 1:
             cell = walk.best([c for c in walk.held_out if c.shape == cell.shape])
         return walk, cell
 

@@ -19,10 +19,10 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
-from aucmax.solvers.auto import MAX_MATRIX_FEATURES
 from aucmax.statistics.base import members
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pairs import gains
@@ -146,7 +146,6 @@ class Part:
         self.test, self.gains = test, np.empty(0) if gains is None else gains
         self.positive, self.weight = labelled.positive[train], labelled.weight_of(train)
         self._moments = moments
-        self._mapped: dict[int, ClassMoments] = {}
 
     def size(self, shape: int, n_pairs: int = 0) -> int:
         """Return the number of features of a model of a shape."""
@@ -157,29 +156,29 @@ class Part:
     def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
         """Return the fit of a cell, with coefficients of its features."""
         d, loss = self.size(cell.shape, grid.counts[cell.pairs]), grid.losses[cell.loss]
-        factor = sp.diags(grid.alphas_of(cell)[self._kinds[:d]] ** -0.5)
+        factor = grid.alphas_of(cell)[self._kinds[:d]] ** -0.5
         problem: Problem
         if LOSSES[loss].by_moments and d <= 2 * MAX_MATRIX_FEATURES:
-            problem = MomentsProblem(self._moments_of(d).mapped(factor))
+            problem = MomentsProblem(self._whitened.scaled(factor))
         else:
-            Z = (self.X[self.train] @ self._roots[:, :d] @ factor).tocsr()
+            Z = (self.X[self.train] @ self._roots[:, :d] @ sp.diags(factor)).tocsr()
             problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
         fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
-        coef = self._roots[:d, :d] @ (factor @ fitted.coef)
+        coef = self._roots[:d, :d] @ (factor * fitted.coef)
         return replace(fitted, coef=coef, statistics=None, spread=None)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """Return the scores of the rows to score."""
-        return self.X[self.test][:, : len(coef)] @ coef
+        return self._tested @ np.pad(coef, (0, self.X.shape[1] - len(coef)))
 
     def slopes(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which rows are positive, their shares of a class, the slopes of the square loss.
 
         All have the shape (number of rows to fit to,).
         """
-        X = self.X[self.train][:, : len(coef)]
+        X = self.X[self.train]
         problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
-        slopes = problem.loss_at(LOSSES["square"], X @ coef).gradient[:]
+        slopes = problem.loss_at(LOSSES["square"], X[:, : len(coef)] @ coef).gradient[:]
         return problem.positive, problem.data.share[:], slopes
 
     @cached_property
@@ -190,15 +189,19 @@ class Part:
     def _roots(self) -> sp.csc_matrix:
         return self.features.roots()
 
-    def _moments_of(self, d: int) -> ClassMoments:
-        """Return the moments of the first d features, in the coordinates of their prior."""
-        if self._moments is None:
+    @cached_property
+    def _tested(self) -> sp.csr_matrix:
+        return self.X[self.test]
+
+    @cached_property
+    def _whitened(self) -> ClassMoments:
+        """The moments of the features in the coordinates of their prior, block by block."""
+        moments = self._moments
+        if moments is None:
             rows = members(as_rows(self.X), self.train)
             sign = np.where(self.positive, 1.0, -1.0)
-            self._moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
-        if d not in self._mapped:
-            self._mapped = {d: self._moments.mapped(self._roots[:, :d])}
-        return self._mapped[d]
+            moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
+        return moments.mapped(self._roots)
 
 
 def screened(

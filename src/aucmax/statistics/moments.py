@@ -150,13 +150,24 @@ class ClassMoments(ClassStatistics):
         ----------
         T : ndarray or sparse matrix, shape (d, k)
         """
-        out = self.empty(self.classes)
-        out._d = T.shape[1]
         covariances = np.array([T.T @ (T.T @ covariance).T for covariance in self.covs])
-        out._parts = self._parts | {"means": self.means @ T, "covariances": covariances}
-        return out
+        return self._with(self.means @ T, covariances)
+
+    def scaled(self, factor: np.ndarray) -> "ClassMoments":
+        """Return the moments of the first k features, multiplied by factors (k,)."""
+        k = len(factor)
+        covariances = self.covs[:, :k, :k] * factor
+        covariances *= factor[:, None]
+        return self._with(self.means[:, :k] * factor, covariances)
 
     # ---- inside --------------------------------------------------------------------------
+
+    def _with(self, means: np.ndarray, covariances: np.ndarray) -> "ClassMoments":
+        """Return other features of the same rows."""
+        features = self.empty(self.classes)
+        features._d = means.shape[1]
+        features._parts = self._parts | {"means": means, "covariances": covariances}
+        return features
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"covariances": (d, d)}

@@ -63,8 +63,8 @@ def gains(
         pairs[first : first + _PAIRS_AT_A_TIME] for first in range(0, len(pairs), _PAIRS_AT_A_TIME)
     ]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
-    made = pool(delayed(_gains)(cells, sizes, chunk, rows, alpha, tau) for chunk in chunks)
-    return np.concatenate(made) if made else np.empty(0)
+    worth = pool(delayed(_gains)(cells, sizes, chunk, rows, alpha, tau) for chunk in chunks)
+    return np.concatenate(worth) if worth else np.empty(0)
 
 
 def cell_sums(
@@ -78,10 +78,10 @@ def cell_sums(
     Beyond the cells of a pair there are zeros.
     """
     most = int(np.prod(sizes[pairs], axis=1).max(initial=0))
-    out = np.zeros((len(pairs), most, 3))
+    sums = np.zeros((len(pairs), most, 3))
     positive, weight, slope = rows
-    _add_up(cells, sizes, pairs, positive, weight, slope, out)
-    return out[..., 1], out[..., 0], out[..., 2]
+    _add_up(cells, sizes, pairs, positive, weight, slope, sums)
+    return sums[..., 1], sums[..., 0], sums[..., 2]
 
 
 def _gains(
