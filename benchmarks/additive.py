@@ -1,4 +1,4 @@
-"""Additive models on splines and bins, compared with EBM and LightGBM.
+"""Additive models of curves, pairs, splines and bins, compared with EBM and LightGBM.
 
     python -m benchmarks additive                # all methods on german, magic04 and a9a
     python -m benchmarks additive german         # one set
@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from aucmax import AUCClassifierCV
+from aucmax import AdditiveAUCClassifier, AUCClassifierCV
 from aucmax.additive import Binning, SplineFeatures
 from benchmarks.common.data import binary
 from benchmarks.common.engine import Line, measured
@@ -49,6 +49,8 @@ METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
         "sklearn",
         lambda: make_pipeline(Binning(monotone=None), AUCClassifierCV()),
     ),
+    "aucmax, curves": ("sklearn", lambda: AdditiveAUCClassifier(0)),
+    "aucmax, curves and pairs": ("sklearn", AdditiveAUCClassifier),
     "LightGBM": ("lightgbm", boosted),
     "EBM, no pairs": ("interpret", lambda: ebm(interactions=0)),
     "EBM": ("interpret", ebm),
