@@ -1,8 +1,8 @@
 """What a pass on a Dask cluster sends, and how that grows with workers, parts, features and rows.
 
 Workers are threads of this process that talk over sockets, so every byte is counted, and no time.
-The bytes of a pass of conjugate gradient, of the logistic loss and of scoring, for each way (from
-this process to the scheduler, from there to the workers, and from workers to each other and to this
+The bytes of a pass of conjugate gradient, without and with weights, of the logistic loss and of
+scoring, for each way (from this process to the scheduler, from there to the workers, and from workers to each other and to this
 process), are fitted by a sum of terms with coefficients of 0 or more; then the sums are evaluated
 for many workers and rows.
 """
@@ -23,7 +23,11 @@ from aucmax import AUCClassifier, Source, distributed
 from benchmarks.common.tables import show
 
 WAYS = "to the scheduler", "to the workers", "from workers"
-FITS = {"conjugate gradient": dict(solver="conjugate_gradient"), "logistic": dict(loss="logistic")}
+FITS: dict[str, tuple[bool, dict[str, Any]]] = {  # whether rows have weights, and the settings
+    "conjugate gradient": (False, dict(solver="conjugate_gradient")),
+    "conjugate gradient, weights": (True, dict(solver="conjugate_gradient")),
+    "logistic": (False, dict(loss="logistic")),
+}
 COLUMNS = 5  # that are not 0 in a row
 TERMS: dict[str, Callable[..., float]] = {
     "a pass": lambda workers, parts, d, rows: 1,
@@ -36,13 +40,14 @@ TERMS: dict[str, Callable[..., float]] = {
 }
 
 
-def a_part(n: int, d: int, k: int) -> tuple[sp.csr_array, np.ndarray]:
+def a_part(weighted: bool, n: int, d: int, k: int) -> tuple[Any, ...]:
     time.sleep(0.01)  # or one worker would take them all
     rng = np.random.default_rng(k)
     at = rng.integers(0, d, (n, COLUMNS)) // COLUMNS * COLUMNS + np.arange(COLUMNS)
     ends = np.arange(0, n * COLUMNS + 1, COLUMNS)
     X = sp.csr_array((rng.normal(size=at.size), at.ravel(), ends), shape=(n, d + COLUMNS))
-    return X, rng.random(n) < 0.3
+    labelled = X, rng.random(n) < 0.3
+    return (*labelled, rng.random(n)) if weighted else labelled
 
 
 @contextmanager
@@ -72,10 +77,10 @@ def measured(workers: int, parts: int, d: int, n: int) -> dict[str, np.ndarray]:
         LocalCluster(n_workers=workers, threads_per_worker=1, **address) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        source = Source([partial(a_part, n, d, k) for k in range(parts)])
-        rows = distributed.source(source, client=client)
         passes = {}
-        for name, settings in FITS.items():
+        for name, (weighted, settings) in FITS.items():
+            source = Source([partial(a_part, weighted, n, d, k) for k in range(parts)])
+            rows = distributed.source(source, client=client)
             clf = AUCClassifier(alpha=0.1, tol=1e-2, **settings)
             with counting(cluster, client) as sent:
                 clf.fit(rows)

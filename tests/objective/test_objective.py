@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from aucmax import ClassMoments
 from aucmax.data.rows import as_rows
-from aucmax.data.rows.store import ByClass
+from aucmax.data.rows.store import ByClass, Formula
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ByRow, PairsInParts
 from aucmax.objective.losses.base import row_blocks
@@ -104,7 +104,8 @@ def test_a_rounded_hinge_lies_on_the_hinge_or_little_above(loss, width):
 def test_numbers_by_class_are_sent_as_a_bit_for_each_row(weighted):
     rng = np.random.default_rng(0)
     weight = rng.random(80_003) if weighted else None
-    numbers = ByClass(rng.random(80_003) < 0.1, (0.3, -0.7), weight).part(slice(1, None))
+    formula = Formula((0.3, -0.7), (1.0, 1.0))
+    numbers = ByClass(formula, rng.random(80_003) < 0.1, weight).part(slice(1, None))
     sent = pickle.dumps(numbers)
     assert len(sent) < 11_000 + (80_002 * 8 if weighted else 0)
     np.testing.assert_array_equal(pickle.loads(sent)[:], numbers[:])
@@ -120,7 +121,8 @@ def test_what_is_made_block_by_block_is_what_arrays_give(loss, share, weighted, 
     z, weight = z + positive, rng.random(200) + 0.5 if weighted else np.ones(200)
     z = np.rint(4.0 * z) / 4.0 if tied else z  # some margins are 1, to the last bit
     totals = [1.0 / weight[of].sum() for of in (positive, ~positive)]
-    sign, s = ByClass(positive, (1.0, -1.0)), ByClass(positive, tuple(totals), weight)
+    sign = ByClass(Formula((1.0, -1.0)), positive)
+    s = ByClass(Formula(tuple(totals), (1.0, 1.0)), positive, weight)
     expected = LOSSES[loss].at(z, sign[:], s[:])
     monkeypatch.setattr("aucmax.objective.losses.base.ROWS_PER_BLOCK", 7)
     there = LOSSES[loss].at(z, sign, s)

@@ -92,7 +92,8 @@ def source(
     -----
     A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
     What all tasks of a pass share is sent to one worker, and from worker to worker, once to each;
-    per-row numbers are sent with the tasks, classes as a bit. The results are summed on the cluster
+    numbers that follow from a part's own labels and weights are computed there, and others, such as
+    the slopes of the logistic loss, are sent with the tasks. The results are summed on the cluster
     in an order that depends only on the number of parts. Tasks are not bound to workers, and
     workers keep nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
     is lost. If half of the workers wait for the others for long, they start the same tasks, and the
@@ -234,6 +235,7 @@ class _OnDask(Source):
     """The parts of another source, loaded and processed by the workers of a cluster."""
 
     loads: Sequence[Load]
+    elsewhere = True
 
     def __init__(self, made: Source, client: Any, patience: float) -> None:
         vars(self).update(vars(made))

@@ -1,11 +1,14 @@
 """The first pass over a source: rows are checked, labels kept, and class statistics computed."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
+from aucmax.basics.checks import sample_weights
 from aucmax.data.classes import too_many_labels, two_classes
 from aucmax.data.columns import Column, columns_in, named
 from aucmax.data.labelled import Labelled
@@ -89,17 +92,23 @@ def survey(
     labels = np.unique(np.concatenate(labels_by_part))
     classes = two_classes(labels, positive)
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in parts]
-    last = [~part.last if low else part.last for part, low in zip(parts, alone, strict=True)]
+    # a part whose only label is the first of all calls it its last
+    turned = [low == (classes[1] == labels[-1]) for low in alone]
+    positive_by_part = [part.last != turn for part, turn in zip(parts, turned, strict=True)]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in parts]
     samples = [part.sample for part in parts]
-    store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1))
-    is_last = np.concatenate(last)
-    is_positive = is_last if classes[1] == labels[-1] else ~is_last
+    tell = None
+    if source.elsewhere and not source.replaced:
+        counts = [int(np.count_nonzero(rows)) for rows in positive_by_part]
+        tell = [
+            partial(_told, turned=turn, n_pos=n) for turn, n in zip(turned, counts, strict=True)
+        ]
+    store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1), tell=tell)
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
     kinds = source.columns or parts[0].columns
     return Labelled(
-        source, is_positive, weight, classes,
+        source, np.concatenate(positive_by_part), weight, classes,
         columns=None if listed is None else tuple(named(listed, kinds)),
         target_name=source.target_name, statistics=statistics.relabelled(signs), store=store,
     )  # fmt: skip
@@ -118,6 +127,18 @@ def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
         isinstance(rows, CSR), sample_of(rows),
     )  # fmt: skip
     return _Looks([look], statistics)
+
+
+def _told(part: Part, turned: bool, n_pos: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows of a part are positive, those that lack its last label if ``turned``.
+
+    Their weights are returned, too.
+    """
+    positive = _two_labels(column_or_1d(part.y, warn=False))[1] != turned
+    if np.count_nonzero(positive) != n_pos:
+        raise ValueError("it has other labels than when it was read first: parts must not change.")
+    weight = sample_weights(part.weight, len(positive))
+    return positive, np.ones(len(positive)) if weight is None else weight
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
+from aucmax.data.rows.store import ByClass, Formula
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.resuming import trail
@@ -96,13 +97,15 @@ def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMo
     positive, weight = labelled.positive, labelled.weight
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
-    return list(labelled.store.total(_moments_by_part, (positive, weight, *times)))
+    sign = ByClass(Formula((1.0, -1.0)), positive)
+    of_rows = None if weight is None else ByClass(Formula((1.0, 1.0), (1.0, 1.0)), positive, weight)
+    return list(labelled.store.total(_moments_by_part, (sign, of_rows, *times)))
 
 
 def _moments_by_part(
-    X: Rows, positive: np.ndarray, weight: np.ndarray | None, *times: np.ndarray
+    X: Rows, sign: np.ndarray, weight: np.ndarray | None, *times: np.ndarray
 ) -> tuple[ClassMoments, ...]:
-    parts, sign = [], np.where(positive, 1.0, -1.0)
+    parts = []
     for count in times:
         rows = np.repeat(np.arange(len(count)), count)
         of_rows = None if weight is None else weight[rows]

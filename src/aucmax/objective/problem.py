@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.data.rows import Rows, products, scaled_rows
-from aucmax.data.rows.store import ByClass, InMemory, Numbers, Store
+from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store
 from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
@@ -441,8 +441,10 @@ class WeightedRows:
         n rows.
     positive : ndarray of bool, shape (n,)
         Both classes occur.
-    relative_weight : ndarray, shape (n,), optional
-        The weights over their mean; None if all rows have the same weight.
+    given_weight : ndarray, shape (n,), optional
+        The weights as given; None if all rows have the same weight.
+    scale : float
+        The weights times this are the weights over their mean.
     unit : float
         The mean of the original weights: moments keep it, so that rows can be forgotten.
     summaries : Summaries
@@ -450,7 +452,8 @@ class WeightedRows:
 
     store: Store
     positive: np.ndarray
-    relative_weight: np.ndarray | None = None
+    given_weight: np.ndarray | None = None
+    scale: float = 1.0
     unit: float = 1.0
     summaries: Summaries = field(default_factory=Summaries)
 
@@ -462,16 +465,17 @@ class WeightedRows:
     @cached_property
     def n_pos(self) -> float:
         """The weight of the positives."""
-        if self.relative_weight is None:
-            return float(np.count_nonzero(self.positive))
-        return float(self.relative_weight[self.positive].sum())
+        return self._weight_where(self.positive)
 
     @cached_property
     def n_neg(self) -> float:
         """The weight of the negatives."""
-        if self.relative_weight is None:
-            return len(self.positive) - self.n_pos
-        return float(self.relative_weight[~self.positive].sum())
+        return self._weight_where(~self.positive)
+
+    def _weight_where(self, rows: np.ndarray) -> float:
+        if self.given_weight is None:
+            return float(np.count_nonzero(rows))
+        return float((self.given_weight[rows] * self.scale).sum())
 
     @cached_property
     def sign(self) -> Numbers:
@@ -481,34 +485,35 @@ class WeightedRows:
     @cached_property
     def weight(self) -> Numbers:
         """The weights over their mean, shape (n,)."""
-        return self.by_class(1.0, 1.0, self.relative_weight)
+        return self.weight_times(1.0)
 
     @cached_property
     def share(self) -> Numbers:
         """The weights that sum to 1 in each class, shape (n,)."""
         return self.shares_times(1.0, 1.0)
 
-    @cached_property
-    def _relative_share(self) -> np.ndarray | None:
-        if self.relative_weight is None:
-            return None
-        return self.relative_weight / np.where(self.positive, self.n_pos, self.n_neg)
+    def weight_times(self, factor: float) -> Numbers:
+        """Return `weight` times a number."""
+        return self.by_class(factor, factor, (1.0, 1.0))
 
     def shares_times(self, pos: float, neg: float) -> Numbers:
         """Return `share` times a number for each class."""
-        if self._relative_share is None:
+        if self.given_weight is None:
             return self.by_class(pos / self.n_pos, neg / self.n_neg)
-        return self.by_class(pos, neg, self._relative_share)
+        return self.by_class(pos, neg, (self.n_pos, self.n_neg))
 
-    def by_class(self, pos: float, neg: float, weight: np.ndarray | None = None) -> Numbers:
-        """Return a number for each class, times weights (n,)."""
-        numbers = ByClass(self.positive, (pos, neg), weight)
+    def by_class(
+        self, pos: float, neg: float, totals: tuple[float, float] | None = None
+    ) -> Numbers:
+        """Return a number for each class; with totals times the weights over those of the class."""
+        formula = Formula((pos, neg), totals, self.scale)
+        numbers = ByClass(formula, self.positive, self.given_weight)
         return numbers[:] if isinstance(self.store, InMemory) else numbers
 
     def measured(self, empty: ClassStatistics) -> ClassStatistics:
         """Return statistics with the rows added, in one pass."""
-        weight = self.by_class(self.unit, self.unit, self.relative_weight)
-        return self.store.total(_measured, (self.sign, weight), (empty,))
+        by_row = self.sign, self.weight_times(self.unit)
+        return self.store.total(_measured, by_row, (empty,))
 
     def in_memory(self) -> Rows:
         """Return the original rows; raise ValueError if they are in parts."""
@@ -549,7 +554,8 @@ class RowsProblem(Problem):
         sign : ndarray, shape (n,)
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional
-            Sample weights; rows of weight zero are left out.
+            Sample weights; rows of weight zero are left out. The parts of a store that `tell` their
+            classes have these signs and weights.
         statistics : ClassMoments or DiagonalMoments, optional
             Those of the rows with these weights, if they are known.
         """
@@ -557,10 +563,10 @@ class RowsProblem(Problem):
         if weight is not None and not np.all(weight > 0):
             weighed = np.flatnonzero(weight > 0)
             store, sign, weight = store.taken(weighed), sign[weighed], weight[weighed]
-        positive, unit = sign if sign.dtype == bool else sign > 0, 1.0
+        positive, scale, unit = sign if sign.dtype == bool else sign > 0, 1.0, 1.0
         if weight is not None:
-            weight, unit = weight * (len(weight) / weight.sum()), float(weight.mean())
-        rows = WeightedRows(store, positive, weight, unit)
+            scale, unit = len(weight) / weight.sum(), float(weight.mean())
+        rows = WeightedRows(store, positive, weight, scale, unit)
         if statistics is None and not isinstance(store, InMemory):
             statistics = rows.measured(DiagonalMoments([-1.0, 1.0]))
         if statistics is not None and statistics.has_covariances:
@@ -589,8 +595,11 @@ class RowsProblem(Problem):
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
         """Return the problem of some rows with these moments, a view: all others have weight 0."""
         weight = self.data.weight[:] * np.bincount(rows, minlength=self.n_samples)
-        summaries = Summaries(moments)
-        return replace(self, data=replace(self.data, relative_weight=weight, summaries=summaries))
+        data = replace(
+            self.data, store=self.store.untold, given_weight=weight, scale=1.0,
+            summaries=Summaries(moments),
+        )  # fmt: skip
+        return replace(self, data=data)
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         rows, summaries = self.data, self.data.summaries
@@ -705,9 +714,7 @@ class RowsProblem(Problem):
 
     @cached_property
     def _plain(self) -> Numbers:
-        return self.data.by_class(
-            1.0 / self.n_samples, 1.0 / self.n_samples, self.data.relative_weight
-        )
+        return self.data.weight_times(1.0 / self.n_samples)
 
     def columns(self, S: np.ndarray) -> Columns:
         return Columns(self.store.columns(S, self.factor), self.data.sign[:], self.data.share[:])

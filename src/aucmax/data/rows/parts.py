@@ -1,6 +1,7 @@
 """A store of rows in parts: every pass reads the source once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -11,10 +12,13 @@ import scipy.sparse as sp
 
 from aucmax.data.rows import products
 from aucmax.data.rows.source import Part, Source
-from aucmax.data.rows.store import Arrays, Made, Numbers, Store, Task
+from aucmax.data.rows.store import Arrays, ByClass, Formula, Made, Numbers, Store, Task
 from aucmax.data.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["InParts", "Passes", "rows_of", "sample_of"]
+__all__ = ["InParts", "Passes", "Tell", "rows_of", "sample_of"]
+
+Tell = Callable[[Part], tuple[np.ndarray, np.ndarray]]
+_Own = Numbers | Formula | None  # an argument for the rows of a part
 
 
 @dataclass
@@ -40,6 +44,9 @@ class InParts(Store):
         The rows to use of each part; by default all.
     passes : Passes, optional
         The counter of passes to continue.
+    tell : list of callable, optional
+        One for each part, which returns the classes and the weights of its rows, so that `ByClass`
+        numbers need not be sent to it.
     """
 
     def __init__(
@@ -50,8 +57,10 @@ class InParts(Store):
         samples: Sequence[np.ndarray] | None = None,
         kept: list[np.ndarray] | None = None,
         passes: Passes | None = None,
+        tell: Sequence[Tell] | None = None,
     ) -> None:
         self.source, self.sizes, self.kept, self.samples = source, sizes, kept, samples
+        self.tell = tell
         self.passes = Passes() if passes is None else passes
         counts = sizes if kept is None else np.array([len(rows) for rows in kept])
         self.ends = np.cumsum(counts)
@@ -72,17 +81,22 @@ class InParts(Store):
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
         return self.source.total(_on_rows, self._pass(self._cut(by_row)), (task, *common))
 
-    def _cut(self, by_row: Arrays) -> Iterator[list[Numbers | None]]:
+    def _cut(self, by_row: Arrays) -> Iterator[list[_Own]]:
         """Yield the per-row arguments for each part."""
+        told = self.tell is not None
+        values_of_rows: list[_Own] = [
+            values.formula if told and isinstance(values, ByClass) else values for values in by_row
+        ]
         for lo, hi in pairwise([0, *self.ends.tolist()]):
-            yield [None if values is None else _some(values, slice(lo, hi)) for values in by_row]
+            yield [_some(values, slice(lo, hi)) for values in values_of_rows]
 
     def _pass(self, by_part: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         """Yield what `_on_rows` takes, for each part with a task's arguments; count the pass."""
         self.passes.count += 1
         for k, own in enumerate(by_part):
             sample = None if self.samples is None else self.samples[k]
-            expected = _Expected(int(self.sizes[k]), self.n_features, sample)
+            tell = None if self.tell is None else self.tell[k]
+            expected = _Expected(int(self.sizes[k]), self.n_features, sample, tell)
             yield expected, None if self.kept is None else self.kept[k], own
 
     @cached_property
@@ -90,12 +104,20 @@ class InParts(Store):
         costs = self.source.each(_gram_cost, repeat(()))
         return next(cost for cost in costs if cost is not None)  # parts are much alike
 
+    @property
+    def untold(self) -> "InParts":
+        out = copy.copy(self)
+        out.tell = None
+        return out
+
     def taken(self, rows: np.ndarray) -> "InParts":
         kept = [
             in_part if self.kept is None else self.kept[k][in_part]
             for k, in_part in enumerate(self._by_part(rows))
         ]
-        return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
+        return InParts(
+            self.source, self.sizes, self.n_features, self.samples, kept, self.passes, self.tell
+        )
 
     def take(self, rows: np.ndarray) -> Rows:
         by_part = self._pass([in_part] for in_part in self._by_part(rows))
@@ -140,6 +162,7 @@ class _Expected(NamedTuple):
     rows: int
     features: int
     sample: np.ndarray | None
+    tell: Tell | None
 
     def check(self, rows: Rows) -> None:
         """Raise ValueError if the part has changed."""
@@ -183,11 +206,17 @@ def _on_rows(
     """Run a task on the rows of a part; raise ValueError if they have changed."""
     rows = rows_of(part.X, expected.features)
     expected.check(rows)
+    if expected.tell is not None and any(isinstance(values, Formula) for values in by_row):
+        told = expected.tell(part)
+        own = told if kept is None else [values[kept] for values in told]
+        by_row = [values(*own) if isinstance(values, Formula) else values for values in by_row]
     arrays = (values[:] if isinstance(values, Made) else values for values in by_row)
     return task(rows if kept is None else take_rows(rows, kept), *arrays, *common)
 
 
-def _some(values: Numbers, rows: slice) -> Numbers:
+def _some(values: _Own, rows: slice) -> _Own:
+    if values is None or isinstance(values, Formula):
+        return values
     return values.part(rows) if isinstance(values, Made) else values[rows]
 
 

@@ -108,6 +108,7 @@ class Source:
         return out
 
     _factory: Callable[[], Iterable[Any]]
+    elsewhere = False  # whether other processes load the parts, to which per-row numbers are sent
 
     def name(self, k: int) -> str:
         """Return the name of part k in messages."""

@@ -7,7 +7,7 @@ the same bits wherever the tasks run.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from aucmax.data.rows import products
 from aucmax.data.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["ByClass", "InMemory", "Made", "Numbers", "Store", "plus", "sum_in_order"]
+__all__ = ["ByClass", "Formula", "InMemory", "Made", "Numbers", "Store", "plus", "sum_in_order"]
 
 Task = Callable[..., Any]
 
@@ -44,44 +44,70 @@ class Made:
         return self[rows]
 
 
+class Formula(NamedTuple):
+    """How the number of a row follows from its class and its weight.
+
+    Attributes
+    ----------
+    values : (float, float)
+        The values for positives and negatives.
+    totals : (float, float), optional
+        What the weights of each class are divided by, before they are multiplied by the values;
+        None if the numbers do not depend on the weights.
+    scale : float
+        What the weights are multiplied by first.
+    """
+
+    values: tuple[float, float]
+    totals: tuple[float, float] | None = None
+    scale: float = 1.0
+
+    def __call__(self, positive: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        numbers = np.where(positive, *self.values)
+        if self.totals is None or weight is None:
+            return numbers
+        return numbers * (weight * self.scale / np.where(positive, *self.totals))
+
+
 class ByClass(Made):
-    """One number for each class, times weights.
+    """Numbers (n,) that follow from the class and the weight of each row.
 
     Parameters
     ----------
+    formula : Formula
     positive : ndarray of bool, shape (n,)
-    values : (float, float)
-        The values for positives and negatives.
     weight : ndarray, shape (n,), optional
     """
 
     def __init__(
-        self, positive: np.ndarray, values: tuple[float, float], weight: np.ndarray | None = None
+        self, formula: Formula, positive: np.ndarray, weight: np.ndarray | None = None
     ) -> None:
-        self.positive, self.values, self.weight = positive, values, weight
+        self.formula, self.positive = formula, positive
+        self.weight = None if formula.totals is None else weight
 
     def __len__(self) -> int:
         return len(self.positive)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        numbers = np.where(self.positive[rows], *self.values)
-        return numbers if self.weight is None else numbers * self.weight[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return self.formula(self.positive[rows], weight)
 
     def part(self, rows: slice) -> "Numbers":
         weight = None if self.weight is None else self.weight[rows]
-        return ByClass(self.positive[rows], self.values, weight)
+        return ByClass(self.formula, self.positive[rows], weight)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a bit for each row
-        return _unpacked, (len(self), np.packbits(self.positive), self.values, self.weight)
+        return _unpacked, (self.formula, len(self), np.packbits(self.positive), self.weight)
 
     def times(self, pos: float, neg: float) -> "ByClass":
         """Return the product with a number for each class."""
-        values = self.values
-        return ByClass(self.positive, (pos * values[0], neg * values[1]), self.weight)
+        values = self.formula.values
+        formula = self.formula._replace(values=(pos * values[0], neg * values[1]))
+        return ByClass(formula, self.positive, self.weight)
 
 
-def _unpacked(n: int, bits: np.ndarray, *how: Any) -> ByClass:
-    return ByClass(np.unpackbits(bits, count=n).view(bool), *how)
+def _unpacked(formula: Formula, n: int, bits: np.ndarray, weight: np.ndarray | None) -> ByClass:
+    return ByClass(formula, np.unpackbits(bits, count=n).view(bool), weight)
 
 
 Numbers = np.ndarray | Made  # (n,); [:] gives the array
@@ -126,6 +152,11 @@ class Store:
     def gram_cost(self) -> float:
         """Cost of `products.gram` and of solving with its matrix, in products with the rows."""
         raise NotImplementedError
+
+    @property
+    def untold(self) -> "Store":
+        """The same rows with other labels or weights than their parts tell."""
+        return self
 
     def taken(self, rows: np.ndarray) -> "Store":
         """Return a store of the rows at these ascending positions."""
