@@ -2,9 +2,9 @@
 
 Workers are threads of this process that talk over sockets, so every byte is counted, and no time.
 The bytes of a pass of conjugate gradient, without and with weights, of the logistic loss and of
-scoring, for each way (from this process to the scheduler, from there to the workers, and from workers to each other and to this
-process), are fitted by a sum of terms with coefficients of 0 or more; then the sums are evaluated
-for many workers and rows.
+scoring, for each way (from this process to the scheduler, from there to the workers, and from
+workers to each other and to this process), are fitted by a sum of terms with coefficients of 0 or
+more; then the sums are evaluated for many workers and rows.
 """
 
 import time

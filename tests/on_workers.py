@@ -20,6 +20,21 @@ def load(a, b, sparse=False):
     return (sp.csr_matrix(np.where(X > 0, X, 0.0)) if sparse else X)[a:b], y[a:b]
 
 
+def load_weighed(k, n=5_000, words=False):
+    """Return n rows with labels and weights; one part has one label only, in words or numbers."""
+    X, y = data(n, seed=k)
+    y = np.zeros(n, int) if k == 1 else y
+    return X, np.where(y == 1, "no", "yes") if words else y, np.arange(n) % 7 / 3.0 + 0.1
+
+
+def load_other_labels(a, b, folder):
+    """Return other labels after the first pass over two parts."""
+    X, y = load(a, b)
+    with (Path(folder) / "read").open("ab") as file:
+        file.write(b".")
+        return X, y if file.tell() <= 2 else 1 - y
+
+
 def drawn(k):
     """Return other rows each time."""
     return data(seed=time.monotonic_ns() % 2**32 + k)[0], data()[1]

@@ -55,7 +55,9 @@ from on_workers import (
     load_and_die,
     load_and_wait,
     load_beside,
+    load_other_labels,
     load_rows,
+    load_weighed,
     load_when_allowed,
     loads,
     number,
@@ -329,6 +331,31 @@ def test_what_all_tasks_share_is_pickled_once_and_sent_once_to_each_worker(metho
     assert 800_000 < from_client < 1_000_000
     assert 800_000 < to_workers < 1_000_000  # the scheduler sends it to one worker,
     assert among_workers < 1_000_000  # who sends it to the other
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("settings", ["conjugate gradient", "VRSPAM"])
+def test_labels_and_weights_are_read_from_the_part_and_not_sent(words, settings):
+    parts = Source([partial(load_weighed, k, words=words) for k in range(6)])
+    clf = AUCClassifier(alpha=0.1, tol=1e-2, **FITS[settings])
+    here = clf.fit(parts).coef_.copy()
+    y, weight = parts.labels()
+    sent = []  # in a pass
+    with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
+        there = distributed.source(parts, client=client)
+        for given in ((), (None, weight), (y, weight)):
+            before = client.scheduler_comm.byte_count
+            np.testing.assert_array_equal(clf.fit(there, *given).coef_, here)
+            sent.append((client.scheduler_comm.byte_count - before) / clf.passes_)
+    assert sent[0] < 6 * 2_000  # about as for parts of one row
+    assert min(sent[1:]) > 4 * 6 * 5_000  # what was given is sent in most passes
+
+
+def test_a_cluster_sees_that_parts_have_other_labels(client, tmp_path):
+    parts = [partial(load_other_labels, a, b, str(tmp_path)) for a, b in [(0, 250), (250, 600)]]
+    there = distributed.source(Source(parts), client=client)
+    with pytest.raises(ValueError, match=r"part \d: it has other labels than when it was read fir"):
+        AUCClassifier(solver="conjugate_gradient").fit(there)
 
 
 def test_what_all_functions_that_load_share_is_pickled_once():
