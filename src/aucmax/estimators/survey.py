@@ -102,7 +102,8 @@ def survey(
     if source.elsewhere and not source.replaced:
         counts = [int(np.count_nonzero(rows)) for rows in positive_by_part]
         tell = [
-            partial(_told, turned=turn, n_pos=n) for turn, n in zip(turned, counts, strict=True)
+            partial(_told, last=part.labels[-1:], turned=turn, n_pos=n)
+            for part, turn, n in zip(parts, turned, counts, strict=True)
         ]
     store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1), tell=tell)
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
@@ -129,12 +130,12 @@ def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
     return _Looks([look], statistics)
 
 
-def _told(part: Part, turned: bool, n_pos: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows of a part are positive, those that lack its last label if ``turned``.
+def _told(part: Part, last: np.ndarray, turned: bool, n_pos: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows of a part are positive, and the weights of all of them.
 
-    Their weights are returned, too.
+    They are those with the ``last`` label of the part, of shape (1,), or the others if ``turned``.
     """
-    positive = _two_labels(column_or_1d(part.y, warn=False))[1] != turned
+    positive = (column_or_1d(part.y, warn=False) == last) != turned
     if np.count_nonzero(positive) != n_pos:
         raise ValueError("it has other labels than when it was read first: parts must not change.")
     weight = sample_weights(part.weight, len(positive))

@@ -506,8 +506,9 @@ class WeightedRows:
         self, pos: float, neg: float, totals: tuple[float, float] | None = None
     ) -> Numbers:
         """Return a number for each class; with totals times the weights over those of the class."""
-        formula = Formula((pos, neg), totals, self.scale)
-        numbers = ByClass(formula, self.positive, self.given_weight)
+        weight = self.given_weight
+        formula = Formula((pos, neg), None if weight is None else totals, self.scale)
+        numbers = ByClass(formula, self.positive, weight)
         return numbers[:] if isinstance(self.store, InMemory) else numbers
 
     def measured(self, empty: ClassStatistics) -> ClassStatistics:
@@ -554,8 +555,8 @@ class RowsProblem(Problem):
         sign : ndarray, shape (n,)
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional
-            Sample weights; rows of weight zero are left out. The parts of a store that `tell` their
-            classes have these signs and weights.
+            Sample weights; rows of weight zero are left out. Parts that tell their classes and
+            weights tell these.
         statistics : ClassMoments or DiagonalMoments, optional
             Those of the rows with these weights, if they are known.
         """

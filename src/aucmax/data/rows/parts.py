@@ -18,7 +18,6 @@ from aucmax.data.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_r
 __all__ = ["InParts", "Passes", "Tell", "rows_of", "sample_of"]
 
 Tell = Callable[[Part], tuple[np.ndarray, np.ndarray]]
-_Own = Numbers | Formula | None  # an argument for the rows of a part
 
 
 @dataclass
@@ -81,14 +80,17 @@ class InParts(Store):
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
         return self.source.total(_on_rows, self._pass(self._cut(by_row)), (task, *common))
 
-    def _cut(self, by_row: Arrays) -> Iterator[list[_Own]]:
+    def _cut(self, by_row: Arrays) -> Iterator[list[Numbers | Formula | None]]:
         """Yield the per-row arguments for each part."""
-        told = self.tell is not None
-        values_of_rows: list[_Own] = [
-            values.formula if told and isinstance(values, ByClass) else values for values in by_row
-        ]
         for lo, hi in pairwise([0, *self.ends.tolist()]):
-            yield [_some(values, slice(lo, hi)) for values in values_of_rows]
+            yield [self._some(values, slice(lo, hi)) for values in by_row]
+
+    def _some(self, values: Numbers | None, rows: slice) -> Numbers | Formula | None:
+        if isinstance(values, ByClass) and self.tell is not None:
+            return values.formula
+        if values is None:
+            return None
+        return values.part(rows) if isinstance(values, Made) else values[rows]
 
     def _pass(self, by_part: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         """Yield what `_on_rows` takes, for each part with a task's arguments; count the pass."""
@@ -106,9 +108,9 @@ class InParts(Store):
 
     @property
     def untold(self) -> "InParts":
-        out = copy.copy(self)
-        out.tell = None
-        return out
+        store = copy.copy(self)
+        store.tell = None
+        return store
 
     def taken(self, rows: np.ndarray) -> "InParts":
         kept = [
@@ -207,17 +209,14 @@ def _on_rows(
     rows = rows_of(part.X, expected.features)
     expected.check(rows)
     if expected.tell is not None and any(isinstance(values, Formula) for values in by_row):
-        told = expected.tell(part)
-        own = told if kept is None else [values[kept] for values in told]
-        by_row = [values(*own) if isinstance(values, Formula) else values for values in by_row]
+        positive, weight = expected.tell(part)
+        if kept is not None:
+            positive, weight = positive[kept], weight[kept]
+        by_row = [
+            values(positive, weight) if isinstance(values, Formula) else values for values in by_row
+        ]
     arrays = (values[:] if isinstance(values, Made) else values for values in by_row)
     return task(rows if kept is None else take_rows(rows, kept), *arrays, *common)
-
-
-def _some(values: _Own, rows: slice) -> _Own:
-    if values is None or isinstance(values, Formula):
-        return values
-    return values.part(rows) if isinstance(values, Made) else values[rows]
 
 
 def _scores_of(
