@@ -826,3 +826,27 @@ def test_forged_steps_are_refused(sites, good, bad, steps):
     moments.steps = steps
     moments.save(folder / "n")
     assert "not a readable moments file" in bad("moments", "show", folder / "n")
+
+
+def test_labels_that_differ_only_in_case_are_one(sites, good):
+    """In a file, and in those of sites that spell them otherwise; not with --no-prepare."""
+    folder, tables = sites
+    spelt = [["yes", "Yes", "YES"], ["YES"]]
+    for (name, table), words in zip(tables.items(), spelt, strict=True):
+        rng = np.random.default_rng(0)
+        yes = table["ill"] == "yes"
+        table["ill"] = np.where(yes, rng.choice(words, len(table)), "no")
+        table.to_csv(folder / f"{name}.csv", index=False)
+    good(*BUILD, folder / "north.csv", "-o", folder / "n")
+    north = ClassMoments.load(folder / "n")
+    ill = tables["north"]["ill"].str.lower() == "yes"
+    assert sorted(label.lower() for label in north.classes.tolist()) == ["no", "yes"]
+    assert sorted(north.counts.tolist()) == sorted([ill.sum(), (~ill).sum()])
+    good(*BUILD, folder / "south.csv", "--like", folder / "n", "-o", folder / "s")
+    good("moments", "merge", folder / "n", folder / "s", "-o", folder / "both")
+    assert ClassMoments.load(folder / "both").classes.tolist() == north.classes.tolist()
+    apart = tables["north"].assign(age=30.0)[["age", "ill"]]
+    apart["age"] += np.arange(len(apart)) % 7
+    apart.to_csv(folder / "apart.csv", index=False)
+    good(*BUILD, folder / "apart.csv", "--no-prepare", "--min-rows", 1, "-o", folder / "a")
+    assert len(ClassMoments.load(folder / "a").classes) == 4

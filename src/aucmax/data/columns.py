@@ -328,7 +328,7 @@ def _yes(word: str) -> int | None:
     return 1 if word in _YES else 0 if word in _NO else None
 
 
-def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
+def usual_spellings(counts: Mapping[str, float]) -> dict[str, str]:
     """Return the most frequent spelling of words that are other spellings of the same."""
     alike: dict[str, list[str]] = {}
     for word in counts:

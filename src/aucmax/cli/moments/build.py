@@ -15,7 +15,7 @@ import typer
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
 from aucmax.cli.like import Like, like_of
-from aucmax.cli.moments.combine import added, write
+from aucmax.cli.moments.combine import added, of_usual_labels, write
 from aucmax.cli.moments.common import Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, option
@@ -174,6 +174,7 @@ def build(
                 raise
             model, decisions = _learnt(inputs, reading, columns, as_json)
             total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
+        total = of_usual_labels(total) if reading.prepare else total
     total.steps = as_text(getattr(model, "steps", [])[:-1])
     write(total, out, min_rows)
     show(report_of(total, out, decisions=decisions), as_json)

@@ -15,12 +15,13 @@ from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
+from aucmax.data.columns import usual_spellings
 from aucmax.estimators.written_steps import first_difference
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import MIN_ROWS, disclosure
 from aucmax.statistics.files import load_moments
 
-__all__ = ["added", "aligned", "merge", "subtract", "write"]
+__all__ = ["added", "aligned", "merge", "of_usual_labels", "subtract", "write"]
 
 
 def merge(
@@ -74,7 +75,12 @@ def subtract(
 
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
-    """Add moments from a file."""
+    """Add moments from a file, whose labels may be spelt with other capitals."""
+    labels, known = part.classes.tolist(), total.classes.tolist()
+    if not {*labels} <= {*known} and all(isinstance(label, str) for label in (*labels, *known)):
+        alike = {label.casefold(): label for label in known}
+        if len(alike) == len(known):
+            part = part.relabelled([alike.get(label.casefold(), label) for label in labels])
     with _told_of(path, total, part):
         out = total + (aligned(part, total) if align else part)
     strange = set(part.classes.tolist()) - set(total.classes.tolist())
@@ -104,6 +110,15 @@ def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Itera
         moved = mine != names and sorted(mine or []) == sorted(names or [])
         more = " Or put them in order with --align." if moved else ""
         raise ValueError(f"{path}: {error}{more}") from None
+
+
+def of_usual_labels(held: ClassStatistics) -> ClassStatistics:
+    """Return moments in which labels that differ only in case are one, the most frequent."""
+    labels = held.classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        return held
+    usual = usual_spellings(dict(zip(labels, held.counts.tolist(), strict=True)))
+    return held.relabelled([usual.get(label, label) for label in labels]) if usual else held
 
 
 def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
