@@ -1311,3 +1311,16 @@ def test_words_of_ndjson_are_levels(tmp_path, run):
     assert "note: town: 2 words and gaps, a level each" in err
     names = ["a", "town_Bonn", "town_Ulm", "town_nan"]
     assert load(tmp_path / "m")[:-1].get_feature_names_out().tolist() == names
+
+
+def test_labels_that_differ_only_in_case_are_one():
+    def lines(words):
+        rng = np.random.default_rng(0)
+        for x in rng.normal(size=200):
+            word = words[int(x > 0.5)]
+            yield json.dumps({"a": x, "label": word[rng.integers(len(word))]}).encode() + b"\n"
+
+    spelt = run_through(begun(), lines((["no", "No", "NO"], ["yes", "Yes", "YES"])))
+    plain = run_through(begun(), lines((["no"] * 3, ["yes"] * 3)))
+    assert [str(label).lower() for label in spelt.learner.labels] == ["no", "yes"]
+    assert stream_report(spelt)["prequential"] == stream_report(plain)["prequential"]

@@ -226,6 +226,14 @@ def advance(
     return state
 
 
+def _as_known(label: Any, known: Iterable[Any]) -> Any:
+    """Return a label as it was spelt before, if it differs from one before only in case."""
+    if not isinstance(label, str) or label in known:
+        return label
+    alike = (other for other in known if str(other).lower() == label.lower())
+    return next(alike, label)
+
+
 class _Scored:
     """Rows that were scored and learnt, but whose scores were not counted yet."""
 
@@ -261,6 +269,7 @@ class _Scored:
         if row is None:
             return
         learner, baseline = state.learner, state.baseline
+        label = _as_known(row.label, learner.labels)
         features, unfit = row.features, list[str]()
         if state.prepared is not None:
             features, unfit = state.prepared.features(features)
@@ -270,17 +279,17 @@ class _Scored:
         raw = scorer.score(features)
         if baseline is not None:
             frozen = baseline.scorer.slope * baseline.scorer.score(features)
-        learner.learn(features, row.label, row.weight)
+        learner.learn(features, label, row.weight)
         if state.prepared is not None:
             state.prepared.unfit.update(unfit)
-        self._codes.append(learner.labels[row.label])
+        self._codes.append(learner.labels[label])
         self._weights.append(row.weight)
         self._scores.append(scorer.slope * raw)
         if baseline is not None:
             self._frozen.append(frozen)
         if self._on_row is not None:
             prediction = scorer.slope * raw, scorer.probability(raw)
-            self._on_row(Prediction(state.lines + 1, row.label, *prediction))
+            self._on_row(Prediction(state.lines + 1, label, *prediction))
         state.rows += 1
         if baseline is None and state.rows >= state.settings.freeze and learner.scorer.weights:
             self.count()
