@@ -270,6 +270,7 @@ class Search(Report):
             tried += f"\n{dropped}"
         words = self.paths.words
         sections = [
+            *self.rows.sections(),
             *suspicious(self.suspicions),
             Section("Chosen", tables=[self._choice()]),
             Section(
