@@ -306,3 +306,18 @@ def test_rows_that_were_in_training(n):
     X = rng.integers(0, 3, (n, 5)).astype(float)
     digests = RowDigests.of(X)
     assert said(rng.integers(0, 3, (n, 5)).astype(float)) == []
+
+
+def test_numbers_that_stand_for_gaps_are_named(tmp_path):
+    frame, fraud, rng = table()
+    frame["until"] = DAY + rng.integers(0, 90, N).astype("timedelta64[D]")
+    assert not {s.kind for s in suspected(tmp_path, frame, fraud)} & {"placeholder"}
+    frame.loc[::200, "ratio"] = -999.0
+    frame.loc[::90, "until"] = np.datetime64("2200-12-31")
+    frame.loc[1:4, "age"] = 999  # too few
+    told = {
+        s.column: s.sentence for s in suspected(tmp_path, frame, fraud) if s.kind == "placeholder"
+    }
+    assert list(told) == ["ratio", "until"]
+    assert "has the value -999 in 20 rows, far from all others (0 to 0.999)" in told["ratio"]
+    assert "has the value 2200-12-31 in 45 rows" in told["until"]

@@ -49,10 +49,10 @@ __all__ = [
 
 # the gravest first
 KINDS = (
-    "ranks_alone", "missing_ranks_alone", "training_rows", "groups", "copies", "time", "id",
-    "few_rows", "other_labels",
+    "ranks_alone", "missing_ranks_alone", "training_rows", "groups", "placeholder", "copies",
+    "time", "id", "few_rows", "other_labels",
 )  # fmt: skip
-_KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "copies", "id")
+_KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "placeholder", "copies", "id")
 
 _AUC = 0.99  # of a column alone, from which it is suspect
 _AUC_OF_TWO_VALUES = 0.95  # the same of two values, such as having a value and having none
@@ -76,6 +76,7 @@ _DATED_ROWS = 20_000  # of a column of words, which are read as dates
 _MIN_DRIFT, _MAX_DRIFT_P = 0.25, 1e-4
 _MIN_COPIES, _MIN_SHARE_COPIED = 10, 0.002
 _MIN_SHARE_SEEN = 0.005
+_MIN_PLACEHOLDERS, _MIN_OTHER_VALUES = 5, 10
 _SHOWN_LABELS = 4
 _MOSTLY = 0.9
 # those to whom several rows may belong
@@ -223,6 +224,7 @@ def suspicions_of(
     return _gravest(
         groups,
         *(_alone(cells, rows) for cells in columns if cells.column.name not in in_groups),
+        *map(_placeholder, columns),
         _copies(rows),
         [] if divided else _times([*columns, *map(_dated, beside)], rows),
         members,
@@ -332,6 +334,31 @@ def _alone(cells: _Values, rows: Labelled) -> list[Suspicion]:
         best = _best_auc(values, rows, one_way=text)
         reason = f"alone ranks with AUC {best or 0.0:.4f}: if it is known only afterwards"
     return [] if best is None else [cells.suspicion(kind, best, f"{reason}, {cells.remedy}")]
+
+
+def _placeholder(cells: _Values) -> list[Suspicion]:
+    """Return a suspicion if a number far from all others occurs often, such as -999 for a gap."""
+    if cells.column.is_text:
+        return []
+    values, counts = np.unique(cells.values[np.isfinite(cells.values)], return_counts=True)
+    if len(values) <= _MIN_OTHER_VALUES:
+        return []
+    ends = (0, values[1], values[-1]), (-1, values[0], values[-2])
+    for place, low, high in ends:
+        away = max(low - values[place], values[place] - high)
+        if counts[place] >= _MIN_PLACEHOLDERS and away > high - low:
+            value, *between = (cells.column.shown(float(v)) for v in (values[place], low, high))
+            reason = (
+                f"has the value {_in_words(value)} in {counts[place]:,} rows, far from all others "
+                f"({' to '.join(map(_in_words, between))}): if it stands for a missing value, "
+                "leave these cells empty"
+            )
+            return [cells.suspicion("placeholder", float(counts[place]), reason, {})]
+    return []
+
+
+def _in_words(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | None:

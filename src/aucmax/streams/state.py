@@ -230,7 +230,7 @@ def _as_known(label: Any, known: Iterable[Any]) -> Any:
     """Return a label as it was spelt before, if it differs from one before only in case."""
     if not isinstance(label, str) or label in known:
         return label
-    alike = (other for other in known if str(other).lower() == label.lower())
+    alike = (spelt for spelt in known if str(spelt).lower() == label.lower())
     return next(alike, label)
 
 

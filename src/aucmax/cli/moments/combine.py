@@ -76,10 +76,10 @@ def subtract(
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
     """Add moments from a file, whose labels may be spelt with other capitals."""
-    labels, known = part.classes.tolist(), total.classes.tolist()
-    if not {*labels} <= {*known} and all(isinstance(label, str) for label in (*labels, *known)):
-        alike = {label.casefold(): label for label in known}
-        if len(alike) == len(known):
+    labels, before = part.classes.tolist(), total.classes.tolist()
+    if not {*labels} <= {*before} and all(isinstance(name, str) for name in (*labels, *before)):
+        alike = {label.casefold(): label for label in before}
+        if len(alike) == len(before):
             part = part.relabelled([alike.get(label.casefold(), label) for label in labels])
     with _told_of(path, total, part):
         out = total + (aligned(part, total) if align else part)
