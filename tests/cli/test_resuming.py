@@ -85,7 +85,8 @@ def test_the_same_command_goes_on(fit, sent):
     assert code == 0, said
     assert not fit.kept.exists()
     total = passes_of(whole)
-    for after in sorted({1, total // 2, total - 1})[-1 if sent == signal.SIGINT else 0 :]:
+    # before the last pass, which may be over before the signal comes
+    for after in [total // 2] if sent == signal.SIGINT else sorted({1, total // 2, total - 1}):
         fit.model.unlink()
         code, _, said = fit.run(after, sent)
         assert code == (130 if sent == signal.SIGINT else -sent), said

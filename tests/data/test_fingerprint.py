@@ -10,8 +10,7 @@ from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from aucmax import metrics, objective, solvers, streams
-from aucmax.data import rows
+from aucmax import data, metrics, objective, solvers, statistics, streams
 from aucmax.data.rows import row_dot
 from aucmax.data.rows.fingerprint import OVERLOADS, fingerprint
 from aucmax.data.rows.kernels import Kernel
@@ -23,7 +22,7 @@ EVERY = "import test_fingerprint as t; print(*map(t.fingerprint, t.kernels()))"
 
 def kernels() -> list[Kernel]:
     """Every kernel of the packages that compute."""
-    for package in (metrics, objective, rows, solvers, streams):
+    for package in (metrics, objective, data, solvers, statistics, streams):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     modules = [module for name, module in sys.modules.items() if name.startswith("aucmax.")]

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import aucmax
 from aucmax import (
+    AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
     ClassMoments,
@@ -155,6 +156,7 @@ FUNCTIONS = {
     "AUCClassifierCV": searched,
     "AUCClassifierCV, sigmoid": chances("sigmoid"),
     "AUCClassifierCV, isotonic": chances("isotonic"),
+    "AdditiveAUCClassifier": fitted(AdditiveAUCClassifier(2, alphas=[1e-2, 1e-1], cv=2)),
     "additive.Scorecard": fitted(Scorecard(Binning("quantile", max_bins=4))),
     "additive.Scorecard, best": fitted(Scorecard()),
     "additive.Binning": stability,
@@ -173,6 +175,7 @@ FUNCTIONS = {
 }
 # what is counted in effective rows, or in rows, or stops where it is near enough
 COUNTS_ROWS = {
+    "AdditiveAUCClassifier",
     "metrics.precision_at_k", "metrics.auc_interval", "metrics.auc_test",
     "metrics.auc_difference", "metrics.cv_auc_interval", "HingeClassifier", "AUCClassifierCV",
     "AUCClassifierCV, sigmoid", "AUCClassifierCV, isotonic", "additive.Scorecard, best",

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from aucmax.basics.checks import number
+from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.data.labelled import Labelled
@@ -154,6 +155,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             As for `AUCClassifierCV`; or for a pair that names no column.
         """
         scoring = self._checked()
+        X, y, sample_weight, groups = _weighed(X, y, sample_weight, groups)
         pairs = () if isinstance(self.interactions, (str, int, np.integer)) else self.interactions
         features = AdditiveFeatures(pairs, n_knots=self.n_knots, map_knots=self.map_knots).fit(X)
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
@@ -289,6 +291,15 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.classes_ = rows.classes
         for name in ("n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(last, name))
+
+
+def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:
+    """Return the rows that have weight, their labels, weights and groups."""
+    weight = sample_weights(of_rows[1], _num_samples(X))
+    if weight is None or weight.all() or not weight.any():
+        return X, *of_rows
+    rows = np.flatnonzero(weight)
+    return tuple(None if of is None else _safe_indexing(of, rows) for of in (X, *of_rows))
 
 
 class _Search:
