@@ -78,8 +78,14 @@ def fit(request, tmp_path):
     return Fit(tmp_path, COMMANDS[request.param])
 
 
-@pytest.mark.parametrize("fit", COMMANDS, indirect=True)
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
+
+
+@pytest.mark.parametrize(
+    ("fit", "sent"),
+    [*KILLED, ("pairs", signal.SIGINT), ("search", signal.SIGINT)],
+    indirect=["fit"],
+)
 def test_the_same_command_goes_on(fit, sent):
     code, whole, said = fit.run()
     assert code == 0, said

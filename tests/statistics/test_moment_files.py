@@ -489,7 +489,7 @@ def test_which_label_is_positive_is_said_when_fitting(tmp_path, good, bad):
 
 def test_new_labels_bring_a_warning(built, good, run):
     X, y = table()
-    write(built / "d.csv", X, y.str.capitalize())
+    write(built / "d.csv", X, y.map({"yes": "ill", "no": "well"}))
     good("moments", "build", built / "d.csv", "--target", "ill", "-o", built / "d")
     code, _, err = run("moments", "merge", built / "a", built / "d", "-o", built / "sum")
     assert code == 0
