@@ -48,7 +48,7 @@ def test_a_gain_is_the_drop_of_a_refit(rows, tau):
     worth = gains(cells, SIZES, all_pairs(3), (positive, share, slopes), alpha, tau)
     for pair, gain in zip(all_pairs(3), worth, strict=True):
         block = indicators(cells, pair)
-        m = ClassMoments.from_data(block, positive, share * np.where(positive, 1.0, 1.0))
+        m = ClassMoments.from_data(block, positive, share)
         delta = m.mean_pos - m.mean_neg
         H = 2 * tau * m.cov_pos + 2 * (1 - tau) * m.cov_neg + np.outer(delta, delta)
         v = -np.linalg.solve(H + alpha * np.eye(len(H)), slopes @ block)
