@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from aucmax.columns.additive import AdditiveFeatures, prior_root
+from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.hat_prior import prior_root
 
 
 @pytest.fixture

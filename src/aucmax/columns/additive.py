@@ -9,8 +9,6 @@ than 0 in each column, and four products in each pair.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,144 +18,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number
+from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.encoder import as_csr
+from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import Entries
 from aucmax.columns.steps import Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
 
-__all__ = ["AdditiveFeatures", "Axis", "prior_root"]
+__all__ = ["AdditiveFeatures"]
 
 Floats = NDArray[np.float64]
-Cells = Coded | Floats  # of a column
-
-_DECAY = 0.25  # variance of hats at twice as many knots, over that of those before
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """What a column is to its curve and its maps.
-
-    Parameters
-    ----------
-    knots : ndarray, shape (k,)
-        Of the curve of a number, ascending; two if it takes two values, none if it is constant.
-    map_knots : ndarray, shape (m,)
-        Those of its maps.
-    centre, scale : float
-        The line is (x − centre)/scale.
-    words : tuple of str
-        The levels of a column of words, the most frequent ones first; all others have one more.
-    map_words : int
-        The number of levels in maps; the others are one more.
-    is_text : bool
-        Whether it is a column of words.
-    has_gaps : bool
-        Whether there were gaps in the fit, which have a level of their own.
-    """
-
-    knots: Floats = field(default_factory=lambda: np.empty(0))
-    map_knots: Floats = field(default_factory=lambda: np.empty(0))
-    centre: float = 0.0
-    scale: float = 1.0
-    words: tuple[str, ...] = ()
-    map_words: int = 0
-    is_text: bool = False
-    has_gaps: bool = False
-
-    @property
-    def bends(self) -> bool:
-        """Whether it has hats besides its line."""
-        return len(self.knots) > 2
-
-    @property
-    def n_linear(self) -> int:
-        """The number of features without its hats: of a line, or levels, and a level of gaps."""
-        return self.has_gaps + (len(self.words) + 1 if self.is_text else 1)
-
-    @property
-    def n_map(self) -> int:
-        """The number of places of a row in its maps."""
-        return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
-
-    def linear(self, values: Cells) -> list[Entries]:
-        """Return the features without hats."""
-        if isinstance(values, Coded):
-            return [Entries(place, value) for place, value in self._levels(values, len(self.words))]
-        gaps = np.isnan(values)
-        line = Entries(0, np.where(gaps, 0.0, (values - self.centre) / self.scale))
-        return [line, Entries(1, gaps.astype(np.float64))] if self.has_gaps else [line]
-
-    def hats(self, values: Cells) -> list[Entries]:
-        """Return the hats of the curve of a number."""
-        assert not isinstance(values, Coded)
-        low, rise, gaps = _between(values, self.knots)
-        return [Entries(low, (1.0 - rise) * ~gaps), Entries(low + 1, rise * ~gaps)]
-
-    def map_places(self, values: Cells) -> list[Entries]:
-        """Return the places of rows in maps, with the value that each has there."""
-        if isinstance(values, Coded):
-            return self._levels(values, self.map_words)
-        low, rise, gaps = _between(values, self.map_knots)
-        ends = [Entries(low, 1.0 - rise), Entries(low + 1, rise)]
-        if not self.has_gaps:
-            return [Entries(place, value * ~gaps) for place, value in ends]
-        gap = len(self.map_knots)
-        first, second = (np.where(gaps, gap, place) for place, _ in ends)
-        return [
-            Entries(first, np.where(gaps, 1.0, ends[0].value)),
-            Entries(second, np.where(gaps, 0.0, ends[1].value)),
-        ]
-
-    def cells(self, values: Cells) -> NDArray[np.intp]:
-        """Return the nearest place of each row in maps, shape (n,)."""
-        places = self.map_places(values)
-        if len(places) == 1:
-            return places[0].place
-        return np.where(places[1].value > 0.5, places[1].place, places[0].place)
-
-    def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
-        """Return a function of the places in maps, (n_map,), by features of the curve.
-
-        Returns
-        -------
-        constant : float
-        linear : ndarray, shape (n_linear,)
-        hats : ndarray, shape (k,)
-            Empty if there are none.
-        """
-        linear = np.zeros(self.n_linear)
-        if self.has_gaps:
-            linear[-1] = effects[-1]
-        if self.is_text:
-            own = effects[: self.map_words + 1]
-            linear[: len(self.words) + 1] = np.append(
-                own[:-1], np.repeat(own[-1], len(self.words) + 1 - self.map_words)
-            )
-            return 0.0, linear, np.empty(0)
-        at_knots = effects[: len(self.map_knots)]
-        if self.bends:
-            return 0.0, linear, np.interp(self.knots, self.map_knots, at_knots)
-        slope = (at_knots[1] - at_knots[0]) / (self.knots[1] - self.knots[0])
-        at_centre = at_knots[0] + slope * (self.centre - self.knots[0])
-        linear[0] = slope * self.scale
-        if self.has_gaps:
-            linear[-1] -= at_centre
-        return at_centre, linear, np.empty(0)
-
-    def _levels(self, values: Coded, n_levels: int) -> list[Entries]:
-        place = {word: min(j, n_levels) for j, word in enumerate(self.words)}
-        gap = n_levels + 1 if self.has_gaps else n_levels
-        places = np.array([*(place.get(str(word), n_levels) for word in values.words), gap])
-        return [Entries(places[values.codes], np.ones(len(values)))]
-
-
-def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
-    """Return the knot below each number, the share of the way to the next, and which are gaps."""
-    gaps = np.isnan(values)
-    inside = np.clip(np.where(gaps, knots[0], values), knots[0], knots[-1])
-    low = np.minimum(np.searchsorted(knots, inside, side="right") - 1, len(knots) - 2)
-    return low, (inside - knots[low]) / (knots[low + 1] - knots[low]), gaps
 
 
 class Block(NamedTuple):
@@ -372,24 +243,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def _axis(self, values: Cells) -> Axis:
         if isinstance(values, Coded):
-            words, counts = np.unique(values.codes[values.codes >= 0], return_counts=True)
-            frequent = words[np.argsort(-counts, kind="stable")]
-            if len(words) > self.map_levels:
-                frequent = frequent[np.sort(counts)[::-1] >= self.min_level_rows]
-            names = tuple(str(values.words[c]) for c in frequent[: self.max_levels])
-            few = min(len(names), self.map_levels)
-            gaps = bool((values.codes < 0).any())
-            return Axis(words=names, map_words=few, is_text=True, has_gaps=gaps)
-        finite = values[~np.isnan(values)]
-        gaps = len(finite) < len(values)
-        if not len(finite):
-            return Axis(np.array([0.0, 1.0]), np.array([0.0, 1.0]), has_gaps=gaps)
-        knots = _knots(finite, self.n_knots)
-        if len(knots) == 2:  # of yes and no, and like a level if one of them is rare
-            centre, scale = knots.mean(), (knots[1] - knots[0]) / 2.0
-        else:
-            centre, scale = finite.mean(), finite.std() or 1.0
-        return Axis(knots, _some(knots, self.map_knots), float(centre), float(scale), has_gaps=gaps)
+            return Axis.of_words(values, self.min_level_rows, self.max_levels, self.map_levels)
+        return Axis.of_numbers(values, self.n_knots, self.map_knots)
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
         names = self._named
@@ -434,24 +289,6 @@ def _columns_of(X: Any) -> list[Column]:
     return [Column(f"x{j}") for j in range(shape[1])]
 
 
-def _knots(values: Floats, most: int) -> Floats:
-    different = np.unique(values)
-    if len(different) > most:
-        different = np.unique(np.quantile(values, np.linspace(0.0, 1.0, most)))
-    if len(different) == 1:
-        return np.array([different[0], different[0] + 1.0])
-    return different
-
-
-def _some(knots: Floats, most: int) -> Floats:
-    """Return some of the knots, evenly spaced among them."""
-    return knots[_spaced(len(knots), most)]
-
-
-def _spaced(k: int, most: int) -> NDArray[np.intp]:
-    return np.unique(np.round(np.linspace(0, k - 1, min(k, most))).astype(np.intp))
-
-
 def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
     """Return the sum of a function of rows and one of columns that is nearest to values by mass.
 
@@ -463,39 +300,6 @@ def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
     right = np.concatenate([weighed.sum(axis=1), weighed.sum(axis=0)])
     effects = np.linalg.lstsq(matrix, right, rcond=None)[0]
     return effects[: len(values)], effects[len(values) :]
-
-
-@lru_cache(maxsize=4096)
-def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> Floats:
-    """Return the lower root of the prior covariance of hats, or of their products.
-
-    Hats at 2, 3, 5, 9, … knots are added up, with variances that fall by a factor: those of
-    neighbouring knots are alike, as they share coarser hats. Levels of words are all different.
-
-    Parameters
-    ----------
-    sizes : tuple of (int, int, bool)
-        For each column, its knots or levels, whether gaps have one more, whether it has words.
-    """
-    finest = max(max(int(np.ceil(np.log2(max(k - 1, 1)))), 0) for k, _, _ in sizes)
-    covariance: Any = 0.0
-    for level in range(finest + 1):
-        of_level: Any = np.ones((1, 1))
-        for k, gap, is_text in sizes:
-            hats = np.eye(k) if is_text else _coarse_hats(k, level)
-            own = np.zeros((k + gap, k + gap))
-            own[:k, :k] = hats @ hats.T
-            own[k:, k:] = 1.0
-            of_level = np.kron(of_level, own)
-        covariance = covariance + _DECAY**level * of_level
-    covariance = covariance / np.diag(covariance).mean()
-    return np.linalg.cholesky(covariance)
-
-
-def _coarse_hats(k: int, level: int) -> Floats:
-    """Return hats at up to 2^level + 1 of k knots, at all of these, shape (k, m)."""
-    coarse = _spaced(k, 2**level + 1)
-    return np.column_stack([np.interp(np.arange(k), coarse, hat) for hat in np.eye(len(coarse))])
 
 
 class _AdditiveFeatures(Step, of=[AdditiveFeatures]):

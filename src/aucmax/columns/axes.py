@@ -1,0 +1,184 @@
+"""What a column of a table is to its curve and its maps: knots of numbers, or levels of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.columns.preparations import Entries
+from aucmax.columns.summaries import Coded
+
+__all__ = ["Axis", "Cells", "spaced"]
+
+Floats = NDArray[np.float64]
+Cells = Coded | Floats  # of a column
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What a column is to its curve and its maps.
+
+    Parameters
+    ----------
+    knots : ndarray, shape (k,)
+        Of the curve of a number, ascending; two if it takes two values, none if it is constant.
+    map_knots : ndarray, shape (m,)
+        Those of its maps.
+    centre, scale : float
+        The line is (x − centre)/scale.
+    words : tuple of str
+        The levels of a column of words, the most frequent ones first; all others have one more.
+    map_words : int
+        The number of levels in maps; the others are one more.
+    is_text : bool
+        Whether it is a column of words.
+    has_gaps : bool
+        Whether there were gaps in the fit, which have a level of their own.
+    """
+
+    knots: Floats = field(default_factory=lambda: np.empty(0))
+    map_knots: Floats = field(default_factory=lambda: np.empty(0))
+    centre: float = 0.0
+    scale: float = 1.0
+    words: tuple[str, ...] = ()
+    map_words: int = 0
+    is_text: bool = False
+    has_gaps: bool = False
+
+    @classmethod
+    def of_numbers(cls, values: Floats, n_knots: int, map_knots: int) -> Self:
+        """Place the knots at quantiles of numbers, (n,), or at each if there are fewer."""
+        finite = values[~np.isnan(values)]
+        gaps = len(finite) < len(values)
+        if not len(finite):
+            return cls(np.array([0.0, 1.0]), np.array([0.0, 1.0]), has_gaps=gaps)
+        knots = _knots(finite, n_knots)
+        if len(knots) == 2:  # of yes and no, and like a level if one of them is rare
+            centre, scale = knots.mean(), (knots[1] - knots[0]) / 2.0
+        else:
+            centre, scale = finite.mean(), finite.std() or 1.0
+        coarse = knots[spaced(len(knots), map_knots)]
+        return cls(knots, coarse, float(centre), float(scale), has_gaps=gaps)
+
+    @classmethod
+    def of_words(cls, values: Coded, min_rows: int, most: int, map_words: int) -> Self:
+        """Choose the levels, each with so many rows unless maps tell all words apart."""
+        words, counts = np.unique(values.codes[values.codes >= 0], return_counts=True)
+        frequent = words[np.argsort(-counts, kind="stable")]
+        if len(words) > map_words:
+            frequent = frequent[np.sort(counts)[::-1] >= min_rows]
+        names = tuple(str(values.words[c]) for c in frequent[:most])
+        few = min(len(names), map_words)
+        gaps = bool((values.codes < 0).any())
+        return cls(words=names, map_words=few, is_text=True, has_gaps=gaps)
+
+    @property
+    def bends(self) -> bool:
+        """Whether it has hats besides its line."""
+        return len(self.knots) > 2
+
+    @property
+    def n_linear(self) -> int:
+        """The number of features without its hats: of a line, or levels, and a level of gaps."""
+        return self.has_gaps + (len(self.words) + 1 if self.is_text else 1)
+
+    @property
+    def n_map(self) -> int:
+        """The number of places of a row in its maps."""
+        return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
+
+    def linear(self, values: Cells) -> list[Entries]:
+        """Return the features without hats."""
+        if isinstance(values, Coded):
+            return [Entries(place, value) for place, value in self._levels(values, len(self.words))]
+        gaps = np.isnan(values)
+        line = Entries(0, np.where(gaps, 0.0, (values - self.centre) / self.scale))
+        return [line, Entries(1, gaps.astype(np.float64))] if self.has_gaps else [line]
+
+    def hats(self, values: Cells) -> list[Entries]:
+        """Return the hats of the curve of a number."""
+        assert not isinstance(values, Coded)
+        low, rise, gaps = _between(values, self.knots)
+        return [Entries(low, (1.0 - rise) * ~gaps), Entries(low + 1, rise * ~gaps)]
+
+    def map_places(self, values: Cells) -> list[Entries]:
+        """Return the places of rows in maps, with the value that each has there."""
+        if isinstance(values, Coded):
+            return self._levels(values, self.map_words)
+        low, rise, gaps = _between(values, self.map_knots)
+        ends = [Entries(low, 1.0 - rise), Entries(low + 1, rise)]
+        if not self.has_gaps:
+            return [Entries(place, value * ~gaps) for place, value in ends]
+        gap = len(self.map_knots)
+        first, second = (np.where(gaps, gap, place) for place, _ in ends)
+        return [
+            Entries(first, np.where(gaps, 1.0, ends[0].value)),
+            Entries(second, np.where(gaps, 0.0, ends[1].value)),
+        ]
+
+    def cells(self, values: Cells) -> NDArray[np.intp]:
+        """Return the nearest place of each row in maps, shape (n,)."""
+        places = self.map_places(values)
+        if len(places) == 1:
+            return places[0].place
+        return np.where(places[1].value > 0.5, places[1].place, places[0].place)
+
+    def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
+        """Return a function of the places in maps, (n_map,), by features of the curve.
+
+        Returns
+        -------
+        constant : float
+        linear : ndarray, shape (n_linear,)
+        hats : ndarray, shape (k,)
+            Empty if there are none.
+        """
+        linear = np.zeros(self.n_linear)
+        if self.has_gaps:
+            linear[-1] = effects[-1]
+        if self.is_text:
+            own = effects[: self.map_words + 1]
+            linear[: len(self.words) + 1] = np.append(
+                own[:-1], np.repeat(own[-1], len(self.words) + 1 - self.map_words)
+            )
+            return 0.0, linear, np.empty(0)
+        at_knots = effects[: len(self.map_knots)]
+        if self.bends:
+            return 0.0, linear, np.interp(self.knots, self.map_knots, at_knots)
+        slope = (at_knots[1] - at_knots[0]) / (self.knots[1] - self.knots[0])
+        at_centre = at_knots[0] + slope * (self.centre - self.knots[0])
+        linear[0] = slope * self.scale
+        if self.has_gaps:
+            linear[-1] -= at_centre
+        return at_centre, linear, np.empty(0)
+
+    def _levels(self, values: Coded, n_levels: int) -> list[Entries]:
+        place = {word: min(j, n_levels) for j, word in enumerate(self.words)}
+        gap = n_levels + 1 if self.has_gaps else n_levels
+        places = np.array([*(place.get(str(word), n_levels) for word in values.words), gap])
+        return [Entries(places[values.codes], np.ones(len(values)))]
+
+
+def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+    """Return the knot below each number, the share of the way to the next, and which are gaps."""
+    gaps = np.isnan(values)
+    inside = np.clip(np.where(gaps, knots[0], values), knots[0], knots[-1])
+    low = np.minimum(np.searchsorted(knots, inside, side="right") - 1, len(knots) - 2)
+    return low, (inside - knots[low]) / (knots[low + 1] - knots[low]), gaps
+
+
+def _knots(values: Floats, most: int) -> Floats:
+    different = np.unique(values)
+    if len(different) > most:
+        different = np.unique(np.quantile(values, np.linspace(0.0, 1.0, most)))
+    if len(different) == 1:
+        return np.array([different[0], different[0] + 1.0])
+    return different
+
+
+def spaced(k: int, most: int) -> NDArray[np.intp]:
+    """Return up to so many of k places, evenly spaced, the first and the last among them."""
+    return np.unique(np.round(np.linspace(0, k - 1, min(k, most))).astype(np.intp))
