@@ -37,7 +37,7 @@ def run_postgres(folder, expression, frame):
     rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
     kinds = dict(O="text", M="timestamptz", f="double precision", i="bigint", b="boolean")
     kinds = [kinds[dtype.kind] for dtype in rows.dtypes]
-    gap_kinds = ("text", "timestamptz")
+    gap_kinds = ("text", "timestamptz", "boolean")
     names = [sqlglot.exp.to_identifier(name, quoted=True).sql("postgres") for name in rows]
     columns = ", ".join(map(" ".join, zip(names, kinds, strict=True)))
     with psycopg.connect(host=folder, user="postgres", dbname="postgres") as base:
@@ -45,7 +45,7 @@ def run_postgres(folder, expression, frame):
         with base.cursor().copy(f"COPY given ({', '.join(names)}) FROM STDIN") as copy:
             for row in rows.astype(object).itertuples(index=False):
                 values = zip(row, kinds, strict=True)
-                copy.write_row([None if k in gap_kinds and v != v else v for v, k in values])
+                copy.write_row([None if k in gap_kinds and pd.isna(v) else v for v, k in values])
         base.execute("SET timezone = 'Asia/Tokyo'")
         found = base.execute(f"SELECT {expression} AS score FROM given ORDER BY place").fetchall()
     return np.array([np.nan if score is None else score for (score,) in found])

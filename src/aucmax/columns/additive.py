@@ -8,7 +8,9 @@ than 0 in each column, and four products in each pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, product, starmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.encoder import as_csr
+from aucmax.columns.functions import Feature, Function, Product, as_read
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import Entries
 from aucmax.columns.steps import Step
@@ -307,3 +310,26 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     results = ("axes_", "pairs_", "columns_", "n_features_in_")
     encodes = True
     takes_tables = True
+
+    def features(self, features: list[Feature]) -> list[Feature | Product]:
+        axes, pairs = self.fitted.axes_, self.fitted.pairs_
+        columns = [replace(feature, function=as_read(feature.function)) for feature in features]
+
+        def of(j: int, functions: Callable[[Axis, Function], list[Function]]) -> list[Feature]:
+            column = columns[j]
+            return [replace(column, function=f) for f in functions(axes[j], column.function)]
+
+        by_kind = (Axis.linear_functions, Axis.hat_functions)
+        places = {j: of(j, Axis.map_functions) for j in {*chain.from_iterable(pairs)}}
+        parts: list[Feature | Product] = []
+        for block in self.fitted.blocks:
+            if block.kind == 2:
+                parts += starmap(Product, product(*(places[j] for j in block.columns)))
+            else:
+                parts += of(block.columns[0], by_kind[block.kind])
+        return parts
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        own = named(self.fitted._named, self.fitted.columns_)
+        for column, known in zip(columns, own, strict=True):
+            yield replace(known, name=column.name, gaps=True)

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.columns.functions import Function, Pieces
 from aucmax.columns.preparations import Entries
 from aucmax.columns.summaries import Coded
 
@@ -98,11 +99,22 @@ class Axis:
         line = Entries(0, np.where(gaps, 0.0, (values - self.centre) / self.scale))
         return [line, Entries(1, gaps.astype(np.float64))] if self.has_gaps else [line]
 
+    def linear_functions(self, function: Function) -> list[Function]:
+        """Return the features without hats as functions of a column, given as a function."""
+        if self.is_text:
+            return self._level_functions(function, len(self.words))
+        line = function.then(Pieces.line(1.0 / self.scale, self.centre, gap=0.0))
+        return [line, function.is_gap()] if self.has_gaps else [line]
+
     def hats(self, values: Cells) -> list[Entries]:
         """Return the hats of the curve of a number."""
         assert not isinstance(values, Coded)
         low, rise, gaps = _between(values, self.knots)
         return [Entries(low, (1.0 - rise) * ~gaps), Entries(low + 1, rise * ~gaps)]
+
+    def hat_functions(self, function: Function) -> list[Function]:
+        """Return the hats of the curve as functions of a column."""
+        return [function.then(hat) for hat in _hats(self.knots)]
 
     def map_places(self, values: Cells) -> list[Entries]:
         """Return the places of rows in maps, with the value that each has there."""
@@ -118,6 +130,13 @@ class Axis:
             Entries(first, np.where(gaps, 1.0, ends[0].value)),
             Entries(second, np.where(gaps, 0.0, ends[1].value)),
         ]
+
+    def map_functions(self, function: Function) -> list[Function]:
+        """Return what rows have at each place in maps as functions of a column."""
+        if self.is_text:
+            return self._level_functions(function, self.map_words)
+        hats = [function.then(hat) for hat in _hats(self.map_knots)]
+        return [*hats, function.is_gap()] if self.has_gaps else hats
 
     def cells(self, values: Cells) -> NDArray[np.intp]:
         """Return the nearest place of each row in maps, shape (n,)."""
@@ -160,6 +179,17 @@ class Axis:
         gap = n_levels + 1 if self.has_gaps else n_levels
         places = np.array([*(place.get(str(word), n_levels) for word in values.words), gap])
         return [Entries(places[values.codes], np.ones(len(values)))]
+
+    def _level_functions(self, function: Function, n_levels: int) -> list[Function]:
+        words: list[str | None] = [*self.words[:n_levels], *([None] if self.has_gaps else [])]
+        levels: list[Function] = [function.looked_up({word: 1.0}, 0.0) for word in words]
+        levels.insert(n_levels, function.looked_up(dict.fromkeys(words, 0.0), 1.0))
+        return levels
+
+
+def _hats(knots: Floats) -> list[Pieces]:
+    """Return the functions that are 1 at one knot, and 0 at all others and for a gap."""
+    return [Pieces.between(knots, hat, gap=0.0) for hat in np.eye(len(knots))]
 
 
 def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:

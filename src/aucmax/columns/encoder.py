@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.basics.checks import number
-from aucmax.columns.functions import Feature, Function, Word
+from aucmax.columns.functions import Feature, as_read
 from aucmax.columns.preparations import Entries, Filled, Levels, Rules
 from aucmax.columns.steps import Places, Step
 from aucmax.columns.summaries import TableSummary, cells
@@ -294,7 +294,7 @@ class _TableEncoder(Step, of=[TableEncoder]):
         return in_blocks(
             [
                 [replace(feature, function=one) for one in block]
-                for block in p.functions(_read(feature.function))
+                for block in p.functions(as_read(feature.function))
             ]
             for p, feature in zip(self.fitted.preparations_, features, strict=True)
         )
@@ -306,8 +306,3 @@ class _TableEncoder(Step, of=[TableEncoder]):
         encoder = self.fitted
         for column, own in zip(columns, encoder._all_columns, strict=True):
             yield replace(own, name=column.name, gaps=encoder.missing or own.is_text)
-
-
-def _read(function: Function) -> Function:
-    """Return a column as files are read, where some words are gaps."""
-    return replace(function, gap_words=True) if isinstance(function, Word) else function

@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 
 from aucmax.data.columns import NO_WORD, is_gap, is_no_word
 
-__all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "phase", "total"]
+__all__ = [
+    "Feature",
+    "Function",
+    "Pieces",
+    "Product",
+    "Word",
+    "Words",
+    "gap_pattern",
+    "phase",
+    "total",
+]
 
 
 class Function:
@@ -89,6 +99,53 @@ class Feature:
         """Return a function of the feature, as one of its column."""
         return Feature(self.column, self.function.then(outer))
 
+    def times(self, factor: float) -> Feature:
+        """Return factor · f."""
+        return Feature(self.column, self.function.times(factor))
+
+    def squared(self) -> Feature:
+        """Return f²."""
+        return Feature(self.column, self.function.squared())
+
+    def values(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
+        """Return the values in rows, given as columns, shape (n,)."""
+        return self.function(columns[self.column], dtype)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A function of one column times a function of another.
+
+    Parameters
+    ----------
+    first, second : Feature
+        Products with the same object first add up to one.
+    """
+
+    first: Feature
+    second: Feature
+
+    @property
+    def function(self) -> Function:
+        """What a step that changes features would need."""
+        raise ValueError("the model must come next behind maps of pairs to be exported.")
+
+    def then(self, outer: Pieces) -> Feature:
+        """Return outer(f), which is refused."""
+        return Feature(-1, self.function)
+
+    def times(self, factor: float) -> Product:
+        """Return factor · f."""
+        return Product(self.first, self.second.times(factor))
+
+    def squared(self) -> Product:
+        """Return f²."""
+        return Product(self.first.squared(), self.second.squared())
+
+    def values(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
+        """Return the values in rows, given as columns, shape (n,)."""
+        return self.first.values(columns, dtype) * self.second.values(columns, dtype)
+
 
 @dataclass(frozen=True)
 class Pieces(Function):
@@ -126,6 +183,13 @@ class Pieces(Function):
         """Return a value between any two knots."""
         knots, values = (np.asarray(part, dtype=np.float64) for part in (knots, values))
         return cls(knots, np.zeros(len(values)), values[:, None], gap, period)
+
+    @classmethod
+    def between(cls, knots: NDArray[Any], values: NDArray[Any], gap: float = np.nan) -> Pieces:
+        """Return the lines between values at some knots, flat beyond the first and the last."""
+        slopes = np.concatenate([[0.0], np.diff(values) / np.diff(knots), [0.0]])
+        starts, origins = (np.concatenate([part[:1], part]) for part in (values, knots))
+        return cls(knots, origins, np.column_stack([starts, slopes]), gap)
 
     @property
     def is_line(self) -> bool:
@@ -206,7 +270,8 @@ class Pieces(Function):
 
     def plus(self, other: Pieces) -> Pieces:
         """Return f + g, with the knots of both, which have the same period."""
-        if self.coefs.shape[1] < other.coefs.shape[1]:
+        # a line moves to the origins of pieces, which are near by, without loss
+        if (self.coefs.shape[1], len(self.knots)) < (other.coefs.shape[1], len(other.knots)):
             return other.plus(self)
         knots = np.union1d(self.knots, other.knots)
         # the left end of each piece is in the same piece of both
@@ -350,6 +415,11 @@ class Word(Function):
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
         """Return a value for each of some words, and one for others."""
         return Words.filled_with(self.gap, values, other, self.gap_words)
+
+
+def as_read(function: Function) -> Function:
+    """Return a column as files are read, where some words are gaps."""
+    return replace(function, gap_words=True) if isinstance(function, Word) else function
 
 
 def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:

@@ -87,8 +87,8 @@ class Step:
         """
         raise LookupError(f"a {self.name} may make features from several columns.")
 
-    def features(self, features: list[Feature]) -> list[Feature]:
-        """Return the output features of the step as functions of their columns.
+    def features(self, features: list[Feature]) -> list[Any]:
+        """Return the output features of the step as functions of columns, `Feature` or `Product`.
 
         Raises
         ------

@@ -1,8 +1,9 @@
-"""A fitted model as a sum of functions of single columns.
+"""A fitted model as a sum of functions of single columns, and of products of two.
 
 A linear model of features that each look at one column is such a sum, with any of scikit-learn's
-steps in front: imputers, scalers, one-hot encoders, bins, splines. Scaling rows to unit norm
-divides it by the root of another sum. An exported model needs nothing else.
+steps in front: imputers, scalers, one-hot encoders, bins, splines. Maps of pairs add products.
+Scaling rows to unit norm divides it by the root of another sum. An exported model needs nothing
+else.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.columns.functions import Feature, Function, Pieces, Word, Words, total
+from aucmax.columns.functions import Feature, Pieces, Product, Word, Words, total
 from aucmax.columns.steps import columns_of, parts_of
 from aucmax.data.columns import Column
 from aucmax.estimators.probabilities import Calibration
 
 __all__ = ["Additive", "additive"]
+
+Part = Feature | Product
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Additive:
     ----------
     columns : tuple of Column
         In the order of the columns of an array.
-    parts, squares : tuple of Feature
+    parts, squares : tuple of Feature and Product
         At most one of each family for a column. If the squares add up to 0, there is no division.
     intercept : float
     classes : ndarray, shape (2,)
@@ -44,8 +47,8 @@ class Additive:
     """
 
     columns: tuple[Column, ...]
-    parts: tuple[Feature, ...]
-    squares: tuple[Feature, ...]
+    parts: tuple[Part, ...]
+    squares: tuple[Part, ...]
     intercept: float
     classes: NDArray[Any]
     spread: float | None
@@ -61,19 +64,35 @@ class Additive:
 
     def rounding(self) -> float:
         """Return approximately how far rounding to float32 may move a score."""
-        size = abs(self.intercept)
-        for part in self.parts:
-            pieces = part.function
-            if isinstance(pieces, Pieces) and pieces.coefs.shape[1] > 1:
-                size += float(np.abs(pieces.coefs[:, 1] * pieces.origins).max())
+        size = abs(self.intercept) + sum(map(_moved_by_rounding, self.parts))
         return size * float(np.finfo(np.float32).eps) / 2
 
 
-def _added(parts: Iterable[Feature], columns: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+def _added(parts: Iterable[Part], columns: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     total = np.zeros(len(columns[0]), dtype=dtype)
     for part in parts:
-        total += part.function(columns[part.column], dtype)
+        total += part.values(columns, dtype)
     return total
+
+
+def _moved_by_rounding(part: Part) -> float:
+    """Return how far values would move if the origins moved by all of their size."""
+    if isinstance(part, Product):
+        first, second = part.first, part.second
+        return _moved_by_rounding(first) * _size(second) + _size(first) * _moved_by_rounding(second)
+    pieces = part.function
+    if isinstance(pieces, Pieces) and pieces.coefs.shape[1] > 1:
+        return float(np.abs(pieces.coefs[:, 1] * pieces.origins).max())
+    return 0.0
+
+
+def _size(part: Feature) -> float:
+    """Return the largest value, of pieces among those at their origins."""
+    function = part.function
+    if isinstance(function, Pieces):
+        return float(np.abs(function.coefs[:, 0]).max())
+    assert isinstance(function, Words)
+    return max(map(abs, [*function.values.values(), function.other]))
 
 
 def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
@@ -105,7 +124,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
             "with steps in front that look at one column at a time."
         )
     columns = _columns(model, names)
-    features = [
+    features: list[Any] = [
         Feature(j, Word() if column.is_text else Pieces.line()) for j, column in enumerate(columns)
     ]
     norm = None
@@ -118,16 +137,12 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         raise ValueError(f"Normalizer(norm={norm!r}) cannot be exported; l2 can.")
     coef = np.ravel(linear.coef_).astype(np.float64)
     weighed = [
-        Feature(feature.column, feature.function.times(weight))
+        feature.times(weight)
         for feature, weight in zip(features, coef.tolist(), strict=True)
         # a word without weight is still known
-        if weight != 0.0 or isinstance(feature.function, Words)
+        if weight != 0.0 or (isinstance(feature, Feature) and isinstance(feature.function, Words))
     ]
-    squares = [
-        Feature(feature.column, feature.function.squared())
-        for feature in features
-        if norm is not None and weighed
-    ]
+    squares = [feature.squared() for feature in features if norm is not None and weighed]
     variances = getattr(linear, "spread_", None)
     return Additive(
         columns,
@@ -154,9 +169,16 @@ def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
     return tuple(Column(name) if column is None else column for name, column in pairs)
 
 
-def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Add up the features of the same column."""
-    groups: dict[tuple[int, Hashable], list[Function]] = defaultdict(list)
+def _by_column(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Add up the features of a column, and the products of the same feature with them."""
+    groups: dict[tuple[int, int, Hashable], list[Part]] = defaultdict(list)
     for part in parts:
-        groups[part.column, part.function.family].append(part.function)
-    return tuple(Feature(column, total(functions)) for (column, _), functions in groups.items())
+        first, last = (id(part.first), part.second) if isinstance(part, Product) else (0, part)
+        groups[first, last.column, last.function.family].append(part)
+    return tuple(map(_total, groups.values()))
+
+
+def _total(parts: Sequence[Part]) -> Part:
+    lasts = [part.second if isinstance(part, Product) else part for part in parts]
+    added = Feature(lasts[0].column, total([last.function for last in lasts]))
+    return Product(parts[0].first, added) if isinstance(parts[0], Product) else added

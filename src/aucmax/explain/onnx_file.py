@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,9 @@ from scipy.stats import rankdata
 
 from aucmax.basics.errors import DataWarning
 from aucmax.basics.needs import needs
-from aucmax.columns.functions import Feature, Pieces, Words, gap_pattern
-from aucmax.estimators.probabilities import Calibration, Isotonic, Sigmoid
-from aucmax.explain.additive import Additive, additive
+from aucmax.columns.functions import Feature, Pieces, Product, Words, gap_pattern
+from aucmax.estimators.probabilities import Calibration, Sigmoid
+from aucmax.explain.additive import Additive, Part, additive
 
 __all__ = ["order_lost", "to_onnx"]
 
@@ -213,6 +212,14 @@ def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
     return graph.constant(classes, object if classes.dtype.kind in "OUS" else classes.dtype)
 
 
+class _Inputs(NamedTuple):
+    """Columns of numbers, an array with their places in it, and columns of words by themselves."""
+
+    X: str
+    places: dict[int, int]
+    words: dict[int, str]
+
+
 def _score(model: Additive, graph: _Graph) -> str:
     """Add the nodes of the score."""
     numbers = [j for j, column in enumerate(model.columns) if not column.is_text]
@@ -229,11 +236,8 @@ def _score(model: Additive, graph: _Graph) -> str:
         }
         words = {j: named[j] for j in named if j not in places}
         X = graph.node("Concat", *(named[j] for j in numbers), axis=1) if numbers else ""
-    sums = [
-        _sum([replace(p, column=places.get(p.column, p.column)) for p in parts], graph, X, words)
-        for parts in (model.parts, model.squares)
-        if parts
-    ]
+    inputs = _Inputs(X, places, words)
+    sums = [_sum(parts, graph, inputs) for parts in (model.parts, model.squares) if parts]
     if not sums:  # every coefficient is 0
         source = X or next(iter(words.values()))
         count = graph.node(
@@ -259,35 +263,40 @@ def _probability(calibration: Calibration, score: str, graph: _Graph) -> str:
             "Sigmoid", graph.node("Add", product, graph.constant(calibration.intercept))
         )
     column = graph.node("Unsqueeze", score, graph.constant([1], np.int64))
-    return _pieces(_lines_between(calibration), graph, column)
+    return _pieces(Pieces.between(*calibration), graph, column)
 
 
-def _lines_between(calibration: Isotonic) -> Pieces:
-    """Return isotonic regression's map, flat outside, as pieces of a polynomial."""
-    x, p = calibration
-    slopes = np.concatenate([[0.0], np.diff(p) / np.diff(x), [0.0]])
-    return Pieces(x, np.concatenate([x[:1], x]), np.column_stack([np.r_[p[:1], p], slopes]))
-
-
-def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str]) -> str:
-    """Add the nodes of a sum of parts; parts of numbers have the place of their column in X."""
-    lines = [p for p in parts if isinstance(p.function, Pieces) and p.function.is_line]
-    terms = [_lines(lines, graph, X)] if lines else []
-    for part in parts:
-        function = part.function
-        if isinstance(function, Words) and part.column in words:
-            terms.append(_table(function, graph, words[part.column]))
-        elif isinstance(function, Words):
-            terms.append(_codes(function, graph, graph.column(X, part.column)))
-        elif isinstance(function, Pieces) and not function.is_line:
-            terms.append(_pieces(function, graph, graph.column(X, part.column)))
+def _sum(parts: Sequence[Part], graph: _Graph, inputs: _Inputs) -> str:
+    """Add the nodes of a sum of parts."""
+    lines = [p for p in parts if isinstance(p, Feature) and _is_line(p)]
+    terms = [_lines(lines, graph, inputs)] if lines else []
+    terms += [_value(p, graph, inputs) for p in parts if isinstance(p, Product) or not _is_line(p)]
     return terms[0] if len(terms) == 1 else graph.node("Sum", *terms)
 
 
-def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
+def _is_line(part: Feature) -> bool:
+    return isinstance(part.function, Pieces) and part.function.is_line
+
+
+def _value(part: Part, graph: _Graph, inputs: _Inputs) -> str:
+    """Add the nodes of a part."""
+    if isinstance(part, Product):
+        factors = [_value(factor, graph, inputs) for factor in (part.first, part.second)]
+        return graph.node("Mul", *factors)
+    function = part.function
+    if isinstance(function, Words) and part.column in inputs.words:
+        return _table(function, graph, inputs.words[part.column])
+    x = graph.column(inputs.X, inputs.places[part.column])
+    if isinstance(function, Words):
+        return _codes(function, graph, x)
+    assert isinstance(function, Pieces)
+    return _pieces(function, graph, x)
+
+
+def _lines(lines: Sequence[Feature], graph: _Graph, inputs: _Inputs) -> str:
     """Add the sum of lines as a product with a vector, after filling gaps that have a value."""
-    places = graph.constant([part.column for part in lines], np.int64)
-    x = graph.node("Gather", X, places, axis=1)
+    places = graph.constant([inputs.places[part.column] for part in lines], np.int64)
+    x = graph.node("Gather", inputs.X, places, axis=1)
     pieces = [part.function for part in lines if isinstance(part.function, Pieces)]
     origins = np.array([line.origins[0] for line in pieces])
     starts, slopes = np.array([line.coefs[0] for line in pieces]).T
@@ -333,11 +342,11 @@ def _table(words: Words, graph: _Graph, word: str) -> str:
     """Add a value for each word."""
     if None in words.values and "" in words.values:
         raise ValueError("the model distinguishes a gap from the empty word; ONNX does not.")
-    keys = ["" if key is None else key for key in words.values]
+    keys = ["" if key is None else key for key in words.values] or [""]
     flat = graph.node("Squeeze", word, graph.constant([1], np.int64))
     place = graph.node(
         "LabelEncoder", flat, keys_strings=keys, values_int64s=[*range(len(keys))],
-        default_int64=len(keys),
+        default_int64=len(words.values),
     )  # fmt: skip
     value = graph.node("Gather", graph.constant([*words.values.values(), words.other]), place)
     if not words.gap_words:

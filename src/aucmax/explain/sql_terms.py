@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sqlglot import TokenType, exp, tokenize
 
-from aucmax.columns.functions import Feature, Function, Pieces, Words, gap_pattern
+from aucmax.columns.functions import Function, Pieces, Product, Words, gap_pattern
 from aucmax.data.columns import Column
 from aucmax.estimators.probabilities import Calibration, Sigmoid
-from aucmax.explain.additive import Additive
+from aucmax.explain.additive import Additive, Part
 
 __all__ = ["expression"]
 
@@ -60,8 +61,11 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
     return _sum([start, share])
 
 
-def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
-    """Return the contribution of a column; None if it is always 0."""
+def _terms(part: Part, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
+    """Return what a part adds; nothing if that is always 0."""
+    if isinstance(part, Product):
+        factors = [_terms(factor, columns, dialect) for factor in (part.first, part.second)]
+        return [exp.Mul(this=a, expression=b) for a, b in zip(*factors, strict=False)]
     column, function = columns[part.column], part.function
     x = _column(column, function, dialect)
     if isinstance(function, Pieces):
@@ -69,7 +73,7 @@ def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.E
     assert isinstance(function, Words)
     if getattr(column, "trimmed", False):  # as files are read
         x = exp.Trim(this=x)
-    if all(value == function.other == 0.0 for value in function.values.values()):
+    if not any([*function.values.values(), function.other]):
         return []
     return [_words(function, column, x, dialect)]
 
@@ -92,8 +96,9 @@ def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> 
     cases = [_when(_is_gap(x, column, pieces, dialect), _number(pieces.gap))]
     x = x if pieces.period is None else _phase(x, pieces.period)
     values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
-    for knot, value in zip(pieces.knots.tolist(), values, strict=False):
-        cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
+    for knot, (value, following) in zip(pieces.knots.tolist(), pairwise(values), strict=True):
+        if value != following:
+            cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
     return exp.Case(ifs=cases, default=values[-1])
 
 
