@@ -19,7 +19,17 @@ import numpy as np
 import pandas as pd
 
 import released
-from aucmax import AUCClassifier, ClassMoments, ScoreSketch, effects, load, reasons, save, to_sql
+from aucmax import (
+    AdditiveAUCClassifier,
+    AUCClassifier,
+    ClassMoments,
+    ScoreSketch,
+    effects,
+    load,
+    reasons,
+    save,
+    to_sql,
+)
 from aucmax.basics.errors import ModelFileError
 from aucmax.solvers import Exact
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -307,7 +317,10 @@ def seeds(kind):
         ]
         return [(dumped(each.save), None) for each in held]
     folder = released.FOLDER / released.version()
-    return [
+    table = frame()
+    curves = AdditiveAUCClassifier([("x1", "city")], alphas=[0.1], cv=2, n_knots=4, map_knots=3)
+    curves.fit(table, np.arange(len(table)) % 2)
+    return [(dumped(lambda path: save(curves, path)), "curves")] + [
         (path.read_bytes(), path.name)
         for path in sorted(folder.glob("*.aucmax"))
         if released.kind_of(path) == "model"

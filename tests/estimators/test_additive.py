@@ -1,5 +1,7 @@
 """AdditiveAUCClassifier: curves and pairs chosen by the folds."""
 
+import copy
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -123,10 +125,36 @@ def test_same_rows_same_model(table):
     assert np.array_equal(first, second)
 
 
-def test_the_pipeline_is_saved(model, table, tmp_path):
-    save(model.best_estimator_, tmp_path / "m")
+@pytest.mark.parametrize("part", ["search", "pipeline"])
+def test_a_model_is_saved(model, table, tmp_path, part):
+    save(model if part == "search" else model.best_estimator_, tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert np.array_equal(loaded.decision_function(table[0]), model.decision_function(table[0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.__dict__.update(classes_=np.array([0, 1])), "its classes_ are not those"),
+        (lambda m: m.__dict__.update(best_estimator_=m.best_estimator_[-1]), "is no model of cur"),
+        (lambda m: m.best_estimator_[0].axes_.pop(), "it has no axes of its 4 columns"),
+        (lambda m: m.best_estimator_[0].axes_.reverse(), "its axis of the column 'age'"),
+        (lambda m: m.best_estimator_[0].pairs_.append((3, 3)), "its pairs are no pairs of col"),
+        (lambda m: m.best_estimator_[0].axes_[0].knots.sort(), None),
+        (lambda m: m.best_estimator_[0].axes_[0].knots.fill(1.0), "its knots do not follow each"),
+        (lambda m: m.best_estimator_[0].axes_[1].map_knots.fill(np.nan), "its knots hold NaN"),
+        (
+            lambda m: m.best_estimator_[0].axes_[0].__dict__.update(scale=0.0),
+            "that no fit gi",
+        ),
+        (lambda m: m.best_estimator_[0].__dict__.update(columns_=["city"]), "are no columns"),
+    ],
+)
+def test_what_no_fit_leaves_is_not_saved(model, tmp_path, change, message):
+    other = copy.deepcopy(model)
+    change(other)
+    with nullcontext() if message is None else pytest.raises(ValueError, match=message):
+        save(other, tmp_path / "m")
 
 
 @pytest.mark.parametrize(

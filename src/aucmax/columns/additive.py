@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.basics.checks import number
+from aucmax.basics.checks import is_whole, number
 from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.encoder import as_csr
 from aucmax.columns.functions import Feature, Function, Product, as_read
@@ -228,6 +228,22 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     # ---- inside --------------------------------------------------------------------------
 
+    def check_state(self) -> None:
+        """Raise ValueError unless a fit could have left this."""
+        if not hasattr(self, "axes_"):
+            return
+        columns, axes, d = self.columns_, self.axes_, self.n_features_in_
+        if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
+            raise ValueError("its columns are no columns")
+        if not isinstance(axes, list) or not len(axes) == d == len(self._named):
+            raise ValueError(f"it has no axes of its {d} columns")
+        for column, axis in zip(named(self._named, columns), axes, strict=True):
+            if not isinstance(axis, Axis) or axis.is_text != column.is_text:
+                raise ValueError(f"its axis of the column {column.name!r} is one of another kind")
+        for i, j in self.pairs_:
+            if not is_whole(i) or not is_whole(j) or not i < j < d:
+                raise ValueError("its pairs are no pairs of columns")
+
     @property
     def _named(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
@@ -331,5 +347,5 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         own = named(self.fitted._named, self.fitted.columns_)
-        for column, known in zip(columns, own, strict=True):
-            yield replace(known, name=column.name, gaps=True)
+        for column, kind in zip(columns, own, strict=True):
+            yield replace(kind, name=column.name, gaps=True)

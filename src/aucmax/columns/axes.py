@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.basics.checks import check_array_of, is_whole
 from aucmax.columns.functions import Function, Pieces
 from aucmax.columns.preparations import Entries
 from aucmax.columns.summaries import Coded
@@ -75,6 +76,19 @@ class Axis:
         few = min(len(names), map_words)
         gaps = bool((values.codes < 0).any())
         return cls(words=names, map_words=few, is_text=True, has_gaps=gaps)
+
+    def check_state(self) -> None:
+        """Raise ValueError unless a fit could have left this."""
+        for knots in (self.knots, self.map_knots):
+            check_array_of(knots, (np.size(knots),), "knots")
+            if (np.diff(knots) <= 0).any() or len(knots) < 2 - 2 * self.is_text:
+                raise ValueError("its knots do not follow each other")
+        ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
+        ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
+        ok = ok and isinstance(self.has_gaps, bool) and isinstance(self.is_text, bool)
+        ok = ok and isinstance(self.centre, float) and isinstance(self.scale, float)
+        if not ok or self.map_words > len(self.words) or not 0.0 < self.scale < np.inf:
+            raise ValueError("a column is on axes that no fit gives it")
 
     @property
     def bends(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
@@ -20,6 +21,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings
 from aucmax.estimators.folds import FOLDS, Folding
 from aucmax.estimators.labelling import labelled_rows
+from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
@@ -188,12 +190,25 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         """Return the predicted labels, shape (n,)."""
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, 2), if ``probability`` is set."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
     # ---- inside --------------------------------------------------------------------------
+
+    def check_state(self) -> None:
+        """Raise ValueError unless a fit could have left these attributes."""
+        if not hasattr(self, "best_estimator_"):
+            return
+        best: Any = self.best_estimator_
+        kinds = [*map(type, best)] if isinstance(best, Pipeline) else []
+        if kinds != [AdditiveFeatures, AUCClassifier]:
+            raise ValueError("its best_estimator_ is no model of curves and maps")
+        for name in ("classes_", "n_features_in_"):
+            if not np.array_equal(getattr(self, name, ()), getattr(best, name)):
+                raise ValueError(f"its {name} are not those of its best_estimator_")
 
     def _checked(self) -> Metric:
         scoring = scoring_of(self.scoring, self.max_fpr)

@@ -29,6 +29,7 @@ from aucmax.columns.steps import step_of, types_in_files
 from aucmax.data.columns import KINDS
 from aucmax.data.digests import RowDigests
 from aucmax.estimators import (
+    AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
     HingeClassifier,
@@ -61,10 +62,18 @@ def _name(cls: type) -> str:
 
 
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
-_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier, Scorecard)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
+# attributes that every fitted model must have; those of steps are in their entries
+_RESULTS: dict[type, tuple[str, ...]] = {
+    AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    AdditiveAUCClassifier: ("classes_", "n_features_in_", "best_estimator_"),
+    AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
+    HingeClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    MulticlassAUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_"),
+    Scorecard: ("binning_", "points_", "other_points_", "classes_"),
+}
 _OURS = (
-    *_MODELS,
+    *_RESULTS,
     *types_in_files(),
     *KINDS,
     AUCInterval,
@@ -75,14 +84,6 @@ _OURS = (
     *_SOLVERS,
     *PENALTIES.values(),
 )
-# attributes that every fitted model must have; those of steps are in their entries
-_RESULTS: dict[type, tuple[str, ...]] = {
-    AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
-    AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
-    HingeClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
-    MulticlassAUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_"),
-    Scorecard: ("binning_", "points_", "other_points_", "classes_"),
-}
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = [
     f"sklearn.model_selection._split.{name}"

@@ -21,10 +21,11 @@ from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.statistics.score_sketch import ScoreSketch
 
-__all__ = ["LinearScorer"]
+__all__ = ["LinearScorer", "gives_probabilities"]
 
 
-def _gives_probabilities(self: "LinearScorer") -> bool:
+def gives_probabilities(self: Any) -> bool:
+    """Return True for a model that has probabilities; others raise AttributeError."""
     if getattr(self, "probability", False) or hasattr(self, "calibration_"):
         return True
     raise AttributeError(
@@ -92,7 +93,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
-    @available_if(_gives_probabilities)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
 
