@@ -127,6 +127,14 @@ def test_arrays_are_tables_too():
         features.transform(np.zeros((4, 3)))
 
 
+@pytest.mark.parametrize("value", [-3.0, 0.0, 1.7e18])
+def test_a_constant_column_is_no_nan(value):
+    X = np.column_stack([np.full(20, value), np.arange(20.0)])
+    features = AdditiveFeatures([(0, 1)]).fit(X)
+    assert np.isfinite(features.transform(X).data).all()
+    assert np.isfinite(features.transform(X + 1.0).data).all()
+
+
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [

@@ -87,7 +87,7 @@ class Axis:
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
         ok = ok and isinstance(self.has_gaps, bool) and isinstance(self.is_text, bool)
         ok = ok and isinstance(self.centre, float) and isinstance(self.scale, float)
-        if not ok or self.map_words > len(self.words) or not 0.0 < self.scale < np.inf:
+        if not ok or self.map_words > len(self.words) or not self.scale > 0.0:
             raise ValueError("a column is on axes that no fit gives it")
 
     @property
@@ -219,7 +219,7 @@ def _knots(values: Floats, most: int) -> Floats:
     if len(different) > most:
         different = np.unique(np.quantile(values, np.linspace(0.0, 1.0, most)))
     if len(different) == 1:
-        return np.array([different[0], different[0] + 1.0])
+        return np.append(different, different + max(1.0, np.spacing(abs(different[0]))))
     return different
 
 
