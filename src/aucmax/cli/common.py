@@ -114,9 +114,9 @@ def load_model(path: Path) -> Any:
 def feature_names(model: Any, count: int) -> list[str]:
     """Return the names of the features: from the transformers in front, or positions from 1."""
     names = getattr(model, "feature_names_in_", None)
-    whole = getattr(model, "best_estimator_", model)
-    if names is not None and hasattr(whole, "steps"):
-        names = _inputs.names_after(whole[:-1]) or names
+    pipeline = getattr(model, "best_estimator_", model)
+    if names is not None and hasattr(pipeline, "steps"):
+        names = _inputs.names_after(pipeline[:-1]) or names
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]

@@ -8,9 +8,10 @@ than 0 in each column, and four products in each pair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, product, starmap
+from functools import cache
+from itertools import product, starmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.checks import is_whole, number
 from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.encoder import as_csr
-from aucmax.columns.functions import Feature, Function, Product, as_read
+from aucmax.columns.functions import Feature, Product, as_read
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import Entries
 from aucmax.columns.steps import Step
@@ -328,21 +329,18 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     takes_tables = True
 
     def features(self, features: list[Feature]) -> list[Feature | Product]:
-        axes, pairs = self.fitted.axes_, self.fitted.pairs_
         columns = [replace(feature, function=as_read(feature.function)) for feature in features]
+        by_kind = (Axis.linear_functions, Axis.hat_functions, Axis.map_functions)
 
-        def of(j: int, functions: Callable[[Axis, Function], list[Function]]) -> list[Feature]:
-            column = columns[j]
-            return [replace(column, function=f) for f in functions(axes[j], column.function)]
+        @cache
+        def of(j: int, kind: int) -> list[Feature]:
+            functions = by_kind[kind](self.fitted.axes_[j], columns[j].function)
+            return [replace(columns[j], function=function) for function in functions]
 
-        by_kind = (Axis.linear_functions, Axis.hat_functions)
-        places = {j: of(j, Axis.map_functions) for j in {*chain.from_iterable(pairs)}}
         parts: list[Feature | Product] = []
         for block in self.fitted.blocks:
-            if block.kind == 2:
-                parts += starmap(Product, product(*(places[j] for j in block.columns)))
-            else:
-                parts += of(block.columns[0], by_kind[block.kind])
+            factors = [of(j, block.kind) for j in block.columns]
+            parts += starmap(Product, product(*factors)) if block.kind == 2 else factors[0]
         return parts
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import comb
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,9 @@ from numpy.typing import NDArray
 from aucmax.data.columns import NO_WORD, is_gap, is_no_word
 
 __all__ = [
-    "Feature",
-    "Function",
-    "Pieces",
-    "Product",
-    "Word",
-    "Words",
-    "gap_pattern",
-    "phase",
+    "Feature", "Function", "Pieces", "Product", "Word", "Words", "as_read", "gap_pattern", "phase",
     "total",
-]
+]  # fmt: skip
 
 
 class Function:
@@ -126,13 +119,13 @@ class Product:
     second: Feature
 
     @property
-    def function(self) -> Function:
-        """What a step that changes features would need."""
+    def function(self) -> NoReturn:
+        """A step that changes features asks for it."""
         raise ValueError("the model must come next behind maps of pairs to be exported.")
 
     def then(self, outer: Pieces) -> Feature:
-        """Return outer(f), which is refused."""
-        return Feature(-1, self.function)
+        """Refuse to return outer(f)."""
+        return self.function
 
     def times(self, factor: float) -> Product:
         """Return factor · f."""
