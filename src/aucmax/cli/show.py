@@ -71,7 +71,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     size = np.abs(coef if effect is None or by is Order.weight else effect)
     order = np.argsort(-size, kind="stable")[:top]
     settings = {name: getattr(linear, name) for name in _SETTINGS if hasattr(linear, name)}
-    if hasattr(model, "alphas_"):  # which the features behind curves and maps have in their scale
+    if hasattr(model, "interactions_"):  # its features have alpha in their scale
         settings |= {"shape": model.shape_, "alpha": model.alphas_.tolist()}
         settings["interactions"] = [" × ".join(pair) for pair in model.interactions_]
     if settings.get("standardize") == "auto":

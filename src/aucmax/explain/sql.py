@@ -47,6 +47,7 @@ def to_sql(
         A fitted linear scorer of this package or of scikit-learn, or a pipeline that ends in one.
         Steps in front must look at one column at a time: `SimpleImputer`, scalers,
         `OneHotEncoder`, `SplineTransformer` and the like, and the steps of ``aucmax train``.
+        `AdditiveAUCClassifier` is one, with its maps of pairs.
     dialect : {"duckdb", "postgres", "bigquery"}
         The database whose SQL to write.
     columns : sequence of str, optional
