@@ -1,6 +1,6 @@
 """AdditiveAUCClassifier: a sum of curves of single columns and maps of pairs, tuned for the AUC."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,11 +15,20 @@ from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.data.labelled import Labelled
-from aucmax.estimators.additive_search import SHAPES, Cell, Grid, Part, Walk, screened
+from aucmax.estimators.additive_search import (
+    SHAPES,
+    Cell,
+    Grid,
+    Part,
+    Ranking,
+    Walk,
+    screened,
+    simplest,
+)
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings
-from aucmax.estimators.folds import FOLDS, Folding
+from aucmax.estimators.folds import FOLDS, Folding, Pairs
 from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.named_loss import NamedLoss
@@ -59,8 +68,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     alphas : array-like of float, optional
         The α to try for lines, curves and pairs; by default half-decades around one that suits most
         data, towards which the choice leans as in `AUCClassifierCV`.
-    cv : "auto" or int
-        A number of stratified folds; "auto" is that of `AUCClassifierCV`.
+    shape : {"auto", "line", "curves", "interactions"}
+        What the model may be; by default what the folds choose.
+    cv : "auto", int or iterable of (train, test)
+        A number of stratified folds, or row numbers; "auto" is that of `AUCClassifierCV`.
     scoring, max_fpr, probability, positive, tol, max_iter
         As for `AUCClassifierCV`; scoring by a metric.
     n_knots, map_knots : int
@@ -81,6 +92,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         The chosen α of lines and levels, of curves, of pairs.
     best_score_, best_interval_
         As for `AUCClassifierCV`.
+    shape_scores_ : dict of str to ndarray, shape (folds,)
+        The held-out scores of the best line, and of the best with curves and with pairs, if tried.
     auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k)
         Held-out scores by loss, α of lines, α of curves (no curves first), number of pairs, α of
         pairs; NaN if a combination was not tried.
@@ -111,7 +124,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self,
         interactions: Any = "auto",
         *,
-        losses: Sequence[str] = ("square",),
+        shape: str = "auto",
+        losses: Sequence[str] = ("square", "logistic"),
         alphas: Any = None,
         cv: Any = "auto",
         scoring: str = "auc",
@@ -125,6 +139,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         verbose: int = 0,
     ) -> None:
         self.interactions = interactions
+        self.shape = shape
         self.losses = losses
         self.alphas = alphas
         self.cv = cv
@@ -138,13 +153,14 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune and fit.
 
         Parameters
         ----------
-        X : data frame or array, shape (n, d)
-            Numbers, words, dates; None and NaN are gaps.
+        X : data frame or array, shape (n, d), or Labelled
+            Numbers, words, dates; None and NaN are gaps. `Labelled` rows in memory have their own
+            labels, weights, groups and times.
         y : array-like, shape (n,)
             Two labels.
         sample_weight : array-like, shape (n,), optional
@@ -157,24 +173,28 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             As for `AUCClassifierCV`; or for a pair that names no column.
         """
         scoring = self._checked()
-        X, y, sample_weight, groups = _weighed(X, y, sample_weight, groups)
-        pairs = () if isinstance(self.interactions, (str, int, np.integer)) else self.interactions
-        features = AdditiveFeatures(pairs, n_knots=self.n_knots, map_knots=self.map_knots).fit(X)
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         last = AUCClassifier(alpha=1.0, **shared)
+        cv, table = self.cv, None
+        if isinstance(X, Labelled):
+            table, counted = X, X.counted(np.arange(len(X.positive)))
+            if not counted.all():
+                table, place = X.at(np.flatnonzero(counted)), np.cumsum(counted) - 1
+                cv = cv if isinstance(cv, (str, int)) else [(place[a], place[b]) for a, b in cv]
+            X, y, sample_weight = table.arguments
+        else:
+            X, y, sample_weight, groups = _weighed(X, y, sample_weight, groups)
+        features = self._features(X)
         with working("tuning", quiet=not self.verbose):
-            rows = labelled_rows(last, features.with_pairs(()).transform(X), y, sample_weight)
-            if groups is not None:
-                rows = replace(rows, groups=np.asarray(groups))
-            search = _Search(X, features, rows, self._settings(), scoring)
-            folding = Folding.of(rows)
-            n_folds = folding.most(rows.positive, FOLDS if self.cv == "auto" else self.cv)
-            rounds = folding.rounds(rows.rarest) if self.cv == "auto" else 1
-            walk, cell = search.run(
-                folding.folds(rows.positive, n_folds, 0, rounds),
-                self._grid(features, rows),
-                n_folds,
-            )
+            Z = features.with_pairs(()).transform(X)
+            if table is None:
+                rows = labelled_rows(last, Z, y, sample_weight)
+                rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
+            else:
+                rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
+            search = _Search(X, features, rows, self._settings(), scoring, self.shape)
+            folds, n_folds = _folds(rows, cv)
+            walk, cell = search.run(folds, self._grid(features, rows), n_folds)
             part, fitted = search.refitted(walk.grid, cell)
         fitted.warn(stacklevel=2)
         warn_of(walk.messages)
@@ -210,6 +230,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             if not np.array_equal(getattr(self, name, ()), getattr(best, name)):
                 raise ValueError(f"its {name} are not those of its best_estimator_")
 
+    def _features(self, X: Any) -> AdditiveFeatures:
+        named = not isinstance(self.interactions, (str, int, np.integer))
+        pairs = self.interactions if named else ()
+        return AdditiveFeatures(pairs, n_knots=self.n_knots, map_knots=self.map_knots).fit(X)
+
     def _checked(self) -> Metric:
         scoring = scoring_of(self.scoring, self.max_fpr)
         if not isinstance(scoring, Metric):
@@ -229,7 +254,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             )
         if isinstance(self.interactions, (int, np.integer)):
             number(self.interactions, "interactions", whole=True)
-        if self.cv != "auto":
+        if self.shape not in ("auto", *SHAPES):
+            names = ", ".join(map(repr, SHAPES))
+            raise ValueError(f"shape must be 'auto' or one of {names}; got {self.shape!r}.")
+        if self.cv != "auto" and not isinstance(self.cv, Iterable):
             number(self.cv, "cv, unless it is 'auto',", low=2, whole=True)
         return scoring
 
@@ -263,9 +291,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         return tuple(counts)
 
     def _take_over(
-        self, part: Part, fitted: Fit, walk: Walk, cell: Cell, last: AUCClassifier, rows: Labelled
+        self, whole: Part, fitted: Fit, walk: Walk, cell: Cell, last: AUCClassifier, rows: Labelled
     ) -> None:
-        features, grid = part.features, walk.grid
+        grid, gains = walk.grid, np.empty(0)
+        part = whole.with_maps(grid.counts[cell.pairs])
+        if whole.ranking is not None:
+            gains = whole.ranking.gains[: len(part.features.pairs_)]
+        features = part.features
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         mass = np.asarray(weight @ part.X[:, : len(fitted.coef)]).ravel()
         coef, constant = features.purified(fitted.coef, mass)
@@ -299,7 +331,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
         self.alphas_ = grid.alphas_of(cell)
         self.interactions_ = [*features.pairs]
-        self.gains_ = part.gains[: len(features.pairs)]
+        self.gains_ = gains
+        self.shape_scores_ = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
@@ -329,6 +362,7 @@ class _Search:
         All rows by their features without pairs.
     settings : Settings
     scoring : Metric
+    shape : str
     """
 
     def __init__(
@@ -338,8 +372,10 @@ class _Search:
         rows: Labelled,
         settings: Settings,
         scoring: Metric,
+        shape: str,
     ) -> None:
         self.table, self.rows, self.settings, self.scoring = table, rows, settings, scoring
+        self.shape = SHAPES.index(shape) if shape in SHAPES else None
         self.given, self.features = features.pairs_, features.with_pairs(())
         self.X = rows.X
 
@@ -353,44 +389,59 @@ class _Search:
             for (train, test), of_fold in zip(folds, moments, strict=True)
         ]
         walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
+        most = 2 if self.shape is None else self.shape
         line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line",))
-        curve = walk.climb(grid.start(line, "curve"), ("curve",))
-        if len(grid.counts) > 1:
-            walk.parts = [self._with_pairs(part, grid, curve) for part in parts]
+        curve = walk.climb(grid.start(line, "curve"), ("curve",)) if most else line
+        if most == 2 and len(grid.counts) > 1:
+            for part in parts:
+                part.ranking = self._ranking(part, grid, curve)
             pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
             best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
             walk.climb([best], ("curve", "pair"))
-        cell = walk.simplest(n_folds)
+        cells = walk.of_shapes()
+        if self.shape is not None:
+            cells = [cell for cell in cells if cell.shape == self.shape]
+        cell = cells[simplest([walk.held_out[c] for c in cells], n_folds)]
         axis = ("line", "curve", "pair")[cell.shape]
         for loss in range(1, len(grid.losses)):
-            walk.climb([cell._replace(loss=loss)], (axis,))
-        if len(grid.losses) > 1:
-            cell = walk.best([c for c in walk.held_out if c.shape == cell.shape])
+            other = walk.climb([cell._replace(loss=loss)], ())
+            if walk.best([cell, other]) == other:
+                cell = walk.climb([other], (axis,))
         return walk, cell
 
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
-        """Return the fit of a cell to all rows, with their own pairs."""
+        """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.positive))
-        part = Part(self.features, self.X, self.rows, every, every)
+        whole = Part(self.features, self.X, self.rows, every, every)
         if cell.shape == 2:
-            part = self._with_pairs(part, grid, cell, grid.counts[cell.pairs])
-        return part, part.fit(grid, cell, self.settings)
+            whole.ranking = self._ranking(whole, grid, cell, grid.counts[cell.pairs])
+        return whole, whole.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
         rows = self.rows
         return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
 
-    def _with_pairs(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Part:
-        """Return a part with maps of the pairs that lower its loss most, at its own curves."""
-        curves = cell._replace(pairs=0, pair=0)
-        most = grid.counts[-1] if most is None else most
+    def _ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
+        """Return the pairs for the rows of a part, at its own curves."""
         if self.given:
-            pairs, worth = np.array(self.given), np.full(len(self.given), np.nan)
-        else:
-            coef = part.fit(grid, curves, self.settings).coef
-            candidates = all_pairs(self.features.n_features_in_)
-            alpha = float(grid.alphas_of(curves)[1])
-            pairs, worth = screened(part, self.table, coef, candidates, most, alpha)
-        features = self.features.with_pairs(map(tuple, pairs.tolist()))
-        X = features.transform(self.table)
-        return Part(features, X, self.rows, part.train, part.test, gains=worth)
+            return Ranking(self.table, self.given, np.full(len(self.given), np.nan))
+        curves = cell._replace(pairs=0, pair=0)
+        coef = part.fit(grid, curves, self.settings).coef
+        candidates = all_pairs(self.features.n_features_in_)
+        alpha = float(grid.alphas_of(curves)[1])
+        return screened(part, self.table, coef, candidates, most or grid.counts[-1], alpha)
+
+
+def _folds(rows: Labelled, cv: Any) -> tuple[Pairs, int]:
+    """Return the folds that can be scored, and how many of them are independent."""
+    if not isinstance(cv, (str, int, np.integer)):
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        usable = [fold for fold in folds if all(map(rows.both_classes, fold))]
+        if not usable:
+            raise ValueError("no pair of cv has both classes in both of its parts.")
+        tests = np.bincount(np.concatenate([test for _, test in folds]))
+        return usable, max(len(usable) // int(tests.max()), 1)
+    folding = Folding.of(rows)
+    n_folds = folding.most(rows.positive, FOLDS if cv == "auto" else int(cv))
+    rounds = folding.rounds(rows.rarest) if cv == "auto" else 1
+    return folding.folds(rows.positive, n_folds, 0, rounds), n_folds

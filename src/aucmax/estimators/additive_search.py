@@ -6,10 +6,10 @@ pairs chosen on all rows would make held-out rows look better than new ones. The
 lines to curves to pairs, with the first loss; then other losses are tried at the best cell.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +21,13 @@ from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
+from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
-from aucmax.statistics.base import members
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pairs import gains
 
-__all__ = ["Cell", "Grid", "Part", "Walk", "screened"]
+__all__ = ["SHAPES", "Cell", "Grid", "Part", "Ranking", "Walk", "screened", "simplest"]
 
 SHAPES = ("line", "curves", "interactions")
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
@@ -128,8 +128,8 @@ class Part:
         The rows to fit to, and those to score.
     moments : ClassMoments, optional
         Those of the rows to fit to, if they are known.
-    gains : ndarray, shape (number of pairs,)
-        How much each pair lowers the loss alone.
+    ranking : Ranking, optional
+        The pairs that may get maps.
     """
 
     def __init__(
@@ -140,32 +140,43 @@ class Part:
         train: np.ndarray,
         test: np.ndarray,
         moments: ClassMoments | None = None,
-        gains: np.ndarray | None = None,
+        ranking: "Ranking | None" = None,
     ) -> None:
         self.features, self.X, self.labelled, self.train = features, X, labelled, train
-        self.test, self.gains = test, np.empty(0) if gains is None else gains
+        self.test, self.ranking = test, ranking
         self.positive, self.weight = labelled.positive[train], labelled.weight_of(train)
         self._moments = moments
+        self._with_maps: dict[int, Part] = {0: self}
 
-    def size(self, shape: int, n_pairs: int = 0) -> int:
+    def with_maps(self, count: int) -> "Part":
+        """Return the part with maps of the first pairs of its ranking."""
+        if count not in self._with_maps:
+            assert self.ranking is not None
+            features = self.features.with_pairs(self.ranking.pairs[:count])
+            X = features.transform(self.ranking.table)
+            self._with_maps[count] = Part(features, X, self.labelled, self.train, self.test)
+        return self._with_maps[count]
+
+    def size(self, shape: int) -> int:
         """Return the number of features of a model of a shape."""
-        blocks = [block for block in self.features.blocks if block.kind <= shape]
-        skipped = len(self.features.pairs_) - n_pairs if shape == 2 else 0
-        return blocks[len(blocks) - 1 - skipped].features.stop
+        return max(b.features.stop for b in self.features.blocks if b.kind <= shape)
 
     def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
         """Return the fit of a cell, with coefficients of its features."""
-        d, loss = self.size(cell.shape, grid.counts[cell.pairs]), grid.losses[cell.loss]
+        d, loss = self.size(cell.shape), grid.losses[cell.loss]
         factor = grid.alphas_of(cell)[self._kinds[:d]] ** -0.5
         problem: Problem
-        if LOSSES[loss].by_moments and d <= 2 * MAX_MATRIX_FEATURES:
+        root = (self._roots[:d, :d] @ sp.diags(factor)).tocsc()
+        if d > 2 * MAX_MATRIX_FEATURES:
+            Z = (self._trained[:, :d] @ root).tocsr()
+            problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
+        elif LOSSES[loss].by_moments:
             problem = MomentsProblem(self._whitened.scaled(factor))
         else:
-            Z = (self.X[self.train] @ self._roots[:, :d] @ sp.diags(factor)).tocsr()
-            problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
+            moments, X = self._whitened.scaled(factor), as_rows(self._trained[:, :d])
+            problem = MappedProblem.behind(X, root, moments, self.positive, self.weight)
         fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
-        coef = self._roots[:d, :d] @ (factor * fitted.coef)
-        return replace(fitted, coef=coef, statistics=None, spread=None)
+        return replace(fitted, coef=root @ fitted.coef, statistics=None, spread=None)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """Return the scores of the rows to score."""
@@ -176,7 +187,7 @@ class Part:
 
         All have the shape (number of rows to fit to,).
         """
-        X = self.X[self.train]
+        X = self._trained
         problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
         slopes = problem.loss_at(LOSSES["square"], X[:, : len(coef)] @ coef).gradient[:]
         return problem.positive, problem.data.share[:], slopes
@@ -190,6 +201,10 @@ class Part:
         return self.features.roots()
 
     @cached_property
+    def _trained(self) -> sp.csr_matrix:
+        return self.X[self.train]
+
+    @cached_property
     def _tested(self) -> sp.csr_matrix:
         return self.X[self.test]
 
@@ -198,16 +213,33 @@ class Part:
         """The moments of the features in the coordinates of their prior, block by block."""
         moments = self._moments
         if moments is None:
-            rows = members(as_rows(self.X), self.train)
             sign = np.where(self.positive, 1.0, -1.0)
+            rows = as_rows(self._trained)
             moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
         return moments.mapped(self._roots)
 
 
+class Ranking(NamedTuple):
+    """Pairs in the order of their gains.
+
+    Parameters
+    ----------
+    table : data frame or array
+        All rows.
+    pairs : list of (int, int)
+    gains : ndarray, shape (number of pairs,)
+        How much each lowers the loss alone.
+    """
+
+    table: Any
+    pairs: list[tuple[int, int]]
+    gains: np.ndarray
+
+
 def screened(
-    part: Part, table: object, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs that lower the loss of a fit of curves most, and by how much.
+    part: Part, table: Any, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
+) -> Ranking:
+    """Return the pairs that lower the loss of a fit of curves most.
 
     Parameters
     ----------
@@ -228,7 +260,7 @@ def screened(
     cells = np.ascontiguousarray(cells[:, part.train])
     worth = gains(cells, sizes, pairs, part.slopes(coef), alpha)
     best = np.argsort(-worth, kind="stable")[:most]
-    return pairs[best], worth[best]
+    return Ranking(table, [*map(tuple, pairs[best].tolist())], worth[best])
 
 
 class Walk:
@@ -275,34 +307,47 @@ class Walk:
         lean = [_LEAN_PER_DECADE * noise * self.grid.decades_squared(cell) for cell in cells]
         return cells[int(np.argmax(means - lean))]
 
-    def simplest(self, n_folds: int) -> Cell:
-        """Return the best cell of the simplest shape that is within one standard error of the best.
-
-        The standard error is that of the mean paired difference over folds, ``n_folds`` of which
-        are independent.
-        """
+    def of_shapes(self) -> list[Cell]:
+        """Return the best cell of each shape that was tried, the simplest shape first."""
         shapes = sorted({cell.shape for cell in self.held_out})
-        of_shapes = [self.best([c for c in self.held_out if c.shape == s]) for s in shapes]
-        top = max(of_shapes, key=lambda cell: float(self.held_out[cell].mean()))
-        for cell in of_shapes:
-            behind = self.held_out[top] - self.held_out[cell]
-            error = behind.std(ddof=1) / np.sqrt(n_folds) if len(behind) > 1 else 0.0
-            if cell == top or behind.mean() <= error:
-                return cell
-        return top
+        return [self.best([c for c in self.held_out if c.shape == s]) for s in shapes]
 
     def scores_of(self, cell: Cell) -> list[np.ndarray]:
         """Return the scores of the held-out rows of each part by a cell."""
-        fits = (part.fit(self.grid, cell, self.settings) for part in self.parts)
-        return [part.scores(fit.coef) for part, fit in zip(self.parts, fits, strict=True)]
+        return [scores for _, scores in self._fitted(cell)]
+
+    def _fitted(self, cell: Cell) -> Iterator[tuple[Fit, np.ndarray]]:
+        for whole in self.parts:
+            part = whole.with_maps(self.grid.counts[cell.pairs])
+            fitted = part.fit(self.grid, cell, self.settings)
+            yield fitted, part.scores(fitted.coef)
 
     def _try(self, cell: Cell) -> None:
         if cell in self.held_out:
             return
-        scores = []
-        for k, part in enumerate(self.parts):
-            fitted = part.fit(self.grid, cell, self.settings)
-            scores.append(self.score(part, part.scores(fitted.coef)))
+        of_folds = []
+        for k, (fitted, scores) in enumerate(self._fitted(cell)):
+            of_folds.append(self.score(self.parts[k], scores))
             if fitted.message is not None:
                 self.messages.append(f"fold {k}: {fitted.message}")
-        self.held_out[cell] = np.array(scores)
+        self.held_out[cell] = np.array(of_folds)
+
+
+def simplest(held_out: Sequence[np.ndarray], n_folds: int) -> int:
+    """Return the place of the first of some models within one standard error of the best.
+
+    Parameters
+    ----------
+    held_out : sequence of ndarray, shape (number of folds,)
+        The held-out score of each model in each fold, the simplest model first.
+    n_folds : int
+        Of the folds, those that are independent. The standard error is that of the mean of the
+        paired differences over these.
+    """
+    top = max(held_out, key=lambda scores: float(scores.mean()))
+    for place, scores in enumerate(held_out):
+        behind = top - scores
+        error = behind.std(ddof=1) / np.sqrt(n_folds) if len(behind) > 1 else 0.0
+        if behind.mean() <= error:
+            return place
+    raise AssertionError("the best is as good as itself")
