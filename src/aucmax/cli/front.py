@@ -75,6 +75,8 @@ class Prepared:
         Their labels in the file.
     sample : Labelled or None
         Some of the rows of a file in parts before the steps, if a pass has kept them.
+    before : Prepared or None
+        The same before the steps, without the columns that are left out; of rows in memory.
     """
 
     rows: Labelled
@@ -86,6 +88,16 @@ class Prepared:
     table: Labelled | None = None
     labels: np.ndarray | None = None
     sample: Labelled | None = None
+    before: Prepared | None = None
+
+    def bent(self, features: Any) -> Prepared:
+        """Return the rows behind fitted additive features in place of the steps."""
+        assert self.before is not None
+        raw = self.before.rows
+        rows = replace(raw, X=features.transform(raw.named), columns=None)
+        decisions = [*self.before.decisions, *features.decisions()]
+        steps = [("features", features)]
+        return replace(self.before, rows=rows, steps=steps, decisions=decisions)
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline, with what was decided."""
@@ -241,7 +253,7 @@ def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -
         prepared.rows, reading, transforms.splines, transforms.scale.value
     )
     decisions = [*prepared.decisions, *made.decisions]
-    return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions)
+    return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions, before=prepared)
 
 
 # ---- for a model

@@ -165,6 +165,10 @@ class Transforms:
     )
     scale: Scale = reading_option(Scale.none, "unit-norm divides each row by its length.")
 
+    def given(self) -> list[str]:
+        """Return the names of those that are asked for."""
+        return [name for name, value in vars(self).items() if value not in (False, Scale.none)]
+
 
 def number_or_word(text: str) -> float | str:
     """Return the value of an option as a number, or else as text."""

@@ -25,6 +25,7 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths, model_of
+from aucmax.cli.shape import SHAPE_HELP, Bends, Shape, check_straight
 from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.files import exists
 from aucmax.data.labelled import Labelled
@@ -87,17 +88,19 @@ class OnFolds:
 
     seed: int = option(0, "Random seed of the folds and of stochastic solvers.", min=0)
     probability: Probability = False
+    shape: Shape | None = option(None, SHAPE_HELP)
 
     def check(self, untuned: str) -> None:
         """Raise ValueError for --probability with options that turn tuning off."""
-        if self.probability and untuned:
+        if self.probability and untuned and self.shape in (None, Shape.line):
             raise ValueError(
                 "--probability calibrates on the folds of the tuning, which "
                 f"{untuned} turns off; leave out one of the two."
             )
 
     def check_folds(self, name: str) -> None:
-        """Raise ValueError for --probability with rows that are too few for folds."""
+        """Raise ValueError for what needs folds, with rows that are too few for them."""
+        check_straight(self.shape, _FEW)
         if self.probability:
             raise ValueError(
                 f"{name}: --probability needs folds, and is possible if each class has more rows."
@@ -126,6 +129,10 @@ def train(
     --alpha, --l1-ratio, --within, --standardize, --loss and --solver is given, nothing is tuned,
     and the others keep their defaults.
 
+    The same folds decide whether the score is a line in each column, bends, or has maps of pairs of
+    columns that act together; of these the simplest is taken that ranks as well as the best.
+    --shape decides it otherwise.
+
     --groups keeps the rows of a group in one fold, --time trains folds on the past, and with both
     not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
     rows, in the fit and in the AUC.
@@ -152,41 +159,40 @@ def train(
     untuned = {**settings, **vars(stopping), "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
+        check_straight(on_folds.shape, "--one-pass")
         model = _estimators.AUCClassifier(**untuned)
         with working("fitting in one pass", as_json):
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
-        persist.save(model, output)
         return show(fit, as_json)
     with ids_are_said_later():
         prepared = labelled_rows(data, reading, transforms, as_json, large)
-    rows, facts, folding = prepared.rows, prepared.facts(), Folding.of(prepared.rows)
-    started = time.perf_counter()
-    tuning = result = None
-    untunable = bool(settings) or folding.most(rows.positive, FOLDS) < 2
+    rows, folding = prepared.rows, Folding.of(prepared.rows)
+    started, tuning, result = time.perf_counter(), None, None
+    bends = Bends.of(on_folds.shape, settings, prepared, transforms)
+    untunable = (bool(settings) and not bends.named) or folding.most(rows.positive, FOLDS) < 2
     if untunable:
         on_folds.check_folds(rows.name)
     if rows.in_parts and settings:
         large.warn(data, fixed.bytes_of_row(rows), len(rows.positive))
     with going_on(output, data, rows, reading, transforms, fixed, stopping, on_folds):
         if untunable:
-            with working(f"fitting {facts}", as_json):
+            with working(f"fitting {rows.name}", as_json):
                 model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
         else:
-            how = {"verbose": not as_json, **vars(on_folds), **vars(stopping)}
-            result = _training.tuned(rows, prepared.room, **how)
-            model, tuning = result.model, _reports.Tuning.of(result, folding.words)
+            options_of_fit = vars(on_folds) | vars(stopping) | bends.arguments
+            result = _training.tuned(rows, prepared.room, verbose=not as_json, **options_of_fit)
+            model, tuning = result.model, _reports.Tuning.of(result, folding.words, bends.why_not)
+            if result.additive is not None:
+                prepared = prepared.bent(result.additive.best_estimator_[0])
         with working("measuring", as_json):
-            auc = _training.training_auc(rows, model)
-        of_moments = isinstance(auc, _training.MomentAUC)
-        report = _reports.Training(
+            auc = _training.training_auc(prepared.rows, model)
+        report = _reports.Training.of(
+            prepared.facts(),
+            auc,
             model=str(output),
-            rows=facts,
-            negatives=facts.rows - facts.positives,
-            tuned=tuning is not None,
             tuning=tuning,
             why_not_tuned=f"{options} given" if options else _FEW,
             fitted=_facts.FittedModel.of(model),
-            training_auc=_facts.AUCOfMoments.of(auc) if of_moments else auc,
             suspicions=about_training_rows(prepared, data, reading, result),
             read=passes_over(rows.X),
             seconds=time.perf_counter() - started,
@@ -220,6 +226,7 @@ def _fit_in_one_pass(
     held = _training.fit_in_one_pass(model, source, reading.positive, str(path))
     negative, positive = model.classes_.tolist()
     auc = _training.auc_of_moments(held, model.coef_[0], positive)
+    persist.save(model, output)
     counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
     return _reports.OnePassFit(
         model=str(output),

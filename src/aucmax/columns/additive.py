@@ -29,6 +29,7 @@ from aucmax.columns.preparations import Entries
 from aucmax.columns.steps import Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
+from aucmax.data.decisions import Decision
 
 __all__ = ["AdditiveFeatures"]
 
@@ -226,6 +227,13 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             for k in range(b.features.stop - b.features.start)
         ]
         return np.array(names, dtype=object)
+
+    def decisions(self) -> list[Decision]:
+        """Return what was decided, one line for each column of which there is something to say."""
+        check_is_fitted(self)
+        axes = zip(self._named, self.axes_, strict=True)
+        told = [(name, "; ".join(axis.told())) for name, axis in axes]
+        return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.checks import check_array_of, is_whole
+from aucmax.basics.visible import counted
 from aucmax.columns.functions import Function, Pieces
 from aucmax.columns.preparations import Entries
 from aucmax.columns.summaries import Coded
@@ -104,6 +106,13 @@ class Axis:
     def n_map(self) -> int:
         """The number of places of a row in its maps."""
         return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
+
+    def told(self) -> Iterator[str]:
+        """Yield what was decided about the column."""
+        if self.is_text:
+            yield f"{counted(len(self.words), 'word')}, a level each, and one for all others"
+        if self.has_gaps:
+            yield "gaps have a level of their own"
 
     def linear(self, values: Cells) -> list[Entries]:
         """Return the features without hats."""

@@ -44,6 +44,8 @@ __all__ = ["AdditiveAUCClassifier"]
 
 _COUNTS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)  # of pairs that are tried
 _MAX_FEATURES = 3000  # of a model with pairs that are chosen
+_KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
+_MAX_HATS = 2000  # of all curves
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
 
@@ -74,8 +76,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         A number of stratified folds, or row numbers; "auto" is that of `AUCClassifierCV`.
     scoring, max_fpr, probability, positive, tol, max_iter
         As for `AUCClassifierCV`; scoring by a metric.
-    n_knots, map_knots : int
-        Most knots of a curve and along a column of a map.
+    n_knots : int, optional
+        Most knots of a curve; by default 33, fewer where there are more than 60 columns.
+    map_knots : int
+        Most knots along a column of a map.
     verbose : int
         Show what is done, on a terminal.
 
@@ -132,7 +136,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         max_fpr: float | None = None,
         probability: bool | str = False,
         positive: Any = None,
-        n_knots: int = 33,
+        n_knots: int | None = None,
         map_knots: int = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -233,7 +237,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def _features(self, X: Any) -> AdditiveFeatures:
         named = not isinstance(self.interactions, (str, int, np.integer))
         pairs = self.interactions if named else ()
-        return AdditiveFeatures(pairs, n_knots=self.n_knots, map_knots=self.map_knots).fit(X)
+        n_knots = self.n_knots
+        if n_knots is None:
+            room = _MAX_HATS // max((*np.shape(X), 1, 1)[1], 1)
+            n_knots = next((k for k in _KNOTS if k <= room), _KNOTS[-1])
+        return AdditiveFeatures(pairs, n_knots=n_knots, map_knots=self.map_knots).fit(X)
 
     def _checked(self) -> Metric:
         scoring = scoring_of(self.scoring, self.max_fpr)
@@ -280,23 +288,29 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             return 0, len(features.pairs_)
         d = features.n_features_in_
         most = d * (d - 1) // 2
+        widest = max(axis.n_map for axis in features.axes_)
         if not isinstance(self.interactions, str):
             most = min(most, int(self.interactions))
         else:
-            room = _MAX_FEATURES - features.n_features
-            most = min(most, room // max(axis.n_map for axis in features.axes_) ** 2)
+            most = min(most, max(_MAX_FEATURES - features.n_features, 0) // widest**2)
         counts = [count for count in _COUNTS if count <= most]
         if counts[-1] < most and (len(counts) == 1 or not isinstance(self.interactions, str)):
             counts.append(most)
         return tuple(counts)
 
     def _take_over(
-        self, whole: Part, fitted: Fit, walk: Walk, cell: Cell, last: AUCClassifier, rows: Labelled
+        self,
+        all_rows: Part,
+        fitted: Fit,
+        walk: Walk,
+        cell: Cell,
+        last: AUCClassifier,
+        rows: Labelled,
     ) -> None:
         grid, gains = walk.grid, np.empty(0)
-        part = whole.with_maps(grid.counts[cell.pairs])
-        if whole.ranking is not None:
-            gains = whole.ranking.gains[: len(part.features.pairs_)]
+        part = all_rows.with_maps(grid.counts[cell.pairs])
+        if all_rows.ranking is not None:
+            gains = all_rows.ranking.gains[: len(part.features.pairs_)]
         features = part.features
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         mass = np.asarray(weight @ part.X[:, : len(fitted.coef)]).ravel()
@@ -404,18 +418,18 @@ class _Search:
         cell = cells[simplest([walk.held_out[c] for c in cells], n_folds)]
         axis = ("line", "curve", "pair")[cell.shape]
         for loss in range(1, len(grid.losses)):
-            other = walk.climb([cell._replace(loss=loss)], ())
-            if walk.best([cell, other]) == other:
-                cell = walk.climb([other], (axis,))
+            rival = walk.climb([cell._replace(loss=loss)], ())
+            if walk.best([cell, rival]) == rival:
+                cell = walk.climb([rival], (axis,))
         return walk, cell
 
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.positive))
-        whole = Part(self.features, self.X, self.rows, every, every)
+        all_rows = Part(self.features, self.X, self.rows, every, every)
         if cell.shape == 2:
-            whole.ranking = self._ranking(whole, grid, cell, grid.counts[cell.pairs])
-        return whole, whole.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
+            all_rows.ranking = self._ranking(all_rows, grid, cell, grid.counts[cell.pairs])
+        return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
         rows = self.rows
@@ -425,7 +439,7 @@ class _Search:
         """Return the pairs for the rows of a part, at its own curves."""
         if self.given:
             return Ranking(self.table, self.given, np.full(len(self.given), np.nan))
-        curves = cell._replace(pairs=0, pair=0)
+        curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
         coef = part.fit(grid, curves, self.settings).coef
         candidates = all_pairs(self.features.n_features_in_)
         alpha = float(grid.alphas_of(curves)[1])

@@ -317,8 +317,8 @@ class Walk:
         return [scores for _, scores in self._fitted(cell)]
 
     def _fitted(self, cell: Cell) -> Iterator[tuple[Fit, np.ndarray]]:
-        for whole in self.parts:
-            part = whole.with_maps(self.grid.counts[cell.pairs])
+        for curves in self.parts:
+            part = curves.with_maps(self.grid.counts[cell.pairs])
             fitted = part.fit(self.grid, cell, self.settings)
             yield fitted, part.scores(fitted.coef)
 

@@ -13,12 +13,14 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.source import Source
+from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
 from aucmax.estimators.labelling import of_two_classes
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
+from aucmax.estimators.shapes import Bent, bent
 from aucmax.estimators.suspicions import Suspicion, suspicions_of_sample
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
 from aucmax.objective import MAX_MATRIX_FEATURES
@@ -57,6 +59,8 @@ class Tuned:
         `Folding.dropped`.
     suspicions : sequence of Suspicion
         What is suspect about some of these.
+    bent : Bent, optional
+        What bending gained, if it was tried; the model is that of its features if it has a search.
     """
 
     model: AUCClassifier
@@ -69,6 +73,12 @@ class Tuned:
     losses: list[str] | None = None
     dropped: int | None = None
     suspicions: Sequence[Suspicion] = ()
+    bent: Bent | None = None
+
+    @property
+    def additive(self) -> AdditiveAUCClassifier | None:
+        """The additive model, if the model is one."""
+        return None if self.bent is None else self.bent.search
 
     @property
     def losses_left_out(self) -> list[str]:
@@ -80,6 +90,8 @@ def tuned(
     rows: Labelled,
     room: Room | None = None,
     *,
+    table: Labelled | None = None,
+    shape: str = "line",
     seed: int = 0,
     probability: bool = False,
     verbose: bool = False,
@@ -94,6 +106,10 @@ def tuned(
         ratio of the classes does not change a mean over pairs.
     room : Room, optional
         The memory for the rows of a source.
+    table : Labelled, optional
+        The rows before the steps, in memory, for other shapes than lines.
+    shape : {"auto", "line", "curves", "interactions"}
+        What the model is; by default what the folds choose, see `bent`.
     seed : int
         Random seed of the folds, which follow the groups or times of the rows.
     probability : bool
@@ -101,7 +117,7 @@ def tuned(
     verbose : bool
         Show progress, on a terminal.
     **settings
-        ``tol`` and ``max_iter``.
+        ``tol`` and ``max_iter``; ``losses`` and ``alphas`` of a shape that is named.
 
     Raises
     ------
@@ -109,8 +125,13 @@ def tuned(
         If there are too few rows of a class, groups or times, or too few rows fit in memory.
     """
     settings["positive"] = rows.positive_label
+    if table is not None and shape not in ("line", "auto"):
+        return _bent(table, seed, shape=shape, probability=probability, **settings)
     if room is None:
-        return _searched(rows, seed, verbose, probability=probability, **settings)[1]
+        search, line = _searched(rows, seed, verbose, probability=probability, **settings)
+        if table is None or shape == "line":
+            return line
+        return _bent(table, seed, search, line, probability=probability, **settings)
     with working("reading some of the rows", not verbose):
         sample = sample_of_classes(rows.positive, room.rows)
         drawn = rows.at(sample)
@@ -155,6 +176,38 @@ def _searched(
         settings_tried=int(np.isfinite(search.auc_path_).any(axis=0).sum()),
         auc=float(search.best_score_),
         interval=search.best_interval_,
+    )
+
+
+def _bent(
+    table: Labelled,
+    seed: int,
+    search: AUCClassifierCV | None = None,
+    line: Tuned | None = None,
+    **settings: Any,
+) -> Tuned:
+    """Return the tuned line, or an additive model of the same folds."""
+    folding = Folding.of(table)
+    parts = folds_of(table, folding.most(table.positive, FOLDS), seed)
+    rounds, of_line, tried = folding.rounds(table.rarest), None, 0
+    if search is not None and line is not None:
+        tried, paths = line.settings_tried, search.auc_path_.reshape(len(parts), -1)
+        paths = paths[np.isfinite(paths).any(axis=1)]  # some folds may hold out one class
+        of_line = paths[:, np.nanargmin(np.abs(paths.mean(axis=0) - search.best_score_))]
+    outcome = bent(table, parts, rounds, of_line, **settings)
+    if outcome.search is None and line is not None:
+        return replace(line, bent=outcome)
+    additive = outcome.search
+    assert additive is not None
+    return Tuned(
+        model=additive.best_estimator_[-1],
+        folds=len(parts),
+        rounds=rounds,
+        dropped=folding.dropped(parts),
+        settings_tried=tried + int(np.isfinite(additive.auc_path_).any(axis=0).sum()),
+        auc=additive.best_score_,
+        interval=additive.best_interval_,
+        bent=outcome,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.data.rows import CSR, products
+from aucmax.data.rows import Rows, products
 from aucmax.data.rows.store import Numbers
 from aucmax.objective.problem import RowsProblem, Summaries
 from aucmax.statistics.moments import ClassMoments
@@ -33,7 +33,7 @@ class MappedProblem(RowsProblem):
     @classmethod
     def behind(
         cls,
-        X: CSR,
+        X: Rows,
         root: sp.csc_matrix,
         moments: ClassMoments,
         sign: np.ndarray,
@@ -43,7 +43,7 @@ class MappedProblem(RowsProblem):
 
         Parameters
         ----------
-        X : CSR, shape (n, d)
+        X : ndarray or CSR, shape (n, d)
             The rows x.
         root : csc_matrix, shape (d, k)
             T.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.visible import in_line
+from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.estimators.training import Tuned
-from aucmax.metrics import AUCInterval, BinnedAUC
+from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC
 from aucmax.report.facts import (
     AUCOfMoments,
     Facts,
@@ -45,6 +46,53 @@ def _page(title: str, lead: str, facts: Facts, around: Around = ((), ())) -> Pag
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bending:
+    """Whether a model bends, and what that gained in the folds."""
+
+    shape: str
+    held_out_auc_of_shapes: Mapping[str, float] | None = optional()
+    loss: str = unlisted("")
+    alphas: Mapping[str, float] | None = optional()
+    interactions: Sequence[str] | None = optional()  # names of columns
+    why_straight: str = unlisted("")
+
+    @classmethod
+    def of(cls, tuned: Tuned, why_straight: str) -> Bending | None:
+        """Describe what was tried; None if it was not asked for."""
+        if tuned.bent is None:
+            return cls(shape="line", why_straight=why_straight) if why_straight else None
+        scores, additive = tuned.bent.held_out, tuned.additive
+        if additive is None:
+            return cls(shape="line", held_out_auc_of_shapes=scores)
+        parts = ("lines", "curves", "maps")[: SHAPES.index(additive.shape_) + 1]
+        return cls(
+            shape=additive.shape_,
+            held_out_auc_of_shapes=scores,
+            loss=additive.loss_,
+            alphas=dict(zip(parts, additive.alphas_.tolist(), strict=False)),
+            interactions=[" × ".join(map(str, pair)) for pair in additive.interactions_],
+        )
+
+    def settings(self) -> str:
+        """Return the settings of an additive model, in words."""
+        alphas = ", ".join(f"{alpha:.3g} of {part}" for part, alpha in (self.alphas or {}).items())
+        return f"loss {self.loss}, alpha {alphas}"
+
+    def __str__(self) -> str:
+        if self.why_straight:
+            return f"line  (curves were not tried: {self.why_straight})"
+        number = len(self.interactions or ())
+        maps = f" and {counted(number, 'map')} of pairs" if number else ""
+        shape = "line" if self.shape == "line" else f"curves{maps}"
+        names = {"interactions": "with maps"}
+        held_out = ", ".join(
+            f"{names.get(shape, shape)} {auc_text(auc)}"
+            for shape, auc in (self.held_out_auc_of_shapes or {}).items()
+        )
+        return f"{shape}  (held-out AUC: {held_out})"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tuning:
     """How the settings of a model were chosen."""
 
@@ -55,9 +103,10 @@ class Tuning:
     tuned_on: int | None = optional()  # rows, where not on all
     losses: Sequence[str] | None = optional()  # that were tried on those rows
     losses_left_out: Sequence[str] = unlisted(())
+    bending: Bending | None = inline()
 
     @classmethod
-    def of(cls, tuned: Tuned, folding: str) -> Tuning:
+    def of(cls, tuned: Tuned, folding: str, why_straight: str = "") -> Tuning:
         """Describe how a model was tuned, on folds that were made so."""
         return cls(
             folds=Folds(
@@ -69,6 +118,7 @@ class Tuning:
             tuned_on=tuned.rows,
             losses=tuned.losses,
             losses_left_out=tuned.losses_left_out,
+            bending=Bending.of(tuned, why_straight),
         )
 
     def facts(self, settings: str) -> Facts:
@@ -80,12 +130,15 @@ class Tuning:
             course += f", on {self.tuned_on:,} of the rows"
         if self.losses_left_out:
             course += f", with no room for the loss {' or '.join(self.losses_left_out)}"
+        if self.bending is not None and self.bending.alphas is not None:
+            settings = self.bending.settings()
         tried = counted(self.settings_tried, "setting")
         low_high = interval_text(self.held_out_interval.low, self.held_out_interval.high)
         interval = f"(95 % interval {low_high}; biased upwards by tuning)"
         return [
             ("tuned", f"{settings}: the best of {tried} in {self.folds}{course}"),
             ("held-out AUC", f"{auc_text(self.held_out_auc)}  {interval}"),
+            *([] if self.bending is None else [("shape", str(self.bending))]),
         ]
 
 
@@ -104,6 +157,19 @@ class Training(Report):
     suspicions: Sequence[Suspicion] = ()
     read: Sequence[Pass] | None = optional()
     seconds: float
+
+    @classmethod
+    def of(
+        cls, rows: TrainingRows, auc: AUCInterval | BinnedAUC | MomentAUC, **more: Any
+    ) -> Training:
+        """Describe a training on rows, whose AUC is given; ``more`` are the other fields."""
+        return cls(
+            rows=rows,
+            negatives=rows.rows - rows.positives,
+            tuned=more["tuning"] is not None,
+            training_auc=AUCOfMoments.of(auc) if isinstance(auc, MomentAUC) else auc,
+            **more,
+        )
 
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""

@@ -1,0 +1,78 @@
+"""Whether a model bends: a line, curves, or curves with maps of pairs, chosen by the same folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucmax.data.labelled import Labelled
+from aucmax.estimators.additive import AdditiveAUCClassifier
+from aucmax.estimators.additive_search import SHAPES, simplest
+from aucmax.estimators.folds import Pairs
+
+__all__ = ["MODEL_SHAPES", "Bent", "bent", "why_straight"]
+
+MODEL_SHAPES = SHAPES
+_MAX_COLUMNS = 500
+_MAX_CELLS = 50_000_000  # of a table as an array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bent:
+    """A fitted additive model, and the held-out scores of each shape.
+
+    Parameters
+    ----------
+    search : AdditiveAUCClassifier or None
+        None if the line is kept.
+    held_out : dict of str to float
+        The mean held-out score of each shape that was tried.
+    """
+
+    search: AdditiveAUCClassifier | None
+    held_out: dict[str, float]
+
+
+def why_straight(table: Labelled) -> str:
+    """Return why curves are not tried for rows unless somebody asks; empty if they are."""
+    if table.in_parts:
+        return "the file is read in parts"
+    n, d = len(table.positive), table.n_features
+    if d > _MAX_COLUMNS:
+        return f"there are more than {_MAX_COLUMNS} columns"
+    if n * d > _MAX_CELLS:
+        return f"there are more than {_MAX_CELLS:,} cells"
+    return ""
+
+
+def bent(
+    table: Labelled, folds: Pairs, rounds: int, line: np.ndarray | None, **settings: Any
+) -> Bent:
+    """Fit an additive model, and choose between it and a line by the same folds.
+
+    Parameters
+    ----------
+    table : Labelled
+        Rows in memory, before any step.
+    folds : list of (train, test)
+    rounds : int
+        How often they were drawn.
+    line : ndarray, shape (folds,), optional
+        The held-out score of the line in each fold that has one; without it the model is additive.
+    **settings
+        Of `AdditiveAUCClassifier`.
+    """
+    search = AdditiveAUCClassifier(cv=folds, **settings).fit(table)
+    scores = search.shape_scores_
+    if line is None:
+        return Bent(search=search, held_out=_means(scores))
+    best = max(scores.values(), key=lambda of_folds: float(of_folds.mean()))
+    keeps_line = simplest([line, best], max(len(line) // rounds, 1)) == 0
+    scores = scores | {SHAPES[0]: line} if keeps_line or search.shape_ != SHAPES[0] else scores
+    return Bent(search=None if keeps_line else search, held_out=_means(scores))
+
+
+def _means(scores: dict[str, np.ndarray]) -> dict[str, float]:
+    return {shape: float(of_folds.mean()) for shape, of_folds in scores.items()}
