@@ -14,7 +14,7 @@ FOLDS = "folds rounds folding settings_tried"
 AREA = "auc low high std_error"
 KEYS = {
     "train rows.csv -o m": f"{ROWS} {FIT} {FOLDS} model negatives tuned held_out_auc "
-    "held_out_interval training_auc suspicions seconds",
+    "held_out_interval shape held_out_auc_of_shapes training_auc suspicions seconds",
     "train rows.csv -o f --alpha 1": f"{ROWS} {FIT} model negatives tuned training_auc "
     "suspicions seconds",
     "train rows.csv -o o --one-pass": f"{FIT} model data positive negative weight_of_positives "

@@ -1,0 +1,98 @@
+"""``aucmax train --shape``: lines, curves and maps of pairs."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucmax import load, metrics
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables in which two columns act together, one bends, and all are lines."""
+    folder = tmp_path_factory.mktemp("shape")
+    rng = np.random.default_rng(0)
+    n = 1200
+    table = pd.DataFrame({
+        "age": rng.normal(50, 10, n).round(1), "dose": rng.normal(size=n).round(3),
+        "city": rng.choice(["Bonn", "Ulm"], n),
+    })  # fmt: skip
+    table.loc[::9, "dose"] = np.nan
+    age, dose, noise = (table.age - 50) / 10, table.dose.fillna(0.0), rng.normal(size=n)
+    scores = {"pair": 2 * age * dose + noise, "curve": age**2 + dose + noise, "line": age + noise}
+    for name, score in scores.items():
+        sick = np.where(score > np.quantile(score, 0.8), "yes", "no")
+        table.assign(sick=sick).to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def trained(run, folder, name, *options):
+    code, out, error = run(
+        "train", str(folder / f"{name}.csv"), "--target", "sick", "--json",
+        "-o", str(folder / "model"), *options,
+    )  # fmt: skip
+    assert code == 0, error
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("pair", "interactions"), ("curve", "curves"), ("line", "line")]
+)
+def test_the_folds_choose_the_shape(run, folder, name, shape):
+    report = trained(run, folder, name)
+    held_out = report["held_out_auc_of_shapes"]
+    assert report["shape"] == shape
+    assert held_out.keys() == {"line", "curves", "interactions"}
+    assert report["held_out_auc"] == pytest.approx(held_out[shape], abs=1e-3)
+    if shape == "interactions":
+        assert "age × dose" in report["interactions"]
+        assert held_out["interactions"] > held_out["curves"] + 0.05
+    table = pd.read_csv(folder / f"{name}.csv")
+    score = load(folder / "model").decision_function(table.drop(columns="sick"))
+    assert metrics.roc_auc(table.sick == "yes", score) == pytest.approx(
+        report["training_auc"]["auc"]
+    )
+    code, _, error = run("score", str(folder / "model"), str(folder / f"{name}.csv"))
+    assert code == 0, error
+
+
+def test_a_shape_that_is_asked_for(run, folder):
+    assert trained(run, folder, "pair", "--shape", "curves")["shape"] == "curves"
+    assert "shape" not in trained(run, folder, "pair", "--shape", "line")
+    assert "shape" not in trained(run, folder, "pair", "--alpha", "0.1")
+    report = trained(run, folder, "line", "--shape", "curves", "--alpha", "0.1", "--probability")
+    assert report["alphas"] == {"lines": 0.1, "curves": 0.1}
+    assert report["probability"] == "sigmoid"
+    assert trained(run, folder, "line", "--shape", "interactions")["interactions"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--splines"], "--splines"),
+        (["--scale", "unit-norm"], "--scale"),
+        (["--l1-ratio", "0.5"], "--l1-ratio"),
+        (["--one-pass"], "--one-pass"),
+    ],
+)
+def test_what_means_a_line_is_told(run, folder, options, reason):
+    code, _, error = run(
+        "train", str(folder / "line.csv"), "--target", "sick", "--shape", "curves", *options
+    )
+    assert code == 2
+    assert f"--shape curves does not go with {reason}." in " ".join(error.split())
+
+
+def test_a_file_in_parts_is_a_line(run, folder):
+    lines = (folder / "line.csv").read_text().splitlines(keepends=True)
+    large = folder / "large.csv"
+    large.write_text(lines[0] + "".join(lines[1:]) * 100)
+    options = (str(large), "--target", "sick", "--memory", "2MB", "-o", str(folder / "large"))
+    code, _, error = run("train", *options, "--shape", "curves")
+    assert code == 2
+    assert "--shape curves does not go with a file that is read in parts (--memory)." in error
+    code, out, error = run("train", *options)
+    assert code == 0, error
+    assert "line (curves were not tried: the file is read in parts)" in " ".join(out.split())
