@@ -66,6 +66,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     min_level_rows, max_levels, map_levels : int
         Words of a column with fewer rows are one level, as are those beyond the most frequent ones;
         maps tell fewer of them apart.
+    curves : bool
+        Whether numbers bend.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         min_level_rows: int = 10,
         max_levels: int = 1000,
         map_levels: int = 8,
+        curves: bool = True,
     ) -> None:
         self.pairs = pairs
         self.n_knots = n_knots
@@ -95,6 +98,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         self.min_level_rows = min_level_rows
         self.max_levels = max_levels
         self.map_levels = map_levels
+        self.curves = curves
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the knots and choose the levels, for which labels are not needed.
@@ -159,7 +163,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         """The features: lines and levels of all columns, hats of all columns, then the maps."""
         blocks, start = list[Block](), 0
         sizes = [((j,), 0, axis.n_linear) for j, axis in enumerate(self.axes_)]
-        sizes += [((j,), 1, len(a.knots)) for j, a in enumerate(self.axes_) if a.bends]
+        sizes += [
+            ((j,), 1, len(a.knots)) for j, a in enumerate(self.axes_) if a.bends and self.curves
+        ]
         maps = [((i, j), 2, self.axes_[i].n_map * self.axes_[j].n_map) for i, j in self.pairs_]
         for columns, kind, size in [*sizes, *maps]:
             blocks.append(Block(slice(start, start + size), kind, columns))

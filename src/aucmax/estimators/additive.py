@@ -311,11 +311,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         part = all_rows.with_maps(grid.counts[cell.pairs])
         if all_rows.ranking is not None:
             gains = all_rows.ranking.gains[: len(part.features.pairs_)]
-        features = part.features
+        features = part.features if cell.shape else part.features.with_pairs(())
+        features.curves = cell.shape > 0
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         mass = np.asarray(weight @ part.X[:, : len(fitted.coef)]).ravel()
         coef, constant = features.purified(fitted.coef, mass)
-        coef = np.pad(coef, (0, features.n_features - len(coef)))  # hats of lines
         fitted = replace(fitted, coef=coef, intercept=fitted.intercept + constant)
         last.n_features_in_ = len(coef)
         last.loss = grid.losses[cell.loss]
@@ -337,7 +337,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         )
         if self.probability:
             tests = [p.test for p in walk.parts]
-            final = part.X @ coef + fitted.intercept
+            final = part.X[:, : len(coef)] @ coef + fitted.intercept
             last.calibration_ = calibrate_folds(
                 tests, scores, [final[test] for test in tests], rows.positive, rows.weight,
                 self.probability,
