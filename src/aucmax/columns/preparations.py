@@ -112,7 +112,7 @@ class Filled:
             weekdays = tuple(sorted(calendar.weekdays, key=lambda day: (day + 3) % 7))
         lowest, highest = summary.range
         has_clock = calendar.seconds[0] < calendar.seconds[1] and (
-            column.is_date or (lowest >= 0.0 and highest < 1.0)
+            column.is_date or (not column.is_duration and lowest >= 0.0 and highest <= 1.0)
         )
         return cls(summary.rows, summary.gaps, value, marked, weekdays, has_clock)
 
@@ -172,7 +172,7 @@ class Filled:
         elif self.has_clock:
             yield "a time of day: a number, and levels near 0:00, 3:00, …, 21:00"
         elif column.is_days:
-            yield "a time: days"
+            yield "a duration: days" if column.is_duration else "a time: days"
         if self.gaps:
             yield self._told_of_gaps(column)
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number
+from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number, duration_of
 
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
@@ -87,6 +87,11 @@ class Column:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether its numbers are durations, whose times of day mean nothing."""
+        return False
 
     @property
     def example(self) -> str:
@@ -206,10 +211,13 @@ class Amount(Column):
         The decimal mark.
     units : tuple of str
         What may stand behind the numbers, such as ``kg``, or before them if it is money.
+    unit : str
+        What numbers with other units, such as ``g``, are converted to; "" if none are.
     """
 
     decimal: str = "."
     units: tuple[str, ...] = ()
+    unit: str = ""
 
     is_number = False
 
@@ -224,15 +232,19 @@ class Amount(Column):
 
         from aucmax.data.tables.written import amounts
 
-        (value,) = amounts(pa.array([word.strip()]), self.decimal, self.units).tolist()
+        (value,) = amounts(pa.array([word.strip()]), self.decimal, self.units, self.unit).tolist()
         return None if value != value else value
 
     def check_state(self) -> None:
         super().check_state()
         if self.decimal not in (".", ","):
             raise ValueError("a column of amounts has another decimal mark")
-        if not all(isinstance(unit, str) for unit in self.units):
+        from aucmax.data.tables.written import measure_of
+
+        if not all(isinstance(unit, str) for unit in (*self.units, self.unit)):
             raise ValueError("a column of amounts has units that are not words")
+        if self.unit and (self.unit not in self.units or measure_of(self.units) is None):
+            raise ValueError("a column of amounts is converted to a unit of another quantity")
 
 
 @dataclass(frozen=True)
@@ -277,11 +289,24 @@ class Date(Column):
 
 @dataclass(frozen=True)
 class Time(Column):
-    """A column of times of day or of durations, whose numbers are days."""
+    """A column of times of day or of durations, whose numbers are days.
+
+    Parameters
+    ----------
+    duration : bool
+        Whether they are durations, written as such.
+    """
+
+    duration: bool = False
 
     is_days = True
     is_number = is_float = False
     sql_type = "a time or interval"
+
+    @property
+    def is_duration(self) -> bool:
+        """Return whether the file has durations."""
+        return self.duration
 
     @property
     def example(self) -> str:
@@ -289,8 +314,9 @@ class Time(Column):
         return "18:15:00"
 
     def number(self, word: str) -> float | None:
-        """Return the fraction of a day."""
-        return day_fraction(f" {word}")
+        """Return the fraction of a day, or a duration in days."""
+        time = day_fraction(f" {word}")
+        return duration_of(word) if time is None else time
 
     def shown(self, value: Any) -> float | str:
         """Return hours, minutes and seconds, after days where there are some."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CENTURY_AGO", "DIGITS", "EPOCHS", "EXAMPLES", "ISO", "day_fraction", "day_number",
-    "day_numbers", "days_of_arrow", "forms_of",
+    "day_numbers", "days_of_arrow", "duration_of", "forms_of",
 ]  # fmt: skip
 
 ISO = "%Y-%m-%d"
@@ -47,6 +47,14 @@ _TIME = re.compile(
     r"(?:[:.](?P<second>[0-9]{2}(?:[.,][0-9]+)?))?(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?"
     r"\s?(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<east>[0-9]{2}):?(?P<more>[0-9]{2})?)?"
     r"(?:\s?\([A-Za-z ]+\))?\]?"
+)
+_NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
+_DURATION = re.compile(
+    rf"(?i:(?:(?P<day>{_NUMBER})\s?d(?:ays?)?,?\s*)?(?:"
+    r"(?P<clock>[0-9]+:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]+)?)?)|"
+    rf"(?:(?P<hour>{_NUMBER})\s?h(?:ours?|rs?)?\s*)?"
+    rf"(?:(?P<minute>{_NUMBER})\s?m(?:in(?:ute)?s?)?\s*)?"
+    rf"(?:(?P<second>{_NUMBER})\s?s(?:ec(?:ond)?s?)?)?))"
 )
 # The form of a date and an example; 31 is the day.
 EXAMPLES = {
@@ -177,11 +185,29 @@ def day_fraction(text: str) -> float | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + 12 * (part["half"] in "Pp")
+    if hour == 24 and minute == second == 0:  # the end of the day
+        hour, minute, second = 23, 59, 60.0
     if hour > 23 or minute > 59 or second >= 61:
         return None
     east = 60 * int(part["east"] or 0) + int(part["more"] or 0)
     minute += east if part["sign"] == "-" else -east
     return (3600 * hour + 60 * minute + second) / 86400
+
+
+def duration_of(text: str) -> float | None:
+    """Return the days of a duration such as ``"13d 15h"`` or ``"31:05:00"``; None of another."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
+        return None
+    day, hour, minute, second = (float((part or "0").replace(",", ".")) for part in _parts(match))
+    return day + (3600 * hour + 60 * minute + second) / 86_400
+
+
+def _parts(match: re.Match[str]) -> Iterable[str | None]:
+    part = match.groupdict()
+    if part["clock"]:
+        return part["day"], *(part["clock"] + ":0").split(":")[:3]
+    return part["day"], part["hour"], part["minute"], part["second"]
 
 
 def forms_of(words: Iterable[str]) -> dict[str, int]:

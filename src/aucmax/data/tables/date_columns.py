@@ -76,13 +76,15 @@ def dates_in_numbers(column: FileColumn) -> Read | None:
 
 
 def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
-    """Return times of day as fractions of a day, if all known words, a mask (k,), are some."""
+    """Return times of day or durations in days, if all known words, a mask (k,), are some."""
     distinct = column.distinct
     first = [distinct.words[int(j)].as_py() for j in np.flatnonzero(known)[:_SAMPLED_VALUES]]
-    if not first or any(day_fraction(f" {word}") is None for word in first):
-        return None
     kind = Time(column.name)
+    if not first or any(kind.number(word) is None for word in first):
+        return None
     times = np.array(distinct.each(kind.number), dtype=np.float64)
+    if any(day_fraction(f" {word}") is None for word in first) or (times[known] > 1.0).any():
+        kind = Time(column.name, duration=True)
     strange = known & np.isnan(times)
     if distinct.rows(strange) > (1 - NEARLY_ALL) * distinct.rows(known):
         return None
@@ -158,7 +160,7 @@ def _told(column: FileColumn, read: Read, otherwise: str = "") -> Read:
     """Return a column with the decision that its values are dates or times."""
     values, form, more = read.values, getattr(read.column, "form", ""), ""
     row = int(np.argmax(values == values))
-    what = "dates" if form else "times"
+    what = "dates" if form else "durations" if read.column.is_duration else "times"
     if form in EPOCHS:
         what = f"{'milli' if form == '%Q' else ''}seconds since 1970"
     ago = values < _YEAR_2000

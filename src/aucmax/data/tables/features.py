@@ -28,7 +28,9 @@ from aucmax.data.tables.written import (
     MULTIPLES,
     amounts,
     are_one,
+    measure_of,
     plain_numbers,
+    unit_of_each,
     units_of,
 )
 
@@ -43,6 +45,7 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _DIGIT = re.compile("[0-9]")
+_PAIR = re.compile(r"[0-9]+(?:[.,][0-9]+)?\s?/\s?[0-9]+(?:[.,][0-9]+)?")
 _CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
@@ -211,7 +214,7 @@ class _Cells(NamedTuple):
 def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
     """Return words as numbers of a kind of column."""
     if isinstance(kind, Amount):
-        numbers = amounts(distinct.words, kind.decimal, kind.units)
+        numbers = amounts(distinct.words, kind.decimal, kind.units, kind.unit)
     else:
         numbers = plain_numbers(distinct.words, reading.decimal or ".")
     if not (kind.is_number or isinstance(kind, Amount)):
@@ -260,7 +263,7 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     few = cells.filled.sum() <= 2  # two words are as good as numbers
     if cells.strange.any() and not few and not _are_codes(distinct):
         units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
-        if are_one({*units} - MULTIPLES.keys()) or (
+        if measure_of(units) or are_one({*units} - MULTIPLES.keys()) or (
             len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES
         ):
             cells = _amounts(column, cells, units)
@@ -276,19 +279,44 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if reading.text is not True:
         row = distinct.first(cells.strange)
         raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
-    return _words(column)
+    return _words(column)._replace(decisions=_told_of_pairs(column, cells))
+
+
+def _told_of_pairs(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
+    """Return the decision that pairs such as 120/80 are words, if nearly all cells are pairs."""
+    distinct = column.distinct
+    pairs = np.array(distinct.each(_PAIR.fullmatch), dtype=bool) & cells.filled
+    count, total = distinct.rows(pairs), distinct.rows(cells.filled)
+    if pairs.sum() <= _FEW_VALUES or count < NEARLY_ALL * total:
+        return ()
+    what = (
+        f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
+        "model takes as words only: write the two numbers in columns of their own to use them"
+    )
+    return (Decision(column.name, what, doubtful=True),)
 
 
 def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
     """Return words as numbers that people write, if more of them are so, with these units."""
     distinct, reading = column.distinct, column.reading
-    tried = [plain]
+    tried, measure = [plain], measure_of(units)
+    counts = _rows_by_unit(distinct, plain.filled) if measure else {}
+    unit = max(units, key=lambda unit: counts.get(unit, 0)) if measure else ""
+    units = (*sorted({*units, *(measure or ())}),)
     for mark in sorted(DECIMALS, key=lambda mark: mark != (reading.decimal or ".")):
-        kind = Amount(column.name, decimal=mark, units=units)
+        kind = Amount(column.name, decimal=mark, units=units, unit=unit)
         first = _cells(distinct.beginning(_FIRST_WORDS), kind, reading)
         if first.share > MOSTLY / 2:
             tried.append(_cells(distinct, kind, reading))
     return min(tried, key=lambda cells: distinct.rows(cells.strange))  # the first of equals
+
+
+def _rows_by_unit(distinct: Distinct, chosen: NDArray[np.bool_]) -> dict[str, int]:
+    """Return how many rows of some words, a mask (k,), have each unit, "" for none."""
+    units = unit_of_each(distinct.words).dictionary_encode()
+    rows = np.bincount(units.indices.to_numpy(), distinct.counts * chosen, len(units.dictionary))
+    both = zip(units.dictionary.to_pylist(), rows.astype(int).tolist(), strict=True)
+    return {unit: count for unit, count in both if count}
 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
@@ -324,11 +352,30 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
             {"categories": [column.name]},
         )
         decisions = (told, *decisions)
-        units = sorted({*units_of(distinct.words.filter(odd))} - MULTIPLES.keys())
-        if not are_one(units):
-            what = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
-            decisions += (Decision(column.name, what, {"categories": [column.name]}),)
+        decisions += _told_of_units(column, cells, cells.column)
     return Read(cells.column, distinct.of_rows(cells.numbers), decisions)
+
+
+def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Decision, ...]:
+    """Return what was decided about several units, and about numbers without one."""
+    numbers = cells.filled & ~cells.strange & (cells.numbers != 0.0)
+    counts = _rows_by_unit(column.distinct, numbers)
+    bare, measure = counts.pop("", 0), measure_of(kind.units) if kind.unit else None
+    units = sorted(counts if measure else counts.keys() - MULTIPLES.keys())
+    otherwise = {"categories": [column.name]}
+    doubt = ""
+    if not (measure or are_one(units)):
+        doubt = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
+    elif bare and (measure or units == ["%"]):
+        with_unit = f"{sum(counts.values()):,} numbers have {' or '.join(units)}"
+        taken = f"taken as {kind.unit}" if measure else "taken as they are, so that 5% is 5"
+        doubt = f"{with_unit}, and {bare:,} have no unit: {taken}"
+    if doubt and column.reading.strict:
+        raise column.wrong(doubt, "write them in one unit", remedy=otherwise)
+    told = [Decision(column.name, doubt, otherwise, doubtful=True)] if doubt else []
+    if measure and len({measure[one.lower()] for one in units}) > 1:
+        told.append(Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise))
+    return tuple(told)
 
 
 def _only_text(column: FileColumn, cells: _Cells) -> Read:

@@ -6,7 +6,7 @@ Compiled loops read the usual ones of many words, and Arrow all others at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,10 @@ from aucmax.data.reading import NUMBER
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DECIMALS", "MULTIPLES", "amounts", "are_one", "plain_numbers", "units_of"]
+__all__ = [
+    "DECIMALS", "MULTIPLES", "amounts", "are_one", "measure_of", "plain_numbers", "unit_of_each",
+    "units_of",
+]  # fmt: skip
 
 DECIMALS = (".", ",")
 _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
@@ -31,6 +34,16 @@ _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may
 _NO_UNIT = r"[-+()0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
+_MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
+    {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
+    {"mg": 1e-3, "g": 1.0, "oz": 28.349523125, "lb": 453.59237, "lbs": 453.59237, "kg": 1e3, "t": 1e6},
+    {"mm": 1e-3, "cm": 1e-2, "in": 0.0254, "ft": 0.3048, "m": 1.0, "km": 1e3, "mi": 1609.344},
+    {"µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
+    | dict.fromkeys(("m", "min", "mins"), 60.0)
+    | dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0)
+    | dict.fromkeys(("d", "day", "days"), 86_400.0),
+    {"ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0},
+)
 _THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
 _OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
 
@@ -54,10 +67,20 @@ def plain_numbers(words: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
 
 def units_of(words: pa.Array) -> tuple[str, ...]:
     """Return the different words and signs at numbers, in the order of the alphabet."""
+    return tuple(sorted(filter(None, unit_of_each(words).unique().to_pylist())))
+
+
+def unit_of_each(words: pa.Array) -> pa.Array:
+    """Return what stands at the number in each word (n,), "" for nothing."""
     import pyarrow.compute as pc
 
-    units = pc.unique(pc.replace_substring_regex(words, _NO_UNIT, ""))
-    return tuple(sorted(filter(None, units.to_pylist())))
+    return pc.replace_substring_regex(words, _NO_UNIT, "")
+
+
+def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
+    """Return how much each unit of a quantity is, in lower case, if some all belong to one."""
+    lower = {unit.lower() for unit in units}
+    return next((measure for measure in _MEASURES if lower and lower <= measure.keys()), None)
 
 
 def are_one(units: Iterable[str]) -> bool:
@@ -65,7 +88,9 @@ def are_one(units: Iterable[str]) -> bool:
     return len({unit.lower().rstrip("s") if len(unit) > 3 else unit for unit in units}) < 2
 
 
-def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray[np.float64]:
+def amounts(
+    words: pa.Array, decimal: str, units: Sequence[str] = (), unit: str = ""
+) -> NDArray[np.float64]:
     """Return stripped words (n,) as numbers, whatever signs of money surround them.
 
     Parameters
@@ -76,6 +101,8 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
         The decimal mark; the other one and blanks may divide thousands.
     units : sequence of str
         What else may stand behind a number, or before it if it is money.
+    unit : str
+        What numbers with other units of the same quantity are converted to.
 
     Returns
     -------
@@ -99,9 +126,11 @@ def amounts(words: pa.Array, decimal: str, units: Sequence[str] = ()) -> NDArray
         blanks = pc.match_substring_regex(bare, rf"^[+-]?[1-9][0-9]{{0,2}}{_OTHERS}(?:[.,]|$)")
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
         numbers[rest] = _usual(pc.if_else(blanks, joined, bare), decimal)
-    for unit in MULTIPLES.keys() & set(units):
-        has = pc.match_substring_regex(written, rf"[0-9.,]\s?{unit}\.?$")
-        numbers[has.to_numpy(zero_copy_only=False)] *= MULTIPLES[unit]
+    measure = (measure_of(units) if unit else None) or {}
+    factors = {one: measure[one.lower()] / measure[unit.lower()] for one in units if measure}
+    for one in (factors or MULTIPLES).keys() & set(units):
+        has = pc.match_substring_regex(written, rf"[0-9.,]\s?{one}\.?$")
+        numbers[has.to_numpy(zero_copy_only=False)] *= (factors or MULTIPLES)[one]
     return numbers
 
 
