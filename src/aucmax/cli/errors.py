@@ -52,6 +52,8 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
     for name, value in (more or {}).items():
         flag = flag_of(name, value is not False)
         if isinstance(value, bool):
+            opposite = flag_of(name, not value)
+            words = [flag if word == opposite else word for word in words]
             words += [flag] * (flag not in words)
             continue
         for text in value if isinstance(value, list) else [value]:

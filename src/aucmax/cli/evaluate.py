@@ -160,7 +160,7 @@ def evaluate(
             tests,
             asked.measures(rows.positive),
             file=str(source),
-            rows=_facts(stages, source.name, rows, reading),
+            rows=_facts(stages, source.name, rows, reading, table.get("label_words") or {}),
             suspicions=about_test_rows(fitted, rows),
             read=passes_over(*tables),
             seed=None if rival.logistic is None else rival.seed,
@@ -179,12 +179,14 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(stages: Stages, name: str, rows: Labelled, reading: Reading) -> Rows:
+def _facts(
+    stages: Stages, name: str, rows: Labelled, reading: Reading, words: dict[Any, str]
+) -> Rows:
     """Return the part of the report about the rows."""
     features = parts_of(stages.model)[1].n_features_in_
     if not rows.in_parts:
         features = encoded(stages.at(np.arange(1))).shape[1]
-    label = rows.positive_label
+    label = words.get(rows.positive_label, rows.positive_label)
     columns = {"weight": reading.weight, "groups": reading.groups}
     return Rows.of(rows, data=name, features=features, positive=label, **columns)
 

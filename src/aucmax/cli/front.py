@@ -112,9 +112,9 @@ class Prepared:
             data=rows.name,
             features=rows.n_features,
             columns=self.steps[0][1].n_features_in_ if self.steps else rows.n_features,
-            positive=classes.positive,
+            positive=classes.shown(classes.positive),
             positive_is="rarer" if classes.rarer else None,
-            negative=classes.labels[0],
+            negative=classes.shown(classes.labels[0]),
             weight=self.weight_name,
             decisions=self.decisions,
         )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["about_test_rows", "about_training_rows", "ids_are_said_later", "with_digests"]
 
+_ANSWERED = ("id", "ranks_alone", "missing_ranks_alone", "placeholder")  # by leaving it out
+
 _inputs = Door("aucmax.estimators.inputs")
 _steps = Door("aucmax.columns.steps")
 _suspicions = Door("aucmax.estimators.suspicions")
@@ -64,7 +66,9 @@ def about_training_rows(
         for one in suspicions
     )
     decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
-    return _worded(one for one in in_place if one.kind != "id" or one.column not in decided)
+    return _worded(
+        one for one in in_place if one.kind not in _ANSWERED or one.column not in decided
+    )
 
 
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,12 +46,19 @@ class Classes(NamedTuple):
         Whether the positive label was chosen as the rarer of the two.
     as_given : bool
         Whether the labels are those of the file.
+    words : mapping
+        What the file has for labels that are true and false.
     """
 
     labels: tuple[Any, Any]
     positive: Any
     rarer: bool = False
     as_given: bool = False
+    words: Mapping[Any, str] = {}
+
+    def shown(self, label: Any) -> Any:
+        """Return a label as the file has it."""
+        return self.words.get(label, label)
 
 
 def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | None = None) -> Any:
@@ -152,6 +159,7 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
     labelled = Labelled(
         X, positive, rows.weight, y, rows.groups, rows.time, columns, rows.target_name, rows.name
     )
+    classes = classes._replace(words=rows.get("label_words") or {})
     return _weighing(labelled, _file_of(rows)), classes
 
 
@@ -279,8 +287,13 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         frequent = counts > _STRAY_ROWS  # others are more likely slips than the event
         rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
         some = {"positive": str(labels.tolist()[int(np.argmin(rare))])} if few else None
+        spelt = usual_spellings(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
+        if spelt:  # which were not made one
+            hint += f"; {' and '.join(map(repr, [*spelt.items()][0]))} are one with prepare=True"
+            some = {"prepare": True} | (some or {} if len(labels) - len(spelt) > 2 else {})
         if few and frequent.sum() > 1 and not frequent.all():
             strays = " and ".join(map(repr, labels[~frequent].tolist()))
+            strays += " (the last row's)" if y[-1] in labels[~frequent] else ""
             hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
         raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
     classes = classes_named(labels, counts, reading.positive, path)

@@ -53,10 +53,11 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     columns = rows.columns or ()
     for j, column in enumerate(columns):
         values = _values(rows.X, j)
-        why = _tells_nothing(column, values, first) or _ids(column, values, reading)
+        why, worth = _tells_nothing(column, values, first), ""
+        if why is None and (why := _ids(column, values, reading)) is not None:
+            worth = _worth(rows, values)
         if why is not None:
-            what = f"{why.what}{_worth(rows, values)}: left out"
-            decisions[j] = replace(why, what=what, leaves_out=True)
+            decisions[j] = replace(why, what=f"{why.what}{worth}: left out", leaves_out=True)
     if not decisions or len(decisions) == len(columns):
         return rows, []
     kept = [j for j in range(len(columns)) if j not in decisions]

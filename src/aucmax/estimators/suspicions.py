@@ -26,6 +26,7 @@ from aucmax.data.columns import (
     Date,
     Words,
     columns_in,
+    date_of,
     is_no_word,
     named,
     names_in,
@@ -517,12 +518,13 @@ def _in_time(cells: _Values) -> list[Suspicion]:
     days = np.unique(np.floor(cells.values[~np.isnan(cells.values)]))
     if np.isnan(cells.values).mean() > _MAX_UNDATED or len(days) < _MIN_ORDERED:
         return []
-    name = cells.column.name
+    name, span = cells.column.name, int(days[-1] - days[0]) + 1
     reason = (
-        f"orders the rows in time, over {len(days):,} days: folds drawn at random do not show how "
+        f"orders the rows in time, over {span:,} days ({date_of(days[0])} to "
+        f"{date_of(days[-1])}): folds drawn at random do not show how "
         f"later rows will be ranked; divide the rows by it (time={name!r})"
     )
-    return [cells.suspicion("time", float(len(days)), reason, {"time": name})]
+    return [cells.suspicion("time", float(span), reason, {"time": name})]
 
 
 def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:

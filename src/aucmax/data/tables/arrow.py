@@ -246,6 +246,12 @@ def is_float(kind: pa.DataType) -> bool:
     return bool(types.is_floating(kind))
 
 
+def is_boolean(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind))
+
+
 def is_text(kind: pa.DataType) -> bool:
     from pyarrow import types
 

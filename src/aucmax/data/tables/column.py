@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.columns import NO_WORD, Column
+from aucmax.data.columns import NO_WORD, Column, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
@@ -228,6 +228,13 @@ class FileColumn:
     def declared(self) -> Column | None:
         """The column as declared by the caller."""
         return self.reading.declared.get(self.name)
+
+    @property
+    def truth(self) -> YesNo:
+        """A column of Arrow's true and false, in the words of the file."""
+        spelt = self.source.first_words().get(self.name, ())
+        words = [word for word in spelt if word.lower() in ("true", "false")]
+        return YesNo.written(self.name, words) or YesNo(self.name)
 
     def numbers(self) -> NDArray[np.float64]:
         """Numbers as float64, perhaps in Arrow's memory; NaN for missing values."""

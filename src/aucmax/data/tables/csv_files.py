@@ -9,6 +9,7 @@ import io
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,13 +30,15 @@ from aucmax.data.tables.arrow import (
     ArrowFile,
     Native,
     is_binary,
+    is_text,
     place_in,
     stacked,
     with_constants,
 )
-from aucmax.data.tables.column import Distinct
+from aucmax.data.tables.column import NEARLY_ALL, Distinct
 from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
+from aucmax.data.tables.uneven import LEFT_OUT, evened, told_of_lines
 from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
 if TYPE_CHECKING:
@@ -53,7 +56,8 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     files = files_of(path)
     reading, decisions = as_written(files[0], delimiter, reading.trimmed())
     texts = [_Text.of(file, delimiter, reading) for file in files]
-    as_kept, strange = _arrow_tables(texts, reading)
+    texts, as_kept, strange = _even_tables(texts, reading)
+    decisions += [one for one in strange if not one.column]
     tables = as_kept
     for file, table in zip(files, tables, strict=True):
         _check_header(file, table.column_names, reading)
@@ -107,6 +111,46 @@ def first_lines(path: Any, count: int) -> Block | None:
     return None if text.count(b'"') % 2 else Block(path, 0, len(text), text=text)
 
 
+def _even_tables(
+    texts: list[_Text], reading: Reading
+) -> tuple[list[_Text], list[pa.Table], list[Decision]]:
+    """Return the lines of files, their Arrow tables, and what was decided about lines and cells.
+
+    If rows may be left out, they are made even: all have as many cells as the header.
+    """
+    error = None
+    try:
+        tables, decisions = _arrow_tables(texts, reading)
+    except DataFileError as caught:
+        error = caught
+    odd = error is not None or any(map(_may_repeat_header, texts, tables))
+    if odd and reading.lenient and reading.labels == "required":
+        of_lines = [one for text in texts for one in text.uneven()]
+        if of_lines:
+            texts = [replace(text, even=True) for text in texts]
+            tables, decisions = _arrow_tables(texts, reading)
+            return texts, tables, [*of_lines, *decisions]
+    if error is not None:
+        raise error
+    return texts, tables, decisions
+
+
+def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
+    """Return whether the names of the columns occur again in a row."""
+    import pyarrow.compute as pc
+
+    same = None
+    for name, column in zip(map(str.strip, text.header()), table.columns, strict=True):
+        if is_text(column.type):
+            equal = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), name), False)
+            same = equal if same is None else pc.and_(same, equal)
+            if not pc.any(same).as_py():
+                return False
+        elif not (NUMBER.fullmatch(name) or name.lower() in NO_NUMBER):
+            return False
+    return same is not None
+
+
 def _arrow_tables(
     texts: Sequence[_Text], reading: Reading
 ) -> tuple[list[pa.Table], list[Decision]]:
@@ -148,14 +192,14 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
         nulls += {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
 
     try:
-        with opened(text.path) as stream:
+        with text.opened() as stream:
             native = Native(stream, watch=True)
             table = pa_csv.read_csv(
                 native.file,
                 pa_csv.ReadOptions(
                     block_size=BLOCK_BYTES,
-                    encoding=text.encoding or "utf8",
-                    skip_rows=text.skipped,
+                    encoding=(not text.even and text.encoding) or "utf8",
+                    skip_rows=0 if text.even else text.skipped,
                 ),
                 pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=native.quoted),
                 pa_csv.ConvertOptions(
@@ -255,6 +299,8 @@ class _Text:
         The lines above the header.
     apart : bool
         Whether columns of one name are told apart.
+    even : bool
+        Whether rows are filled up or left out so that all have as many cells as the header.
     """
 
     path: Any
@@ -262,6 +308,7 @@ class _Text:
     encoding: str | None = None
     skipped: int = 0
     apart: bool = False
+    even: bool = False
 
     @classmethod
     def of(cls, path: Any, mark: str, reading: Reading) -> _Text:
@@ -301,6 +348,41 @@ class _Text:
 
     def rows(self, errors: str = "replace") -> Iterator[tuple[int, list[str]]]:
         """Yield the non-empty rows, header included, with the line each one starts on."""
+        header = None
+        for line, row in self._as_written(errors):
+            even = evened(row, header)[0] if self.even and header else row
+            header = header or row
+            if even is not None:
+                yield line, even
+
+    def uneven(self) -> list[Decision]:
+        """Return what was decided about rows that are not even.
+
+        Raises
+        ------
+        DataFileError
+            If that leaves out many of them, as where the separator is another one.
+        """
+        rows, header = self._as_written("replace"), self.header()
+        odd = [(line, oddity) for line, row in rows if (oddity := evened(row, header)[1])][1:]
+        before, total = getattr(self.path, "lines_before", 0) if odd else 0, self._lines()
+        if sum(done == LEFT_OUT for _, (_, done) in odd) > (1.0 - NEARLY_ALL) * total:
+            raise self.fault("")
+        return told_of_lines((line + before, oddity) for line, oddity in odd)
+
+    @contextmanager
+    def opened(self) -> Iterator[io.BufferedReader]:
+        """Open the bytes of the file, or those of its rows that were made even."""
+        if not self.even:
+            with opened(self.path) as stream:
+                yield stream
+            return
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=self.sep, lineterminator="\n")
+        writer.writerows(row for _, row in self.rows("surrogateescape"))
+        yield io.BufferedReader(io.BytesIO(text.getvalue().encode("utf-8", "surrogateescape")))
+
+    def _as_written(self, errors: str) -> Iterator[tuple[int, list[str]]]:
         with opened(self.path) as stream:
             lines = itertools.islice(self._decoded(stream, errors), self.skipped, None)
             reader = csv.reader(lines, delimiter=self.sep)
@@ -310,8 +392,9 @@ class _Text:
                     if row:
                         yield start, row
                     start = self.skipped + reader.line_num + 1
-            except csv.Error:  # Python's reader has limits that Arrow's does not.
-                return
+            except csv.Error as error:  # Python's reader has limits that Arrow's does not.
+                if self.even:
+                    raise fault(self.path, f"not a CSV file ({error})", start) from None
 
     def _decoded(self, stream: io.BufferedReader, errors: str) -> Iterator[str]:
         if self.encoding is not None:
@@ -327,7 +410,7 @@ class _Text:
     def line(self, row: int, rows: int) -> int | str:
         """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
         before = getattr(self.path, "lines_before", 0)  # of a block
-        if self._lines() == rows + 1 + self.skipped:  # a header, and a line for each row
+        if not self.even and self._lines() == rows + 1 + self.skipped:  # a header, and a line for each row
             return row + 2 + self.skipped + before
         for i, (line, _) in enumerate(self.rows()):
             if i == row + 1:

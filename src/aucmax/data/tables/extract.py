@@ -12,10 +12,10 @@ from aucmax.data.bunch import Bunch, rows_and_labels, table_of
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
-from aucmax.data.files import fault, files_of
+from aucmax.data.files import Block, fault, files_of
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import Reading
-from aucmax.data.tables.arrow import ArrowFile
+from aucmax.data.tables.arrow import ArrowFile, is_boolean
 from aucmax.data.tables.column import FileColumn, Read
 from aucmax.data.tables.features import feature
 from aucmax.data.tables.labels import groups_of, labels_of, times_of, weights_of
@@ -61,6 +61,8 @@ def extract(
                 others[what] = role(aside)
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
+            if what == "target" and is_boolean(aside.kind):
+                others["label_words"] = dict(enumerate(aside.truth.words))
             if what == "target" and reading.prepare and aside.has_space:
                 decisions.append(Decision(name, "the space around labels is not part of them"))
     if obstacles:
@@ -108,5 +110,7 @@ def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFi
         return source, []
     where = source.place(first)
     where = f"line {where}" if isinstance(where, int) else where
-    rows = f"1 row, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
+    is_last = first == len(missing) - 1 and not isinstance(source.path, Block)
+    one = "the last row" if is_last else "1 row"
+    rows = f"{one}, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
     return source.at(~missing), [Decision(target, f"{rows} no label: left out")]

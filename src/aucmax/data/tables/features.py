@@ -71,9 +71,7 @@ def _typed(column: FileColumn) -> Read:
         return typed_dates(column)
     if is_numeric(column.kind) and not (declared is not None and declared.is_days):
         if declared is None and types.is_boolean(column.kind):
-            spelt = column.source.first_words().get(column.name, ())
-            words = [word for word in spelt if word.lower() in ("true", "false")]
-            declared = YesNo.written(column.name, words) or YesNo(column.name)
+            declared = column.truth
         if declared is None and not types.is_boolean(column.kind) and _may_be_dates(column):
             dates = dates_in_numbers(column)
             if dates is not None:
