@@ -53,8 +53,10 @@ def about_training_rows(
         some = prepared.sample
         if some is not None:
             of_sample = _suspicions.suspicions_of_sample(some, some.columns)
+        elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
+            of_sample = [*tuned.suspicions]
         else:
-            of_sample = [] if tuned is None else [*tuned.suspicions]
+            of_sample = _suspicions.suspicions_of_sample(prepared.rows, prepared.rows.columns)
         return _worded([*of_sample, *_suspicions.few_of_a_class(prepared.rows.positive, "row")])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None
@@ -73,8 +75,6 @@ def about_training_rows(
 
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
     """Return what is suspect about rows that a model is tested on."""
-    if rows.in_parts:
-        return _suspicions.few_of_a_class(rows.positive, "row")
     learned = getattr(_steps.parts_of(model)[1], "training_rows_", None)
     return _worded(_suspicions.suspicions_of_test(rows, learned))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -246,12 +246,8 @@ def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> li
     """
     sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
     sample = replace(sample, columns=None if columns is None else tuple(columns))
-    rows_seen = f" (as {len(sample.positive):,} of the rows show)"
-    return [
-        replace(suspicion, sentence=suspicion.sentence + rows_seen)
-        for suspicion in suspicions_of(sample)
-        if suspicion.kind in _KINDS_IN_PARTS
-    ]
+    suspicions = (one for one in suspicions_of(sample) if one.kind in _KINDS_IN_PARTS)
+    return _seen_in(sample, suspicions)
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
@@ -260,13 +256,26 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
     Parameters
     ----------
     rows : Labelled
-        In memory, as the model takes them.
+        As the model takes them; some are looked at if they are in parts.
     trained_on : RowDigests, optional
         Those of the rows that the model learned from.
     """
     of_few_rows = few_of_a_class(rows.positive, "row")
+    if rows.in_parts:
+        sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
+        names = rows.X.feature_names
+        columns = None if names is None else tuple(named(names, rows.X.columns))
+        sample = replace(sample, columns=columns)
+        alone = chain.from_iterable(_alone(cells, sample) for cells in _columns(sample))
+        return _gravest(_seen_in(sample, alone), of_few_rows)
     shared = [] if trained_on is None else _trained_on(rows, trained_on)
     return _gravest(shared, *(_alone(cells, rows) for cells in _columns(rows)), of_few_rows)
+
+
+def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion]) -> list[Suspicion]:
+    """Return suspicions that say how many rows show them."""
+    rows_seen = f" (as {len(sample.positive):,} of the rows show)"
+    return [replace(one, sentence=one.sentence + rows_seen) for one in suspicions]
 
 
 def few_of_a_class(is_positive: Bools, unit: str) -> list[Suspicion]:

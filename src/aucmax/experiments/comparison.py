@@ -217,7 +217,7 @@ class Comparison(Report):
         if self.figure_data is not None:
             sections += self._figures(self.figure_data)
         splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
-        if dropped := dropped_text(self.dropped):
+        if dropped := dropped_text(self.dropped, self.splits):
             splits += f"\n{dropped}"
         data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
         return Page(

@@ -192,11 +192,20 @@ def calibration_facts(probability: str | None) -> Facts:
     return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
 
 
-def dropped_text(dropped: int | None) -> str:
-    """Return how many training rows were dropped, in words; empty if that was not asked for."""
+def dropped_text(dropped: int | None, parts: int) -> str:
+    """Return how many training rows were dropped, in words; empty if that was not asked for.
+
+    Parameters
+    ----------
+    dropped : int or None
+        In all parts together.
+    parts : int
+        Their number.
+    """
     if dropped is None:
         return ""
-    return f"{counted(dropped, 'training row')} dropped, whose groups are tested"
+    each = " for each test part, on average" if parts > 1 else ""
+    return f"{counted(round(dropped / parts), 'training row')} dropped{each}, whose groups are tested"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -266,7 +266,7 @@ class Search(Report):
         """Return the page; ``command`` is what was run."""
         described, folds = str(self.rows), f"{self.folds}, {self.folds.folding}"
         tried = f"{counted(self.settings_tried, 'setting')}, {self.seconds:.2f} seconds"
-        if dropped := dropped_text(self.folds.dropped):
+        if dropped := dropped_text(self.folds.dropped, self.folds.folds):
             tried += f"\n{dropped}"
         words = self.paths.words
         sections = [

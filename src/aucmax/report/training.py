@@ -124,7 +124,7 @@ class Tuning:
     def facts(self, settings: str) -> Facts:
         """Return the choice, and how good it is."""
         course = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
-        if dropped := dropped_text(self.folds.dropped):
+        if dropped := dropped_text(self.folds.dropped, self.folds.folds):
             course += f" ({dropped})"
         if self.tuned_on is not None:
             course += f", on {self.tuned_on:,} of the rows"
