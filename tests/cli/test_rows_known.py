@@ -277,13 +277,14 @@ def test_forward_in_time_on_other_groups(path, tmp_path, good):
     assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
     assert report["folding"] == "in the order of time, groups kept apart"
     assert report["dropped"] == dropped
-    said = f"{dropped} training rows dropped, whose groups are tested"
+    of_each = "training rows dropped for each test part, on average, whose groups are tested"
+    said = f"{round(dropped / len(parts))} {of_each}"
     out = good("cv", path, *both, *QUICK)
     assert "3 folds, in the order of time, groups kept apart; " in out
     assert f"\n{said}\n" in out
     out = " ".join(good("train", path, *both, "-o", tmp_path / "m").split())
     assert "folds, in the order of time, groups kept apart (" in out
-    assert " training rows dropped, whose groups are tested)" in out
+    assert f" {of_each})" in out
     command = ("compare", path, *both, "--splits", 3, "--alpha", 0.1, "--solvers", "exact,tuned")
     report = json.loads(good(*command, "--json"))
     assert report["split_sizes"] == [[len(train), len(test)] for train, test in parts]

@@ -47,6 +47,7 @@ _facts = Door("aucmax.report.facts")
 _inputs = Door("aucmax.estimators.inputs")
 _preparation = Door("aucmax.estimators.preparation")
 _steps = Door("aucmax.columns.steps")
+_suspicions = Door("aucmax.estimators.suspicions")
 
 PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 
@@ -153,12 +154,15 @@ def labelled_rows(
     """
     path = given_file(data)
     with working(f"reading {path.name}", quiet):
-        if large is not None and large.plan.takes(path, reading):
-            source = large.read(path, _with_own_labels(reading), transforms)
-        elif transforms is None and reader_of(path, reading.format).columns is not None:
-            source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
-        else:
-            source = _of_two_classes(data, reading)
+        try:
+            if large is not None and large.plan.takes(path, reading):
+                source = large.read(path, _with_own_labels(reading), transforms)
+            elif transforms is None and reader_of(path, reading.format).columns is not None:
+                source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
+            else:
+                source = _of_two_classes(data, reading)
+        except TableError as error:
+            raise _with_worth(error, reading) from None
         source = of_usual_labels(source, reading)
         rows, classes = labelled_of(source, reading)
         table, decisions = rows, list(source.get("decisions") or ())
@@ -245,6 +249,27 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
     except ValueError:  # said once the table is read
         pass
     return error
+
+
+def _with_worth(error: TableError, reading: Reading) -> TableError:
+    """The same error, which says how well the columns rank that its remedy leaves out."""
+    remedy = dict(error.remedy or {})
+    names = remedy.pop("drop", ())
+    if not names:
+        return error
+    lenient = {"prepare": True, "strict": False, "missing": True, "text": True, "dates": True}
+    asked = replace(reading, **{**remedy, **lenient})
+    try:
+        rows = rows_of(error.path, _with_own_labels(asked))
+        labelled, _ = labelled_of(of_usual_labels(rows, asked), asked)
+    except ValueError:  # for what else is wrong
+        return error
+    for obstacle in error.obstacles:
+        name = obstacle.column
+        auc = _suspicions.auc_alone(labelled, name) if name in names else None
+        if auc is not None:
+            obstacle.what += f" (alone, the column ranks with AUC {auc:.2f})"
+    return TableError(error.path, error.obstacles, error.remedy, error.found)
 
 
 def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:

@@ -69,7 +69,9 @@ def about_training_rows(
     )
     decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
     return _worded(
-        one for one in in_place if one.kind not in _ANSWERED or one.column not in decided
+        suspicion
+        for suspicion in in_place
+        if suspicion.kind not in _ANSWERED or suspicion.column not in decided
     )
 
 

@@ -286,16 +286,21 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         few = len(labels) <= _MANY_LABELS
         frequent = counts > _STRAY_ROWS  # others are more likely slips than the event
         rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
-        some = {"positive": str(labels.tolist()[int(np.argmin(rare))])} if few else None
+        remedy: dict[str, Any] = (
+            {"positive": str(labels.tolist()[int(np.argmin(rare))])} if few else {}
+        )
         spelt = usual_spellings(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
         if spelt:  # which were not made one
-            hint += f"; {' and '.join(map(repr, [*spelt.items()][0]))} are one with prepare=True"
-            some = {"prepare": True} | (some or {} if len(labels) - len(spelt) > 2 else {})
+            first = " and ".join(map(repr, next(iter(spelt.items()))))
+            hint += f"; {first} are one with prepare=True"
+            remedy = {"prepare": True, **(remedy if len(labels) - len(spelt) > 2 else {})}
         if few and frequent.sum() > 1 and not frequent.all():
             strays = " and ".join(map(repr, labels[~frequent].tolist()))
             strays += " (the last row's)" if y[-1] in labels[~frequent] else ""
             hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
-        raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
+        raise TableError(
+            path, [Obstacle("labels", what, hint, remedy=remedy or None)], remedy or None
+        )
     classes = classes_named(labels, counts, reading.positive, path)
     return y == classes.positive, classes
 

@@ -28,7 +28,7 @@ __all__ = [
 ISO = "%Y-%m-%d"
 DIGITS = "%Y%m%d"
 EPOCHS = {"%s": 86_400.0, "%Q": 86_400_000.0}  # since 1970, of which a day has so many
-CENTURY_AGO = datetime.date.today().year - 2000 + 2  # years from it on are of the last century
+CENTURY_AGO = 30  # years from it on are of the last century, as in spreadsheets
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),

@@ -42,6 +42,7 @@ from aucmax.metrics.levels import area_of
 __all__ = [
     "KINDS",
     "Suspicion",
+    "auc_alone",
     "few_of_a_class",
     "suspicions_of",
     "suspicions_of_sample",
@@ -246,8 +247,8 @@ def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> li
     """
     sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
     sample = replace(sample, columns=None if columns is None else tuple(columns))
-    suspicions = (one for one in suspicions_of(sample) if one.kind in _KINDS_IN_PARTS)
-    return _seen_in(sample, suspicions)
+    suspicions = suspicions_of(sample)
+    return _seen_in(sample, (s for s in suspicions if s.kind in _KINDS_IN_PARTS))
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
@@ -275,7 +276,19 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
 def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion]) -> list[Suspicion]:
     """Return suspicions that say how many rows show them."""
     rows_seen = f" (as {len(sample.positive):,} of the rows show)"
-    return [replace(one, sentence=one.sentence + rows_seen) for one in suspicions]
+    return [replace(s, sentence=s.sentence + rows_seen) for s in suspicions]
+
+
+def auc_alone(rows: Labelled, name: str) -> float | None:
+    """Return the AUC of a column of rows in memory alone, in the better direction, if it is one."""
+    rows = replace(rows, X=rows.named)
+    cells = next((cells for cells in _columns(rows) if cells.column.name == name), None)
+    if cells is None:
+        return None
+    if cells.column.is_text:
+        return _auc_of(_rates_of_others(cells.codes, rows.positive), rows.positive)
+    auc = _auc_of(cells.values, rows.positive)
+    return max(auc, 1.0 - auc)
 
 
 def few_of_a_class(is_positive: Bools, unit: str) -> list[Suspicion]:

@@ -125,8 +125,8 @@ def _check_names(names: Sequence[str], dialect: str) -> None:
     for name in names:
         earlier = by_identity.setdefault(identity(name), name)
         if earlier is not name:
-            others = [one for one, (key, _) in _SAME.items() if key(earlier) != key(name)]
-            instead = f", or write the SQL of {others[0]} (dialect={others[0]!r})" if others else ""
+            able = [home for home, (key, _) in _SAME.items() if key(earlier) != key(name)]
+            instead = f", or write the SQL of {able[0]} (dialect={able[0]!r})" if able else ""
             raise ValueError(
                 f"the columns {earlier!r} and {name!r} are the same to {database}; rename one, and "
                 f"train again{instead}."

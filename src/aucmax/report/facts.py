@@ -205,7 +205,9 @@ def dropped_text(dropped: int | None, parts: int) -> str:
     if dropped is None:
         return ""
     each = " for each test part, on average" if parts > 1 else ""
-    return f"{counted(round(dropped / parts), 'training row')} dropped{each}, whose groups are tested"
+    return (
+        f"{counted(round(dropped / parts), 'training row')} dropped{each}, whose groups are tested"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     reading, decisions = as_written(files[0], delimiter, reading.trimmed())
     texts = [_Text.of(file, delimiter, reading) for file in files]
     texts, as_kept, strange = _even_tables(texts, reading)
-    decisions += [one for one in strange if not one.column]
+    decisions += [decision for decision in strange if not decision.column]
     tables = as_kept
     for file, table in zip(files, tables, strict=True):
         _check_header(file, table.column_names, reading)
@@ -118,29 +118,34 @@ def _even_tables(
 
     If rows may be left out, they are made even: all have as many cells as the header.
     """
-    error = None
+    may_differ = reading.lenient and reading.labels == "required"
     try:
         tables, decisions = _arrow_tables(texts, reading)
-    except DataFileError as caught:
-        error = caught
-    odd = error is not None or any(map(_may_repeat_header, texts, tables))
-    if odd and reading.lenient and reading.labels == "required":
-        of_lines = [one for text in texts for one in text.uneven()]
-        if of_lines:
-            texts = [replace(text, even=True) for text in texts]
-            tables, decisions = _arrow_tables(texts, reading)
-            return texts, tables, [*of_lines, *decisions]
-    if error is not None:
-        raise error
-    return texts, tables, decisions
+        if not may_differ or not any(map(_may_repeat_header, texts, tables)):
+            return texts, tables, decisions
+        of_lines = _told_of_uneven(texts)
+    except DataFileError:
+        of_lines = _told_of_uneven(texts) if may_differ else []
+        if not of_lines:
+            raise
+    if of_lines:
+        texts = [replace(text, even=True) for text in texts]
+        tables, decisions = _arrow_tables(texts, reading)
+    return texts, tables, [*of_lines, *decisions]
+
+
+def _told_of_uneven(texts: Sequence[_Text]) -> list[Decision]:
+    return [decision for text in texts for decision in text.uneven()]
 
 
 def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
     """Return whether the names of the columns occur again in a row."""
     import pyarrow.compute as pc
 
-    same = None
-    for name, column in zip(map(str.strip, text.header()), table.columns, strict=True):
+    same, names = None, [name.strip() for name in text.header()]
+    if len(names) != table.num_columns:
+        return False
+    for name, column in zip(names, table.columns, strict=True):
         if is_text(column.type):
             equal = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), name), False)
             same = equal if same is None else pc.and_(same, equal)
@@ -410,7 +415,9 @@ class _Text:
     def line(self, row: int, rows: int) -> int | str:
         """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
         before = getattr(self.path, "lines_before", 0)  # of a block
-        if not self.even and self._lines() == rows + 1 + self.skipped:  # a header, and a line for each row
+        if (
+            not self.even and self._lines() == rows + 1 + self.skipped
+        ):  # a header, and a line for each row
             return row + 2 + self.skipped + before
         for i, (line, _) in enumerate(self.rows()):
             if i == row + 1:

@@ -111,6 +111,6 @@ def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFi
     where = source.place(first)
     where = f"line {where}" if isinstance(where, int) else where
     is_last = first == len(missing) - 1 and not isinstance(source.path, Block)
-    one = "the last row" if is_last else "1 row"
-    rows = f"{one}, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
+    row = "the last row" if is_last else "1 row"
+    rows = f"{row}, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
     return source.at(~missing), [Decision(target, f"{rows} no label: left out")]

@@ -261,8 +261,10 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     few = cells.filled.sum() <= 2  # two words are as good as numbers
     if cells.strange.any() and not few and not _are_codes(distinct):
         units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
-        if measure_of(units) or are_one({*units} - MULTIPLES.keys()) or (
-            len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES
+        if (
+            measure_of(units)
+            or are_one({*units} - MULTIPLES.keys())
+            or (len(units) <= _MOST_UNITS and cells.filled.sum() > _FEW_VALUES)
         ):
             cells = _amounts(column, cells, units)
     if not cells.strange.any():
@@ -287,11 +289,11 @@ def _told_of_pairs(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
     count, total = distinct.rows(pairs), distinct.rows(cells.filled)
     if pairs.sum() <= _FEW_VALUES or count < NEARLY_ALL * total:
         return ()
-    what = (
+    sentence = (
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
         "model takes as words only: write the two numbers in columns of their own to use them"
     )
-    return (Decision(column.name, what, doubtful=True),)
+    return (Decision(column.name, sentence, doubtful=True),)
 
 
 def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
@@ -313,8 +315,8 @@ def _rows_by_unit(distinct: Distinct, chosen: NDArray[np.bool_]) -> dict[str, in
     """Return how many rows of some words, a mask (k,), have each unit, "" for none."""
     units = unit_of_each(distinct.words).dictionary_encode()
     rows = np.bincount(units.indices.to_numpy(), distinct.counts * chosen, len(units.dictionary))
-    both = zip(units.dictionary.to_pylist(), rows.astype(int).tolist(), strict=True)
-    return {unit: count for unit, count in both if count}
+    counts = dict(zip(units.dictionary.to_pylist(), rows.astype(int).tolist(), strict=True))
+    return {unit: count for unit, count in counts.items() if count}
 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
@@ -366,14 +368,16 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
         doubt = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
     elif bare and (measure or units == ["%"]):
         with_unit = f"{sum(counts.values()):,} numbers have {' or '.join(units)}"
-        taken = f"taken as {kind.unit}" if measure else "taken as they are, so that 5% is 5"
-        doubt = f"{with_unit}, and {bare:,} have no unit: {taken}"
+        meaning = kind.unit if measure else "they are, so that 5% is 5"
+        doubt = f"{with_unit}, and {bare:,} have no unit: taken as {meaning}"
     if doubt and column.reading.strict:
         raise column.wrong(doubt, "write them in one unit", remedy=otherwise)
-    told = [Decision(column.name, doubt, otherwise, doubtful=True)] if doubt else []
-    if measure and len({measure[one.lower()] for one in units}) > 1:
-        told.append(Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise))
-    return tuple(told)
+    decisions = [Decision(column.name, doubt, otherwise, doubtful=True)] if doubt else []
+    if measure and len({measure[unit.lower()] for unit in units}) > 1:
+        decisions.append(
+            Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise)
+        )
+    return tuple(decisions)
 
 
 def _only_text(column: FileColumn, cells: _Cells) -> Read:

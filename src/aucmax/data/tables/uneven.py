@@ -35,7 +35,7 @@ def told_of_lines(oddities: Iterable[tuple[int, tuple[str, str]]]) -> list[Decis
     for line, oddity in oddities:
         lines.setdefault(oddity, []).append(line)
     sentences = []
-    for (what, done), odd in lines.items():
+    for (kind, done), odd in lines.items():
         where = f"line {odd[0]}" if len(odd) == 1 else f"{len(odd):,} lines, the first {odd[0]}"
-        sentences.append(f"{what} in {where}: {done}")
+        sentences.append(f"{kind} in {where}: {done}")
     return [Decision("", "; ".join(sentences), doubtful=True)] if sentences else []

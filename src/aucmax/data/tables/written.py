@@ -36,7 +36,15 @@ _USUAL_UNITS = "$€£% "
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
 _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
     {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
-    {"mg": 1e-3, "g": 1.0, "oz": 28.349523125, "lb": 453.59237, "lbs": 453.59237, "kg": 1e3, "t": 1e6},
+    {
+        "mg": 1e-3,
+        "g": 1.0,
+        "oz": 28.349523125,
+        "lb": 453.59237,
+        "lbs": 453.59237,
+        "kg": 1e3,
+        "t": 1e6,
+    },
     {"mm": 1e-3, "cm": 1e-2, "in": 0.0254, "ft": 0.3048, "m": 1.0, "km": 1e3, "mi": 1609.344},
     {"µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
     | dict.fromkeys(("m", "min", "mins"), 60.0)
@@ -127,10 +135,13 @@ def amounts(
         joined = pc.replace_substring_regex(bare, r"['’ \x{00a0}\x{202f}]", "")
         numbers[rest] = _usual(pc.if_else(blanks, joined, bare), decimal)
     measure = (measure_of(units) if unit else None) or {}
-    factors = {one: measure[one.lower()] / measure[unit.lower()] for one in units if measure}
-    for one in (factors or MULTIPLES).keys() & set(units):
-        has = pc.match_substring_regex(written, rf"[0-9.,]\s?{one}\.?$")
-        numbers[has.to_numpy(zero_copy_only=False)] *= (factors or MULTIPLES)[one]
+    factors: Mapping[str, float] = MULTIPLES
+    if measure:
+        present = set(units_of(written)) & set(units)
+        factors = {sign: measure[sign.lower()] / measure[unit.lower()] for sign in present}
+    for sign in factors.keys() & set(units):
+        has = pc.match_substring_regex(written, rf"[0-9.,]\s?{sign}\.?$")
+        numbers[has.to_numpy(zero_copy_only=False)] *= factors[sign]
     return numbers
 
 
