@@ -147,7 +147,7 @@ class _Layout(NamedTuple):
         rows = [row for _, row in numbered[k:]]
         alike = sum(len(row) == width for row in rows) >= _ALIKE * len(rows)
         header = reading.header or (numbered[k][0] if numbered else 1)
-        fit = (width > 1 and k == 0, width) if alike else (False, 0)
+        fit = (k == 0, width) if alike and width > 1 else (False, 0)
         return cls(sep, header, fit, rows[0] if rows else [], rows[1:])
 
 
