@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -113,6 +114,34 @@ def test_the_rarer_of_two_words_is_positive(tmp_path, good, run):
     assert f"{120 - rare} positive" in good("train", path, "-o", model, *FIT).splitlines()[0]
     rows.assign(**{"class": ["a", "b"] * 60}).to_csv(path, index=False)
     assert "label b)" in good("train", path, "-o", model, *FIT).splitlines()[0]
+
+
+@pytest.mark.parametrize("words", [("FALSE", "TRUE"), ("false", "true")])
+def test_true_and_false_are_shown_as_the_file_has_them(words, tmp_path, good):
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    rows = frame()[["amount", "class"]]
+    rows["class"] = np.array(words)[(rows["class"] == "fraud").astype(int)]
+    rows.to_csv(path, index=False)
+    assert f"; label {words[1]})" in good("train", path, "-o", model, *FIT).splitlines()[0]
+    assert load(model).classes_.tolist() == [0, 1]
+    assert f"; label {words[1]})" in good("evaluate", model, path).splitlines()[0]
+    report = json.loads(good("cv", path, "--losses", "square", "--alphas", "1", "--json"))
+    assert (report["positive"], report["negative"]) == (words[1], words[0])
+
+
+def test_what_a_column_ranks_alone_is_said_where_it_may_be_left_out(tmp_path, pasted, run):
+    path = tmp_path / "a.csv"
+    rows = frame()[["amount", "class"]].assign(other=np.sin(np.arange(120)).round(3))
+    auc = metrics.roc_auc(rows["class"] == "fraud", rows["amount"])
+    rows["amount"] = rows["amount"].astype(object)
+    rows.loc[100, "amount"] = "n/x"
+    rows.to_csv(path, index=False)
+    assert run("train", path, "-o", tmp_path / "m", *FIT)[0] == 0
+    for option in ("--strict", "--no-prepare"):
+        err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, option)
+        said = re.search(r"line 102: .*alone, the column ranks with AUC ([0-9.]+)\)", err)
+        assert float(said[1]) == pytest.approx(auc, abs=0.03)
+        assert "--drop amount" in err
 
 
 def test_python_keeps_the_larger_label():

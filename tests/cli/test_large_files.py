@@ -94,7 +94,8 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
         code, out, err = run(*command)
         assert code == 0, err
         judged.append(json.loads(out))
-    assert sum(at["passes"] for at in judged[1].pop("read")) == 2
+    # of labels, of scores, and of rows that may be suspect
+    assert sum(at["passes"] for at in judged[1].pop("read")) == 3
     # only rows in memory are compared with those of training
     assert [one["kind"] for one in judged[0].pop("suspicions")] == ["training_rows"]
     assert judged[1].pop("suspicions") == []

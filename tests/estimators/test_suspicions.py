@@ -8,12 +8,17 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax.data.classes import labelled_of
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, Words
 from aucmax.data.digests import RowDigests
 from aucmax.data.labelled import Labelled
 from aucmax.data.readers import rows_of
 from aucmax.data.reading import Reading
-from aucmax.estimators.suspicions import suspicions_of, suspicions_of_sample, suspicions_of_test
+from aucmax.estimators.suspicions import (
+    auc_alone,
+    suspicions_of,
+    suspicions_of_sample,
+    suspicions_of_test,
+)
 from aucmax.metrics import roc_auc
 
 N = 4000
@@ -283,6 +288,27 @@ def test_a_sample_of_rows_in_parts_has_no_groups():
     [one] = suspicions_of_sample(replace(rows, columns=None), columns)
     assert (one.kind, one.column) == ("ranks_alone", "fee")
     assert one.sentence.endswith("(as 4,000 of the rows show)")
+
+
+def test_the_span_of_dates_is_told_in_days(tmp_path):
+    frame, fraud, rng = table()
+    months = pd.date_range("2010-01-01", "2018-12-01", freq="MS")
+    frame["month"] = rng.choice(months.strftime("%Y-%m"), N)
+    [one] = suspected(tmp_path, frame, fraud, prepare=True)
+    assert "over 3,257 days (2010-01-01 to 2018-12-01)" in one.sentence
+    assert one.figure == 3257
+
+
+def test_what_a_column_ranks_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    positive = rng.random(N) < 0.3
+    frame = pd.DataFrame({"down": rng.normal(size=N) - positive})
+    frame["words"] = pd.Categorical(np.where(positive, "x", rng.choice(["x", "y"], N)))
+    columns = (Column("down"), Words("words"))
+    rows = Labelled(frame, positive, None, np.array([0, 1]), columns=columns)
+    assert auc_alone(rows, "down") == 1.0 - roc_auc(positive, frame["down"])
+    assert auc_alone(rows, "words") == pytest.approx(0.75, abs=0.02)
+    assert auc_alone(rows, "none") is None
 
 
 # ---- rows of the test that were in training

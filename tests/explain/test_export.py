@@ -476,18 +476,21 @@ def test_numbers_are_no_words(postgres, front):
 def test_names_that_are_one_to_a_database_are_refused():
     long = "x" * 62
     cases = {
-        "duckdb": [("Age", "age", "DuckDB"), ("É", "é", None), (long + "ab", long + "ac", None)],
-        "postgres": [("Age", "age", None), (long + "ab", long + "ac", "PostgreSQL"),
-                     (long + "é", long + "яx", "PostgreSQL"), (long + "a", long + "b", None)],
-        "bigquery": [("É", "é", "BigQuery"), ("Age", "age", "BigQuery")],
+        "duckdb": [("Age", "age", "DuckDB", "postgres"), ("É", "é", None),
+                   (long + "ab", long + "ac", None)],
+        "postgres": [("Age", "age", None), (long + "ab", long + "ac", "PostgreSQL", "duckdb"),
+                     (long + "é", long + "яx", "PostgreSQL", "duckdb"),
+                     (long + "a", long + "b", None)],
+        "bigquery": [("É", "é", "BigQuery", "duckdb"), ("Age", "age", "BigQuery", "postgres")],
     }  # fmt: skip
     model = AUCClassifier().fit(FRAME[["size", 'a "b"']].to_numpy(), Y)
     for dialect, pairs in cases.items():
-        for one, other, home in pairs:
+        for one, other, home, *able in pairs:
             if home is None:
                 to_sql(model, dialect, columns=[one, other])
                 continue
-            said = f"the columns '{one}' and '{other}' are the same to {home}, .*; rename one"
+            said = f"the columns '{one}' and '{other}' are the same to {home}, .*; rename one, and "
+            said += rf"train again, or write the SQL of {able[0]} \(dialect='{able[0]}'\)"
             with pytest.raises(ValueError, match=said):
                 to_sql(model, dialect, columns=[one, other])
     for export in (to_sql, to_onnx):

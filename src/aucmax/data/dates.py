@@ -56,6 +56,7 @@ _DURATION = re.compile(
     rf"(?:(?P<minute>{_NUMBER})\s?m(?:in(?:ute)?s?)?\s*)?"
     rf"(?:(?P<second>{_NUMBER})\s?s(?:ec(?:ond)?s?)?)?))"
 )
+_MILITARY = re.compile(r" (?:[01][0-9]|2[0-4])[0-5][0-9]\s?(?:h|hrs?)")
 # The form of a date and an example; 31 is the day.
 EXAMPLES = {
     ISO: "2024-01-31",
@@ -175,6 +176,8 @@ def _month(name: str) -> int:
 
 def day_fraction(text: str) -> float | None:
     """The fraction of a day of a time behind a date, such as ``" 18:15:00"``; None of another."""
+    if _MILITARY.fullmatch(text):  # 1815h
+        text = f"{text[:3]}:{text[3:5]}"
     match = _TIME.fullmatch(text)
     if match is None:
         return None

@@ -279,15 +279,25 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if reading.text is not True:
         row = distinct.first(cells.strange)
         raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
-    return _words(column)._replace(decisions=_told_of_pairs(column, cells))
+    return _words(column)._replace(decisions=_told_of_words(column, cells))
 
 
-def _told_of_pairs(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
-    """Return the decision that pairs such as 120/80 are words, if nearly all cells are pairs."""
+def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
+    """Return the decision that words are so, of which most are numbers, or nearly all are pairs."""
     distinct = column.distinct
+    if cells.filled.sum() <= _FEW_VALUES or _are_codes(distinct):
+        return ()
+    others, total = distinct.rows(cells.strange), distinct.rows(cells.filled)
+    if total - others > MOSTLY * total:
+        word = distinct.word(distinct.first(cells.strange))
+        sentence = (
+            f"{total - others:,} values are numbers, {others:,} are not, such as {word!r}, so all "
+            "are taken as words: write numbers alone, or leave the other cells empty"
+        )
+        return (Decision(column.name, sentence, doubtful=True),)
     pairs = np.array(distinct.each(_PAIR.fullmatch), dtype=bool) & cells.filled
-    count, total = distinct.rows(pairs), distinct.rows(cells.filled)
-    if pairs.sum() <= _FEW_VALUES or count < NEARLY_ALL * total:
+    count = distinct.rows(pairs)
+    if count < NEARLY_ALL * total:
         return ()
     sentence = (
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "

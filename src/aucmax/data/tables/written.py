@@ -36,15 +36,9 @@ _USUAL_UNITS = "$€£% "
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
 _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
     {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
-    {
-        "mg": 1e-3,
-        "g": 1.0,
-        "oz": 28.349523125,
-        "lb": 453.59237,
-        "lbs": 453.59237,
-        "kg": 1e3,
-        "t": 1e6,
-    },
+    {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.349523125}
+    | dict.fromkeys(("lb", "lbs"), 453.59237)
+    | dict.fromkeys(("µg", "ug", "mcg"), 1e-6),
     {"mm": 1e-3, "cm": 1e-2, "in": 0.0254, "ft": 0.3048, "m": 1.0, "km": 1e3, "mi": 1609.344},
     {"µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
     | dict.fromkeys(("m", "min", "mins"), 60.0)
@@ -82,7 +76,7 @@ def unit_of_each(words: pa.Array) -> pa.Array:
     """Return what stands at the number in each word (n,), "" for nothing."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(words, _NO_UNIT, "")
+    return pc.replace_substring_regex(words, rf"^{_NO_UNIT}+|{_NO_UNIT}+$", "")
 
 
 def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
