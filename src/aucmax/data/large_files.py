@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.memory import free_memory, require
-from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
@@ -314,16 +313,8 @@ def take(source: Source, places: np.ndarray) -> Any:
     """Return the rows at ascending places of a file that is read in parts: X, in memory."""
     sizes, d = source.sizes, source.n_features
     assert sizes is not None
-    if d is None:  # tables, for a model with steps
-        starts = np.cumsum([0, *sizes])
-        of_parts = np.split(places, np.searchsorted(places, starts[1:-1]))
-        asked = ((rows - start,) for rows, start in zip(of_parts, starts, strict=False))
-        return needs("pandas", "a table").concat(list(source.each(_rows_at, asked)))
+    assert d is not None
     return to_scipy(InParts(source.rows_alone, np.array(sizes), d).take(places))
-
-
-def _rows_at(part: Part, places: np.ndarray) -> Any:
-    return part.X.iloc[places]
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ docs/suspicions.md gives the thresholds and their reasons.
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+from sklearn.utils import _safe_indexing
 
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
@@ -35,6 +37,7 @@ from aucmax.data.columns import (
 from aucmax.data.dates import day_number, forms_of
 from aucmax.data.digests import RowDigests, copies_in
 from aucmax.data.labelled import Labelled
+from aucmax.data.rows.passes import PassCounts
 from aucmax.estimators.sampled import sample_of_classes
 from aucmax.metrics import auc_interval
 from aucmax.metrics.levels import area_of
@@ -245,7 +248,10 @@ def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> li
         The sample, in memory.
     columns : sequence of Column or None
     """
-    sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
+    if rows.in_parts:
+        sample = _some_of(rows)
+    else:
+        sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
     sample = replace(sample, columns=None if columns is None else tuple(columns))
     suspicions = suspicions_of(sample)
     return _seen_in(sample, (s for s in suspicions if s.kind in _KINDS_IN_PARTS))
@@ -263,14 +269,41 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
     """
     of_few_rows = few_of_a_class(rows.positive, "row")
     if rows.in_parts:
-        sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
-        names = rows.X.feature_names
-        columns = None if names is None else tuple(named(names, rows.X.columns))
-        sample = replace(sample, columns=columns)
+        sample = _some_of(rows)
         alone = chain.from_iterable(_alone(cells, sample) for cells in _columns(sample))
         return _gravest(_seen_in(sample, alone), of_few_rows)
     shared = [] if trained_on is None else _trained_on(rows, trained_on)
     return _gravest(shared, *(_alone(cells, rows) for cells in _columns(rows)), of_few_rows)
+
+
+def _some_of(rows: Labelled) -> Labelled:
+    """Return some rows of a source: the first ones or, if a class is rare there, some of all."""
+    first = rows.positive[:_PARTS_ROWS]
+    if min(first.sum(), len(first) - first.sum()) >= _MIN_CLASS_ROWS:
+        places = np.arange(len(first))
+    else:
+        places = sample_of_classes(rows.positive, _PARTS_ROWS)
+    source = copy.copy(rows.X)
+    source.counts = PassCounts(None)  # it may end early
+    tables, start = [], 0
+    for part in source:
+        end = start + part.X.shape[0]
+        own = places[np.searchsorted(places, start) : np.searchsorted(places, end)] - start
+        tables.append(_safe_indexing(part.X, own))
+        if end > places[-1]:
+            break
+        start = end
+    X: Any = sp.vstack(tables, format="csr") if sp.issparse(tables[0]) else tables
+    if isinstance(X, list):
+        framed = hasattr(tables[0], "columns")
+        X = needs("pandas", "a table").concat(X) if framed else np.concatenate(X)
+    names = rows.X.feature_names
+    columns = None if names is None else tuple(named(names, rows.X.columns))
+    weight = None if rows.weight is None else rows.weight[places]
+    return replace(
+        rows, X=X, positive=rows.positive[places], weight=weight, groups=None, time=None,
+        columns=columns, statistics=None, store=None,
+    )  # fmt: skip
 
 
 def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion]) -> list[Suspicion]:
