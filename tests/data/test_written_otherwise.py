@@ -34,6 +34,8 @@ def come(tmp_path):
         (["500 g", "1,2 kg", "700 g"], [500, 1200, 700], "g and kg: converted to g"),
         (["3 km", "800 m", "2 km"], [3, 0.8, 2], "km and m: converted to km"),
         (["8 m", "2 h", "9 m"], [8, 120, 9], "h and m: converted to m"),
+        (["3M", "5Y", "1Y"], [0.25, 5, 1], "M and Y: converted to Y"),
+        (["250 bps", "2%", "300 bps"], [250, 200, 300], "% and bps: converted to bps"),
     ],
 )
 def test_units_of_one_quantity_are_converted(come, words, numbers, told):
@@ -69,6 +71,23 @@ def test_a_doubt_about_units_is_told_and_stops_a_strict_reader(come, words, doub
         come(words, strict=True)
 
 
+def test_bounds_are_numbers(come):
+    rows = come(["<0.5", "3.25", ">= 90 mg/l"])
+    assert rows.data[:3, 0].tolist() == [0.5, 3.25, 90]
+    assert rows.decisions[-1].what == "40 bounds such as '<0.5': read as the number"
+    assert rows.decisions[-1].doubtful
+
+
+def test_millions_alone_are_no_metres(come):
+    assert come(["1.5M", "300", "2M"]).data[:3, 0].tolist() == [1.5e6, 300, 2e6]
+
+
+def test_columns_of_mostly_numbers_that_are_words(come):
+    words = [*map(str, range(40)), *(f"{k} or {k + 1}" for k in range(20))]
+    [told] = [one for one in come(words).decisions if one.doubtful]
+    assert told.what.startswith("40 values are numbers, 20 are not, such as '0 or 1', so all are")
+
+
 @pytest.mark.parametrize("words", [["5%", "0", "7%"], ["$5", "7", "$9"], ["1.2K", "300", "2M"]])
 def test_numbers_without_a_unit_are_no_doubt(come, words):
     assert not any(decision.doubtful for decision in come(words).decisions)
@@ -81,6 +100,7 @@ def test_numbers_without_a_unit_are_no_doubt(come, words):
         (["2h 30m", "45m", "1h 05 min"], [2.5, 0.75, 65 / 60]),
         (["31:05:00", "02:30:00", "125:45"], [31 + 5 / 60, 2.5, 125.75]),
         (["1 day, 2:00:00", "0:30:00", "3 days, 0:15:00"], [26, 0.5, 72.25]),
+        (["1815h", "8:30 am", "2d"], [18.25, 8.5, 48]),
         (["1,5 h 30 s", "2 min 6 s", "3 h"], [1.5 + 30 / 3600, 126 / 3600, 3]),
     ],
 )
@@ -176,6 +196,14 @@ def test_quoted_text_beside_an_uneven_line_stays_as_it_is(tmp_path):
     assert rows.data[:2, 0].tolist() == ['x, "y"\nz', "ü"]
     assert "in line 63: left out" in rows.decisions[0].what
     assert "(line 65) is not a number" in rows.decisions[1].what
+
+
+def test_labels_that_are_missing_are_told_if_the_others_are_one(tmp_path, run):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n" + "1,x\n2,\n" * 20)
+    code, _, err = run("train", path, "--target", "y")
+    assert code == 2
+    assert "label x (20 rows, the first line 3, have no label: left out); ranking needs" in err
 
 
 def test_a_file_of_uneven_lines_is_refused(tmp_path):

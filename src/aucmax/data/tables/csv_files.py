@@ -444,6 +444,8 @@ class _Text:
                         f"{counted(len(row), 'value')} where the header names "
                         f"{counted(len(header), 'column')}"
                     )
+                    if len(row) > len(header):
+                        what += f"; put quotes around a value that contains {self.sep!r}"
                     return fault(self.path, what, line)
         except DataFileError as error:
             return error

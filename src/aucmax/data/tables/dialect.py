@@ -111,7 +111,7 @@ class _Layout(NamedTuple):
     sep : str
     header : int
         The line that names the columns.
-    fit : (bool, int)
+    fit : (bool, float)
         Whether the lines have as many values as the header, the first one, and how many.
     names : list of str
     rows : list of lists of str
@@ -119,7 +119,7 @@ class _Layout(NamedTuple):
 
     sep: str
     header: int
-    fit: tuple[bool, int]
+    fit: tuple[bool, float]
     names: list[str]
     rows: list[list[str]]
 
@@ -147,7 +147,9 @@ class _Layout(NamedTuple):
         rows = [row for _, row in numbered[k:]]
         alike = sum(len(row) == width for row in rows) >= _ALIKE * len(rows)
         header = reading.header or (numbered[k][0] if numbered else 1)
-        fit = (k == 0, width) if alike and width > 1 else (False, 0)
+        # a header of several names among uneven lines is better than one column
+        uneven = 1.5 if rows and len(rows[0]) > 1 else 0.0
+        fit = (width > 1 and k == 0, width) if alike else (False, uneven)
         return cls(sep, header, fit, rows[0] if rows else [], rows[1:])
 
 

@@ -24,6 +24,7 @@ from aucmax.data.tables.date_columns import (
     typed_dates,
 )
 from aucmax.data.tables.written import (
+    BOUND,
     DECIMALS,
     MULTIPLES,
     amounts,
@@ -363,6 +364,7 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
         )
         decisions = (told, *decisions)
         decisions += _told_of_units(column, cells, cells.column)
+        decisions += _told_of_bounds(column, odd)
     return Read(cells.column, distinct.of_rows(cells.numbers), decisions)
 
 
@@ -388,6 +390,21 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
             Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise)
         )
     return tuple(decisions)
+
+
+def _told_of_bounds(column: FileColumn, odd: NDArray[np.bool_]) -> tuple[Decision, ...]:
+    """Return the decision that a bound such as <0.5 is read as the number, if some words, a mask
+    (k,), are bounds.
+    """
+    import pyarrow.compute as pc
+
+    distinct = column.distinct
+    bounds = pc.match_substring_regex(distinct.words, BOUND).to_numpy(zero_copy_only=False) & odd
+    if not bounds.any():
+        return ()
+    sentence = f"{distinct.rows(bounds):,} bounds such as {distinct.word(distinct.first(bounds))!r}"
+    otherwise = {"categories": [column.name]}
+    return (Decision(column.name, f"{sentence}: read as the number", otherwise, doubtful=True),)
 
 
 def _only_text(column: FileColumn, cells: _Cells) -> Read:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "DECIMALS", "MULTIPLES", "amounts", "are_one", "measure_of", "plain_numbers", "unit_of_each",
-    "units_of",
+    "BOUND", "DECIMALS", "MULTIPLES", "amounts", "are_one", "measure_of", "plain_numbers",
+    "unit_of_each", "units_of",
 ]  # fmt: skip
 
 DECIMALS = (".", ",")
@@ -31,7 +31,8 @@ _BARE = rf"^([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?([-])?$"
 _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
-_NO_UNIT = r"[-+()0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
+BOUND = r"^[<>≤≥]=?\s?"  # before a number that is not known further
+_NO_UNIT = r"[-+()<>≤≥=0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
 _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
@@ -44,6 +45,9 @@ _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in 
     | dict.fromkeys(("m", "min", "mins"), 60.0)
     | dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0)
     | dict.fromkeys(("d", "day", "days"), 86_400.0),
+    dict.fromkeys(("m", "mo", "month", "months"), 1.0)
+    | dict.fromkeys(("y", "yr", "yrs", "year", "years"), 12.0),
+    {"%": 1.0, "bp": 0.01, "bps": 0.01},
     {"ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0},
 )
 _THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
@@ -81,8 +85,11 @@ def unit_of_each(words: pa.Array) -> pa.Array:
 
 def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
     """Return how much each unit of a quantity is, in lower case, if some all belong to one."""
+    units = set(units)
+    if units <= MULTIPLES.keys():
+        return None
     lower = {unit.lower() for unit in units}
-    return next((measure for measure in _MEASURES if lower and lower <= measure.keys()), None)
+    return next((measure for measure in _MEASURES if lower <= measure.keys()), None)
 
 
 def are_one(units: Iterable[str]) -> bool:
@@ -144,6 +151,7 @@ def _without_units(words: pa.Array, units: Sequence[str]) -> pa.Array:
     import pyarrow.compute as pc
 
     words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
+    words = pc.replace_substring_regex(words, BOUND, "")
     if units:
         any_unit = "|".join(map(re.escape, units))
         words = pc.replace_substring_regex(words, rf"([0-9.)]|[.,]-)\s?(?:{any_unit})\.?$", r"\1")
