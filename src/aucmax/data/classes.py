@@ -273,7 +273,7 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
     labels, counts = np.unique(y, return_counts=True)
     listed = ", ".join(map(str, labels.tolist()[:5])) + (", …" if len(labels) > 5 else "")
     if len(labels) < 2:
-        of_labels = [one for one in rows.decisions or () if one.column == rows.target_name]
+        of_labels = [d for d in rows.decisions or () if d.column == rows.target_name]
         left_out = "".join(f" ({decision.what})" for decision in of_labels)
         raise ValueError(
             f"{path}: all rows have the label {listed}{left_out}; ranking needs rows of "
