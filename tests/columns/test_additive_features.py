@@ -6,7 +6,10 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.functions import Feature, Pieces, Product
 from aucmax.columns.hat_prior import prior_root
+from aucmax.columns.steps import step_of
+from aucmax.data.columns import in_days
 
 
 @pytest.fixture
@@ -145,3 +148,39 @@ def test_a_constant_column_is_no_nan(value):
 def test_pairs_must_name_two_columns(table, pairs, message):
     with pytest.raises(ValueError, match=message):
         AdditiveFeatures(pairs).fit(table)
+
+
+@pytest.fixture
+def dates():
+    rng = np.random.default_rng(0)
+    day = pd.Series(pd.date_range("2024-01-01", periods=800, freq="97min"))
+    day[::9] = pd.NaT
+    same = pd.Timestamp("2024-05-01")
+    return pd.DataFrame({"day": day, "dose": rng.normal(size=800), "same": same})
+
+
+def test_weekday_and_hour_of_dates_have_axes_of_their_own(dates):
+    features = AdditiveFeatures([("day: weekday", "dose"), ("dose", "day: hour")]).fit(dates)
+    assert features.cycles_ == [(0, "weekday"), (0, "hour")]
+    assert features.pairs_ == [(1, 3), (1, 4)]
+    assert features.axes_[3].words[0] in ("Monday", "Tuesday", "Wednesday")
+    later = dates.assign(day=dates.day + pd.Timedelta(days=7))
+    moved = abs(features.transform(later) - features.transform(dates)).max(axis=0).toarray()[0]
+    changed = features.get_feature_names_out()[moved > 1e-9].tolist()
+    assert changed
+    assert all(name.startswith("day_") for name in changed)  # no weekday, no time of day
+
+
+def test_features_are_functions_of_the_columns(dates):
+    """What SQL and ONNX write: the same numbers, gaps too, for cycles as well."""
+    features = AdditiveFeatures([("day: weekday", "dose"), ("dose", "day: hour")]).fit(dates)
+    columns = [np.asarray(in_days(np.asarray(dates[name])), dtype=np.float64) for name in dates]
+
+    def values(part):
+        if isinstance(part, Product):
+            return values(part.first) * values(part.second)
+        return part.function(columns[part.column])
+
+    parts = step_of(features).features([Feature(j, Pieces.line()) for j in range(3)])
+    made = np.column_stack([values(part) for part in parts])
+    np.testing.assert_allclose(made, features.transform(dates).toarray(), atol=1e-9)

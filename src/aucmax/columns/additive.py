@@ -22,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import is_whole, number
 from aucmax.columns.axes import Axis, Cells
+from aucmax.columns.cycles import cycle_cells, cycle_functions, cycle_start, cycles_in
 from aucmax.columns.encoder import as_csr
 from aucmax.columns.functions import Feature, Product, as_read
 from aucmax.columns.hat_prior import prior_root
-from aucmax.columns.preparations import Entries
+from aucmax.columns.preparations import CYCLES, Entries
 from aucmax.columns.steps import Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
@@ -72,9 +73,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     axes_ : list of Axis
-        What each column is to its curve and its maps.
+        What each column is to its curve and its maps, and each cycle of a date after these.
+    cycles_ : list of (int, str)
+        The weekdays and times of day that vary: the place of the date, "weekday" or "hour".
     pairs_ : list of (int, int)
-        The columns that have a map.
+        The axes that have a map.
     columns_ : tuple of Column
         The columns that are not plain numbers.
     n_features_in_, feature_names_in_
@@ -122,6 +125,14 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
+        self.cycles_: list[tuple[int, str]] = []
+        dates = [column.is_date for column in columns]
+        self.cycles_ = [
+            (j, cycle)
+            for j, values in enumerate(self._cells(X))
+            if dates[j] and not isinstance(values, Coded)
+            for cycle in cycles_in(values)
+        ]
         self.axes_ = [self._axis(values) for values in self._cells(X)]
         self.pairs_ = [self._places(pair) for pair in self.pairs]
         return self
@@ -155,7 +166,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         features = type(self)(**self.get_params(deep=False))
         features.__dict__.update(self.__dict__)
         features.pairs_ = [*pairs]
-        features.pairs = [(self._named[i], self._named[j]) for i, j in features.pairs_]
+        names = self.axis_names
+        features.pairs = [(names[i], names[j]) for i, j in features.pairs_]
         return features
 
     @property
@@ -171,6 +183,16 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             blocks.append(Block(slice(start, start + size), kind, columns))
             start += size
         return blocks
+
+    @property
+    def axis_names(self) -> list[str]:
+        """The names of the columns, and those of the cycles of dates, such as "visit: hour"."""
+        return [*self._named, *(f"{self._named[j]}: {cycle}" for j, cycle in self.cycles_)]
+
+    @property
+    def owners(self) -> list[int]:
+        """The column of each axis."""
+        return [*range(self.n_features_in_), *(j for j, _ in self.cycles_)]
 
     @property
     def n_features(self) -> int:
@@ -227,8 +249,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features: those of their columns, with a number."""
         check_is_fitted(self)
+        axes = self.axis_names
         names = [
-            f"{' × '.join(self._named[j] for j in b.columns)}_{['line', 'hat', 'map'][b.kind]}{k}"
+            f"{' × '.join(axes[j] for j in b.columns)}_{['line', 'hat', 'map'][b.kind]}{k}"
             for b in self.blocks
             for k in range(b.features.stop - b.features.start)
         ]
@@ -237,8 +260,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def decisions(self) -> list[Decision]:
         """Return what was decided, one line for each column of which there is something to say."""
         check_is_fitted(self)
-        axes = zip(self._named, self.axes_, strict=True)
-        told = [(name, "; ".join(axis.told())) for name, axis in axes]
+        told = []
+        for j, (name, axis) in enumerate(zip(self._named, self.axes_, strict=False)):
+            cycles = [cycle for owner, cycle in self.cycles_ if owner == j]
+            date = [f"a date: days, {' and '.join(cycles)}".replace("hour", "time of day")]
+            told.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
         return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
 
     # ---- inside --------------------------------------------------------------------------
@@ -250,13 +276,18 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         columns, axes, d = self.columns_, self.axes_, self.n_features_in_
         if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
             raise ValueError("its columns are no columns")
-        if not isinstance(axes, list) or not len(axes) == d == len(self._named):
+        cycles = [is_whole(j) and j < d and cycle in CYCLES for j, cycle in self.cycles_]
+        if not isinstance(axes, list) or len(axes) != d + len(cycles) or len(self._named) != d:
             raise ValueError(f"it has no axes of its {d} columns")
-        for column, axis in zip(named(self._named, columns), axes, strict=True):
-            if not isinstance(axis, Axis) or axis.is_text != column.is_text:
-                raise ValueError(f"its axis of the column {column.name!r} is one of another kind")
+        if not all(cycles):
+            raise ValueError("its cycles are of no dates")
+        text = [column.is_text for column in named(self._named, columns)]
+        text += [cycle == "weekday" for _, cycle in self.cycles_]
+        for name, is_text, axis in zip(self.axis_names, text, axes, strict=True):
+            if not isinstance(axis, Axis) or axis.is_text != is_text:
+                raise ValueError(f"its axis of the column {name!r} is one of another kind")
         for i, j in self.pairs_:
-            if not is_whole(i) or not is_whole(j) or not i < j < d:
+            if not is_whole(i) or not is_whole(j) or not i < j < len(axes):
                 raise ValueError("its pairs are no pairs of columns")
 
     @property
@@ -272,8 +303,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
                     f"X has {X.shape[-1] if X.ndim == 2 else 'no'} features, but "
                     f"{type(self).__name__} is expecting {self.n_features_in_} features as input."
                 )
-        columns = [*named(self._named, self.columns_)]
-        return cells(X, columns)
+        of_columns = [*cells(X, [*named(self._named, self.columns_)])]
+        yield from of_columns
+        for j, cycle in self.cycles_:
+            days = of_columns[j]
+            assert not isinstance(days, Coded)
+            yield cycle_cells(cycle, days)
 
     def _axis(self, values: Cells) -> Axis:
         if isinstance(values, Coded):
@@ -281,7 +316,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return Axis.of_numbers(values, self.n_knots, self.map_knots)
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
-        names = self._named
+        names = self.axis_names
         places = []
         for column in pair:
             is_place = isinstance(column, (int, np.integer)) and 0 <= column < len(names)
@@ -338,7 +373,7 @@ def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     file_types = (AdditiveFeatures, Axis)
-    results = ("axes_", "pairs_", "columns_", "n_features_in_")
+    results = ("axes_", "cycles_", "pairs_", "columns_", "n_features_in_")
     encodes = True
     takes_tables = True
 
@@ -348,14 +383,30 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
 
         @cache
         def of(j: int, kind: int) -> list[Feature]:
-            functions = by_kind[kind](self.fitted.axes_[j], columns[j].function)
-            return [replace(columns[j], function=function) for function in functions]
+            axis, column = self.fitted.axes_[j], columns[self.fitted.owners[j]]
+            if j < len(columns):
+                functions = by_kind[kind](axis, column.function)
+            else:
+                _, cycle = self.fitted.cycles_[j - len(columns)]
+                repeated = cycle_functions(cycle, by_kind[kind](axis, cycle_start(cycle)))
+                functions = [column.function.then(function) for function in repeated]
+            return [replace(column, function=function) for function in functions]
 
         parts: list[Feature | Product] = []
         for block in self.fitted.blocks:
             factors = [of(j, block.kind) for j in block.columns]
             parts += starmap(Product, product(*factors)) if block.kind == 2 else factors[0]
         return parts
+
+    def cycles(self) -> list[str]:
+        cycles = dict(
+            enumerate((cycle for _, cycle in self.fitted.cycles_), self.fitted.n_features_in_)
+        )
+        return [
+            cycles.get(block.columns[0], "") if block.kind < 2 else ""
+            for block in self.fitted.blocks
+            for _ in range(block.features.stop - block.features.start)
+        ]
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         own = named(self.fitted._named, self.fitted.columns_)

@@ -19,10 +19,10 @@ from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
 from aucmax.data.columns import Column, Words, YesNo, usual_spellings
 
-__all__ = ["CYCLES", "Cycle", "Entries", "Filled", "Levels", "Rules"]
+__all__ = ["CYCLES", "WEEKDAYS", "Cycle", "Entries", "Filled", "Levels", "Rules"]
 
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
-_WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
+WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
 _DAY_PARTS = 8  # of three hours
 _DATES = {  # what is said of a date, by whether it has levels of weekdays and of times of day
     (False, False): "a date: days since 1970-01-01",
@@ -43,7 +43,7 @@ class Cycle(NamedTuple):
 
 CYCLES = {
     # from Monday, 1970-01-05
-    "weekday": Cycle(np.arange(4.0, 11.0), np.roll(np.array(_WEEKDAYS, dtype=object), -4)),
+    "weekday": Cycle(np.arange(4.0, 11.0), np.roll(np.array(WEEKDAYS, dtype=object), -4)),
     "hour": Cycle(np.arange(25.0) / 24, None),
 }
 
@@ -126,7 +126,7 @@ class Filled:
         if self.is_left_out:
             return [], [], []
         hours = [f"{24 // _DAY_PARTS * part:02d}:00" for part in range(_DAY_PARTS)]
-        levels = [*(_WEEKDAYS[day] for day in self.weekdays), *(hours if self.has_clock else [])]
+        levels = [*(WEEKDAYS[day] for day in self.weekdays), *(hours if self.has_clock else [])]
         markers = [f"missingindicator_{name}"] if self.marked else []
         return [name], markers, [f"{name}_{level}" for level in levels]
 

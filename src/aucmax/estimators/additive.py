@@ -441,7 +441,9 @@ class _Search:
             return Ranking(self.table, self.given, np.full(len(self.given), np.nan))
         curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
         coef = part.fit(grid, curves, self.settings).coef
-        candidates = all_pairs(self.features.n_features_in_)
+        owners = np.array(self.features.owners)
+        candidates = all_pairs(len(owners))
+        candidates = candidates[owners[candidates[:, 0]] != owners[candidates[:, 1]]]
         alpha = float(grid.alphas_of(curves)[1])
         return screened(part, self.table, coef, candidates, most or grid.counts[-1], alpha)
 

@@ -188,9 +188,11 @@ def _bent(
 ) -> Tuned:
     """Return the tuned line, or an additive model of the same folds."""
     folding = Folding.of(table)
-    parts = folds_of(table, folding.most(table.positive, FOLDS), seed)
     rounds, of_line, tried = folding.rounds(table.rarest), None, 0
-    if search is not None and line is not None:
+    if search is None or line is None:
+        parts = folds_of(table, folding.most(table.positive, FOLDS), seed)
+    else:
+        parts = search.cv
         tried, paths = line.settings_tried, search.auc_path_.reshape(len(parts), -1)
         paths = paths[np.isfinite(paths).any(axis=1)]  # some folds may hold out one class
         of_line = paths[:, np.nanargmin(np.abs(paths.mean(axis=0) - search.best_score_))]

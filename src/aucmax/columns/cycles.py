@@ -1,0 +1,55 @@
+"""The weekday and the time of day of a date, as columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.columns.axes import Cells
+from aucmax.columns.functions import Function, Pieces, Word, phase
+from aucmax.columns.preparations import WEEKDAYS
+from aucmax.columns.summaries import MAX_DAYS, Coded, weekday
+
+__all__ = ["cycle_cells", "cycle_functions", "cycle_start", "cycles_in"]
+
+Floats = NDArray[np.float64]
+
+
+def cycles_in(days: Floats) -> Iterator[str]:
+    """Yield which of `CYCLES` vary among dates, (n,), as days since 1970-01-01."""
+    dates = days[~np.isnan(days)]
+    if len(np.unique(np.floor(dates))) >= MAX_DAYS and len(np.unique(weekday(dates))) > 1:
+        yield "weekday"
+    if len(np.unique(phase(dates, 1.0))) > 1:
+        yield "hour"
+
+
+def cycle_cells(cycle: str, days: Floats) -> Cells:
+    """Return the weekdays of dates, as words, or the times of day, as shares of a day."""
+    if cycle == "hour":
+        return phase(days, 1.0)
+    gaps = np.isnan(days)
+    return Coded(np.where(gaps, -1, weekday(np.where(gaps, 0.0, days))), [*WEEKDAYS])
+
+
+def cycle_start(cycle: str) -> Function:
+    """Return a cycle as an unchanged column."""
+    return Pieces.line() if cycle == "hour" else Word()
+
+
+def cycle_functions(cycle: str, functions: Sequence[Function]) -> list[Pieces]:
+    """Return functions of a cycle as functions of days."""
+    if cycle == "hour":
+        return [_repeated(function) for function in functions if isinstance(function, Pieces)]
+    words = np.array([*WEEKDAYS, None], dtype=object)
+    tables = [function(words) for function in functions]
+    return [
+        Pieces.steps(np.arange(1.0, 7.0), table[:-1], gap=float(table[-1]), period=7.0)
+        for table in tables
+    ]
+
+
+def _repeated(function: Pieces) -> Pieces:
+    return Pieces(function.knots, function.origins, function.coefs, function.gap, 1.0)
