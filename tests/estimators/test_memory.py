@@ -74,6 +74,28 @@ def test_preparing_a_table_in_parts_keeps_few_words_of_each(tmp_path):
     assert beside[1] < 2 * beside[0]
 
 
+@pytest.mark.parametrize(("command", "most"), [("evaluate", 30), ("cv", 60)])
+def test_commands_keep_few_bytes_of_each_row_in_parts(command, most, tmp_path):
+    sizes, peaks = (40_000, 160_000), []
+    for n in sizes:
+        rng = np.random.default_rng(n)
+        rows = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+        rows = rows.assign(y=(rows.a + rng.normal(size=n) > 2.5).astype(int))
+        rows.to_parquet(tmp_path / f"{n}.parquet", row_group_size=5_000)
+
+    def run(*words):
+        with contextlib.suppress(SystemExit):
+            main([*map(str, words), "--target", "y", "--memory", "1MB", "--json"])
+
+    model = tmp_path / "m.aucmax"
+    run("train", tmp_path / "40000.parquet", "--alpha", "0.1", "-o", model)
+    for n in (sizes[0], *sizes):  # the first time it compiles
+        file = tmp_path / f"{n}.parquet"
+        words = [model, file] if command == "evaluate" else [file, "--losses", "square"]
+        peaks.append(held(lambda words=words: run(command, *words)))
+    assert peaks[2] - peaks[1] < most * (sizes[1] - sizes[0])
+
+
 @pytest.mark.parametrize(("loss", "most"), [("squared_hinge", 16), ("logistic", 20)])
 def test_newton_keeps_few_bytes_of_each_row_in_parts(loss, most):
     def part(seed):

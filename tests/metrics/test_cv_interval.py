@@ -424,3 +424,17 @@ def test_the_search_keeps_groups_together_and_leaves_out_folds_of_one_class():
     assert np.isnan(search.auc_path_[0]).all()
     args = (y[:60], np.concatenate(search.held_out_[1:]), rows[:60] // 30)
     assert search.best_interval_ == pytest.approx(metrics.cv_auc_interval(*args))
+
+
+@pytest.mark.parametrize("positives", [2, 3, 9, 300])
+@pytest.mark.parametrize("ties", [False, True])
+def test_rows_that_are_groups_of_one_give_the_same(positives, ties):
+    rng = np.random.default_rng(positives)
+    y = np.arange(900) < positives
+    score, fold = rng.normal(size=900) + y, np.arange(900) % 2
+    if ties:
+        score = np.round(score)
+    by_rows, by_groups = (
+        metrics.cv_auc_interval(y, score, fold, groups=groups) for groups in (None, np.arange(900))
+    )
+    assert by_rows == pytest.approx(by_groups, rel=1e-12)

@@ -126,7 +126,7 @@ class Division:
 
 
 class _Large(Large):
-    footprint = Footprint(330, 700, 5, 220)
+    footprint = Footprint(330, 700, 5, 60)
 
 
 def cv(

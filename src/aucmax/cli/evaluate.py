@@ -87,7 +87,7 @@ class Asked:
 
 
 class _Large(Large):
-    footprint = Footprint(130, 230, 3, 100)
+    footprint = Footprint(130, 230, 3, 30)
 
 
 def evaluate(

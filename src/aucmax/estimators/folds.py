@@ -132,7 +132,9 @@ class Folding:
 
     def counted(self, y: np.ndarray) -> tuple[np.ndarray, Folding]:
         """Return the numbers of the rows whose weight is not 0, and their folding."""
-        rows = np.arange(len(y)) if self.weight is None else np.flatnonzero(self.weight)
+        rows = np.arange(len(y), dtype=np.int32 if len(y) < 2**31 else np.int64)
+        if self.weight is not None:
+            rows = rows[self.weight != 0]
         return rows, self.at(rows)
 
     @property
@@ -202,7 +204,7 @@ class Folding:
 
         if self.time is not None:
             return time_folds(self.time, n_folds, self.groups)
-        blank, rng = np.zeros(len(y)), np.random.RandomState(seed)
+        blank, rng = np.broadcast_to(0.0, len(y)), np.random.RandomState(seed)
         if self.groups is None:
             plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
             return (pair for _ in range(rounds) for pair in plain.split(blank, y))

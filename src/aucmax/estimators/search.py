@@ -47,6 +47,7 @@ from aucmax.estimators.selection import (
 from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
+from aucmax.metrics.folded import interval_of_folds
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
@@ -493,6 +494,9 @@ class AUCClassifierCV(LinearScorer):
 def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
     labelled, usable = table.judge.labelled, np.flatnonzero(table.scorable)
+    if labelled.weight is None and labelled.groups is None and _once(table.tests, labelled):
+        parts = ((labelled.positive[table.tests[k]], scores[k]) for k in usable)
+        return interval_of_folds(parts, 0.95)
     rows, groups = np.concatenate([table.tests[k] for k in usable]), labelled.groups
     return cv_auc_interval(
         labelled.positive[rows],
@@ -501,6 +505,14 @@ def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
         sample_weight=labelled.weight_of(rows),
         groups=rows if groups is None else groups[rows],  # held out again, or together
     )
+
+
+def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:
+    """Return whether no row is held out more than once."""
+    held_out = np.zeros(len(labelled.positive), dtype=bool)
+    for test in tests:
+        held_out[test] = True
+    return np.count_nonzero(held_out) == sum(map(len, tests))
 
 
 def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
@@ -526,8 +538,8 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
                     f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                 )
             dtype = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
-            rows = rows.astype(dtype)
-            parts.append(np.sort(rows) if in_order else rows)
+            ordered = not in_order or bool((rows[1:] >= rows[:-1]).all())
+            parts.append((rows if ordered else np.sort(rows)).astype(dtype, copy=False))
         folds.append((parts[0], parts[1]))
     return folds
 

@@ -5,7 +5,7 @@ neighbours of the best α, and tries the other losses there: docs/choosing.md ha
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,11 @@ class Line:
     def has_solver(self) -> bool:
         """Whether a batch solver takes the cells."""
         return takes(self.loss.loss, self.penalties[0])
+
+    def at(self, cells: slice) -> "Line":
+        """Return some of its cells."""
+        of_cells = ("ks", "alphas", "penalties")
+        return replace(self, **{name: getattr(self, name)[cells] for name in of_cells})
 
     def objectives(self, problem: Problem) -> list[Objective]:
         """Return the objectives of the cells on a problem in the features' own coordinates."""

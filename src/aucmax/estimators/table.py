@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_score
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 
-__all__ = ["Judge", "SearchProgress", "Solution", "Table"]
+__all__ = ["CELLS_A_PASS", "Judge", "SearchProgress", "Solution", "Table"]
+
+CELLS_A_PASS = 3  # of rows in parts, whose held-out scores are in memory at once: 8 bytes of a row
 
 
 class SearchProgress(NamedTuple):
@@ -73,6 +76,13 @@ class Solution:
     W: np.ndarray
     messages: list[str]
 
+    def pieces(self) -> Iterator["Solution"]:
+        """Yield the cells, a few at a time."""
+        for start in range(0, len(self.line), CELLS_A_PASS):
+            cells = slice(start, start + CELLS_A_PASS)
+            messages = [] if start else self.messages
+            yield Solution(self.line.at(cells), self.problem, self.W[cells], messages)
+
     @cached_property
     def coefs(self) -> np.ndarray:
         """The optima as coefficients of the features, shape (d, k)."""
@@ -114,7 +124,7 @@ class Judge:
             rows, Z = rows[counted], Z[counted]
         weight = labelled.weight_of(rows)
         if isinstance(scoring, Metric):
-            positive, scores = labelled.positive[rows], np.ascontiguousarray(Z.T)
+            positive, scores = labelled.positive[rows], map(np.ascontiguousarray, Z.T)
             return np.array([scoring.of_scores(positive, weight, z) for z in scores])
         X, y = _safe_indexing(labelled.named, rows), labelled.labels[rows]
         return np.array([scoring.of(model, X, y, weight) for model in self._models(solution)])
@@ -232,18 +242,32 @@ class Table:
 
     def fill(self, solutions: dict[int, list[Solution]]) -> None:
         """Enter the solutions of some folds; their held-out rows are scored together."""
+        batches = [list(solutions.values())]
+        if self.judge.labelled.in_parts:
+            pieces = (
+                chain(*(solution.pieces() for solution in of_fold))
+                for of_fold in solutions.values()
+            )
+            batches = [[[piece] for piece in of_folds] for of_folds in zip(*pieces, strict=True)]
+        for batch in batches:
+            self._score([*solutions], batch)
+        for k in solutions:
+            if not self.finished[k]:
+                self.scores[k], self.finished[k] = self._filled[k], True
+
+    def _score(self, folds: Sequence[int], batch: Sequence[Sequence[Solution]]) -> None:
+        """Enter some solutions of each of some folds, whose scores are in memory at once."""
         store = self.judge.labelled.store
         no_coefs = np.empty((store.n_features, 0))
         requests = [
             (self.tests[k], np.hstack([solution.coefs for solution in of_fold] or [no_coefs]))
-            for k, of_fold in solutions.items()
+            for k, of_fold in zip(folds, batch, strict=True)
         ]
-        for k, Z in zip(solutions, store.scores_of(requests), strict=True):
-            for solution in solutions[k]:
+        scores = store.scores_of(requests)
+        for k, of_fold, Z in zip(folds, batch, scores, strict=True):
+            for solution in of_fold:
                 z, Z = np.split(Z, [len(solution.line)], axis=1)
                 self._enter(k, solution, z)
-            if not self.finished[k]:
-                self.scores[k], self.finished[k] = self._filled[k], True
 
     def _enter(self, k: int, solution: Solution, Z: np.ndarray) -> None:
         line, coefs = solution.line, solution.coefs

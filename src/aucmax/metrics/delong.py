@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 
-from aucmax.metrics.levels import area, levels_of, rivals_above
+from aucmax.metrics.levels import Levels, above, area, levels_of, ranked, rivals_above
 from aucmax.metrics.reading import Bools, Floats, Labels, read_groups
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "hoeffding_interval",
     "hoeffding_log_p",
     "paired",
+    "placed",
     "shrunk_variance",
+    "variance_of_counted",
 ]
 
 ROUNDING = 1e-12  # shares of a class that differ by less are equal
@@ -49,12 +51,24 @@ class Placed(NamedTuple):
         Their weights.
     group : ndarray of int, shape (n,), optional
         The groups, if each is what rows of one class and one group have in common.
+    times : ndarray, shape (n,), optional
+        How many rows each one stands for, of rows without weights.
     """
 
     positive: Bools
     above: Floats
-    weight: Floats | None
+    weight: Floats | None = None
     group: NDArray[np.intp] | None = None
+    times: Floats | None = None
+
+    @classmethod
+    def at(cls, levels: Levels) -> "Placed":
+        """Return one row for all of a class at a level, of rows without weights."""
+        counts = np.concatenate([levels.pos, levels.neg])
+        positive = np.repeat([True, False], len(levels.rows))
+        rivals = np.concatenate(above(levels)[::-1])
+        occupied = counts > 0
+        return cls(positive[occupied], rivals[occupied], times=counts[occupied])
 
     def by_group(self, group: NDArray[np.intp] | None) -> "Placed":
         """Return one row for all of a class in a group: their mean, and the sum of their weights.
@@ -76,7 +90,7 @@ class Placed(NamedTuple):
         above, weight = self.above, self.weight
         classes = (self.positive, ~self.positive)
         if weight is None:
-            rows = totals = [float(np.count_nonzero(own)) for own in classes]
+            rows = totals = [self._count(own) for own in classes]
         else:
             rows = [effective_rows(weight[own]) for own in classes]
             totals = [float(weight[own].sum()) for own in classes]
@@ -88,12 +102,29 @@ class Placed(NamedTuple):
             (above[own] - above[own][0]) / total
             for own, total in zip(classes, reversed(totals), strict=True)
         ]
-        if weight is None:
+        if self.times is not None:
+            times = [self.times[own] for own in classes]
+            variances = [variance_of_counted(*pair) for pair in zip(placed, times, strict=True)]
+        elif weight is None:
             variances = [float(v.var(ddof=1)) / v.size for v in placed]
         else:
             shares = [weight[own] / total for own, total in zip(classes, totals, strict=True)]
             variances = [_variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
         return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
+
+    def carriers(self) -> tuple[float, float]:
+        """Return the effective number of rows of each class that carry its variance."""
+        return self._carriers(self.positive), self._carriers(~self.positive)
+
+    def _carriers(self, own: Bools) -> float:
+        times = None if self.times is None else self.times[own]
+        if self.weight is None:
+            return carrying_rows(self.above[own] / self._count(~own), times, times)
+        return carrying_rows(self.above[own] / self.weight[~own].sum(), self.weight[own])
+
+    def _count(self, own: Bools) -> float:
+        """Return the number of the rows of a class."""
+        return float(np.count_nonzero(own) if self.times is None else self.times[own].sum())
 
     def shared(self) -> float:
         """Return twice the covariance between the classes, due to groups with rows of both.
@@ -135,16 +166,16 @@ def paired(
     """Return the difference of two areas, its variance, and what the bounds need."""
     scores = {"score_a": score_a, "score_b": score_b}
     positive, weight, group, a, b = read_groups(y, sample_weight, pos_label, groups, **scores)
-    levels_a, levels_b = levels_of(positive, weight, a), levels_of(positive, weight, b)
-    difference = area(levels_a) - area(levels_b)
-    rise = rivals_above(levels_a, positive) - rivals_above(levels_b, positive)
+    rows_a, rows_b = ranked(positive, weight, a), ranked(positive, weight, b)
+    difference = area(rows_a.levels) - area(rows_b.levels)
+    rise = rivals_above(rows_a, positive) - rivals_above(rows_b, positive)
     if weight is not None:  # sums in different orders differ by rounding
         total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
         rise[np.abs(rise) <= ROUNDING * total] = 0.0
     alike = not rise.any()
-    placed = Placed(positive, rise, weight).by_group(group)
-    positive, rise, weight, _ = placed
-    spreads, shared = placed.spreads(), placed.shared()
+    units = Placed(positive, rise, weight).by_group(group)
+    positive, rise, weight = units.positive, units.above, units.weight
+    spreads, shared = units.spreads(), units.shared()
     shrunk = shared
     for spread, own, rivals in zip(
         spreads, (positive, ~positive), (~positive, positive), strict=True
@@ -199,6 +230,24 @@ def effective_rows(weight: Floats) -> float:
     """Return Kish's effective number of rows, (Σ w)² / Σ w²: their number if all weigh the same."""
     share = weight / weight.max()
     return float(share.sum() ** 2 / (share @ share))
+
+
+def placed(
+    positive: Bools, weight: Floats | None, group: NDArray[np.intp] | None, score: NDArray[Any]
+) -> tuple[Levels, Placed]:
+    """Return the levels of the scores, and the rows or groups among their rivals."""
+    if weight is None and group is None:
+        levels = levels_of(positive, None, score)
+        return levels, Placed.at(levels)
+    rows = ranked(positive, weight, score)
+    return rows.levels, Placed(positive, rivals_above(rows, positive), weight).by_group(group)
+
+
+def variance_of_counted(values: Floats, times: Floats) -> float:
+    """Return var/n of values that occur several times each; 0 of a single one."""
+    n = float(times.sum())
+    apart = values - float(times @ values) / n
+    return float(times @ apart**2) / max(n - 1.0, 1.0) / n
 
 
 def _variance_of_mean(values: Floats, share: Floats) -> float:

@@ -3,7 +3,7 @@
 docs/auc_intervals.md gives the formulas, and how well the intervals cover.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,26 @@ from scipy.sparse import coo_array, csr_array
 from scipy.special import ndtri
 
 from aucmax.basics.checks import number
-from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows
+from aucmax.metrics.delong import (
+    ROUNDING,
+    Spread,
+    carrying_rows,
+    effective_rows,
+    variance_of_counted,
+)
 from aucmax.metrics.intervals import AUCInterval, interval_around
-from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above, rivals_tied
+from aucmax.metrics.levels import (
+    Levels,
+    above,
+    levels_of,
+    pairs_won_and_lost,
+    ranked,
+    rivals_above,
+    rivals_tied,
+)
 from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read, scaled
 
-__all__ = ["cv_auc_interval"]
+__all__ = ["cv_auc_interval", "interval_of_folds"]
 
 
 def cv_auc_interval(
@@ -115,18 +129,15 @@ def cv_auc_interval(
     positive, weight, scores, number_of, group = read(
         y, sample_weight, pos_label, score=score, fold=number_of, groups=group
     )
-    order = np.argsort(number_of, kind="stable")
-    folds = []
-    for rows in np.split(order, np.flatnonzero(np.diff(number_of[order])) + 1):
-        if positive[rows].all() or not positive[rows].any():
-            lacking = "negative" if positive[rows[0]] else "positive"
-            raise ValueError(
-                f"fold {names[number_of[rows[0]]]} holds no {lacking} row, so it has no AUC; use "
-                "stratified folds, or fewer of them."
-            )
-        of_rows = None if weight is None else scaled(weight[rows])  # each fold counts the same
-        folds.append(_fold(positive[rows], of_rows, scores[rows], group[rows]))
-    del y, score, fold, groups, order, number_of, positive, scores  # room for what follows
+    by_fold = _rows_of_folds(names, number_of, positive)
+    if groups is None and weight is None and small_sample:
+        return interval_of_folds(((positive[rows], scores[rows]) for rows in by_fold), confidence)
+    weights = (None if weight is None else scaled(weight[rows]) for rows in by_fold)
+    folds = [  # each counts the same
+        _fold(positive[rows], of_rows, scores[rows], group[rows])
+        for rows, of_rows in zip(by_fold, weights, strict=True)
+    ]
+    del y, score, fold, groups, by_fold, number_of, positive, scores  # room for what follows
     auc = float(np.mean([each_fold.auc for each_fold in folds]))
     if not small_sample:
         std_error = _by_formula(folds)
@@ -153,6 +164,66 @@ def cv_auc_interval(
     return interval_around(
         auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, freedom=freedom
     )
+
+
+def _rows_of_folds(
+    names: NDArray[Any], number_of: NDArray[np.intp], positive: Bools
+) -> list[NDArray[np.intp]]:
+    """Return the rows of each fold; raise ValueError for one that lacks a class."""
+    order = np.argsort(number_of, kind="stable")
+    by_fold = np.split(order, np.flatnonzero(np.diff(number_of[order])) + 1)
+    for rows in by_fold:
+        if positive[rows].all() or not positive[rows].any():
+            lacking = "negative" if positive[rows[0]] else "positive"
+            raise ValueError(
+                f"fold {names[number_of[rows[0]]]} holds no {lacking} row, so it has no AUC; use "
+                "stratified folds, or fewer of them."
+            )
+    return by_fold
+
+
+def interval_of_folds(
+    held_out: Iterable[tuple[Bools, NDArray[Any]]], confidence: float
+) -> AUCInterval:
+    """Return `cv_auc_interval` of independent rows without weights, each held out once.
+
+    Parameters
+    ----------
+    held_out : iterable of (positive, score)
+        Of each fold, which rows are positive, and their scores; both classes occur.
+    confidence : float
+        Coverage.
+    """
+    folds = [levels_of(positive, None, score) for positive, score in held_out]
+    won = np.array([pairs_won_and_lost(levels) for levels in folds])
+    auc, miss = (won / won.sum(axis=1, keepdims=True)).mean(axis=0).tolist()
+    counts = np.array([(levels.pos.sum(), levels.neg.sum()) for levels in folds])
+    a, b = (_independent(folds, side, counts[:, side], counts[:, 1 - side]) for side in (0, 1))
+    spreads = a[0], b[0]
+    if counts.max(axis=0).min() < 2:
+        spreads = Spread(0.0, a[0].rows), Spread(0.0, b[0].rows)
+    pairs = len(folds) * float(counts.min())
+    return interval_around(auc, miss, spreads, (a[1], b[1]), confidence, pairs=pairs)
+
+
+def _independent(
+    folds: Sequence[Levels], side: int, rows: Floats, rivals: Floats
+) -> tuple[Spread, float]:
+    """Return the spread of a class, and how many of its rows carry it, given counts by fold."""
+    placed, times, variances = [], [], []
+    for levels, total in zip(folds, rivals, strict=True):
+        counts, share = (levels.pos, levels.neg)[side], above(levels)[1 - side] / total
+        times.append(counts[counts > 0])
+        placed.append(share[counts > 0])
+        variances.append(variance_of_counted(placed[-1] - placed[-1][0], times[-1]))
+    # of a fold with one row of the class nothing is known: the others stand for it
+    shown = np.sum(1 / rows, where=rows > 1)
+    factor = np.sum(1 / rows) / shown if shown > 0 else 0.0
+    weight = np.concatenate([of_fold / n for of_fold, n in zip(times, rows, strict=True)])
+    square = weight**2 / np.concatenate(times)
+    carriers = carrying_rows(np.concatenate(placed), weight, square)
+    variance = float(factor * sum(variances) / len(rows) ** 2)
+    return Spread(variance, len(rows) ** 2 / float(np.sum(1 / rows))), carriers
 
 
 class _Part(NamedTuple):
@@ -188,9 +259,9 @@ class _Class(NamedTuple):
 def _fold(
     positive: Bools, weight: Floats | None, score: NDArray[Any], group: NDArray[np.intp]
 ) -> _Fold:
-    levels = levels_of(positive, weight, score)
-    won, lost = pairs_won_and_lost(levels)
-    above, tied = rivals_above(levels, positive), rivals_tied(levels, positive)
+    in_order = ranked(positive, weight, score)
+    won, lost = pairs_won_and_lost(in_order.levels)
+    above, tied = rivals_above(in_order, positive), rivals_tied(in_order, positive)
     weight = np.ones(len(above)) if weight is None else weight
     parts = (  # negatives above a positive cost area, positives above a negative bring it
         _part(positive, weight, -1, above, tied, group),

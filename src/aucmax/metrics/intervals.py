@@ -10,16 +10,15 @@ from scipy.special import betaincc, ndtr, ndtri, ndtri_exp, stdtrit
 
 from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
-    Placed,
     Spread,
-    carrying_rows,
     hoeffding_interval,
     hoeffding_log_p,
     paired,
+    placed,
     shrunk_variance,
 )
-from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import Bools, Labels, read_groups
+from aucmax.metrics.levels import pairs_won_and_lost
+from aucmax.metrics.reading import Labels, read_groups
 
 __all__ = [
     "AUCDifference",
@@ -178,23 +177,13 @@ def auc_interval(
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, group, scores = read_groups(y, sample_weight, pos_label, groups, score=score)
-    levels = levels_of(positive, weight, scores)
+    levels, units = placed(positive, weight, group, scores)
     won, lost = pairs_won_and_lost(levels)
-    placed = Placed(positive, rivals_above(levels, positive), weight).by_group(group)
-    del levels  # of millions of rows, room for what follows
-    carriers = _carriers(placed, placed.positive), _carriers(placed, ~placed.positive)
     # lost / (won + lost) is 1 - auc without cancellation.
     auc, miss = won / (won + lost), lost / (won + lost)
     return interval_around(
-        auc, miss, placed.spreads(), carriers, confidence, shared=placed.shared()
+        auc, miss, units.spreads(), units.carriers(), confidence, shared=units.shared()
     )
-
-
-def _carriers(placed: Placed, own: Bools) -> float:
-    above, weight = placed.above, placed.weight
-    if weight is None:
-        return carrying_rows(above[own] / np.count_nonzero(~own))
-    return carrying_rows(above[own] / weight[~own].sum(), weight[own])
 
 
 def interval_around(

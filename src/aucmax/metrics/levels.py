@@ -1,4 +1,4 @@
-"""The table from which the metrics are computed: the weight of each class at each distinct score.
+"""The table from which the metrics are computed: the weight of each class at each level of scores.
 
 It needs one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
 """
@@ -14,12 +14,15 @@ from aucmax.metrics.reading import Bools, Floats
 
 __all__ = [
     "Levels",
+    "Ranked",
+    "above",
     "area",
     "area_of",
     "area_up_to",
     "levels_of",
     "mean_precision",
     "pairs_won_and_lost",
+    "ranked",
     "recall_up_to",
     "rivals_above",
     "rivals_tied",
@@ -30,22 +33,51 @@ _ROUNDING_FACTOR = 1 + 1e-12
 
 
 class Levels(NamedTuple):
-    """The distinct scores in descending order, and the rows at each."""
+    """The rows at each level of the scores, from the highest to the lowest."""
 
-    score: NDArray[Any]  # (t,)
     rows: NDArray[np.int64]  # (t,) number of rows
     pos: Floats  # (t,) weight of the positives
     neg: Floats  # (t,) weight of the negatives
+
+
+class Ranked(NamedTuple):
+    """Rows in the order of their scores; each distinct score is a level."""
+
+    levels: Levels
+    score: NDArray[Any]  # (t,) that of each level
     order: NDArray[np.intp]  # (n,) rows, from the highest score to the lowest
 
 
 def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Levels:
-    """Return the table of rows with these scores; weights, if given, are above 0."""
+    """Return the levels of rows with these scores; weights, if given, are above 0.
+
+    Without weights, all negatives between two scores of positives are one level, which no metric
+    tells from several: the table is as long as there are positives, and two sorts of scores alone
+    make it.
+    """
+    if weight is not None:
+        return ranked(positive, weight, score).levels
+    scores, negatives = score[positive], score[~positive]
+    for of_class in (scores, negatives):  # copies
+        of_class.sort()
+    starts = _starts(scores)
+    distinct = scores[starts]
+    ends = [np.searchsorted(negatives, distinct, side) for side in ("left", "right")]
+    neg = np.diff(np.column_stack(ends).ravel(), prepend=0, append=negatives.size)
+    pos = np.zeros_like(neg)
+    pos[1::2] = np.diff(starts, append=scores.size)
+    rows = (pos + neg)[::-1]
+    occupied = rows > 0
+    pos, neg = (counts[::-1][occupied].astype(np.float64) for counts in (pos, neg))
+    return Levels(rows[occupied], pos, neg)
+
+
+def ranked(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Ranked:
+    """Return rows with these scores in their order; weights, if given, are above 0."""
     order = np.argsort(score)[::-1]
-    ranked = score[order]
-    # Compare, do not subtract: infinite and unsigned scores have no usable difference.
-    starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
-    rows = np.diff(starts, append=ranked.size)
+    descending = score[order]
+    starts = _starts(descending)
+    rows = np.diff(starts, append=descending.size)
     is_pos = positive[order]
     if weight is None:
         pos = np.add.reduceat(is_pos, starts, dtype=np.float64)
@@ -54,12 +86,18 @@ def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Le
         ranked_weight = weight[order]
         pos = np.add.reduceat(np.where(is_pos, ranked_weight, 0.0), starts)
         neg = np.add.reduceat(np.where(is_pos, 0.0, ranked_weight), starts)
-    return Levels(ranked[starts], rows, pos, neg, order)
+    return Ranked(Levels(rows, pos, neg), descending[starts], order)
+
+
+def _starts(in_order: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where runs of equal scores begin."""
+    # Compare, do not subtract: infinite and unsigned scores have no usable difference.
+    return np.flatnonzero(np.concatenate(([True], in_order[1:] != in_order[:-1])))
 
 
 def pairs_won_and_lost(levels: Levels) -> tuple[float, float]:
     """Return the weight of the pairs ranked correctly and wrongly, ties half to each."""
-    pos_above, neg_above = _above(levels)
+    pos_above, neg_above = above(levels)
     return float(levels.neg @ pos_above), float(levels.pos @ neg_above)
 
 
@@ -112,28 +150,27 @@ def _rates(levels: Levels) -> tuple[Floats, Floats]:
     return neg / neg[-1], pos / pos[-1]
 
 
-def rivals_above(levels: Levels, positive: Bools) -> Floats:
+def rivals_above(rows: Ranked, positive: Bools) -> Floats:
     """Return the weight of the other class above each row, ties half, shape (n,)."""
-    pos_above, neg_above = _above(levels)
-    return _of_rivals(levels, positive, pos_above, neg_above)
+    return _of_rivals(rows, positive, *above(rows.levels))
 
 
-def rivals_tied(levels: Levels, positive: Bools) -> Floats:
+def rivals_tied(rows: Ranked, positive: Bools) -> Floats:
     """Return the number of rows of the other class that tie with each row, shape (n,)."""
-    return _of_rivals(levels, positive, levels.pos, levels.neg)
+    return _of_rivals(rows, positive, rows.levels.pos, rows.levels.neg)
 
 
-def _of_rivals(levels: Levels, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
+def _of_rivals(rows: Ranked, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
     """Return for each row the value that the other class has at its score, shape (n,)."""
-    ranked = np.repeat(of_pos, levels.rows)
-    np.copyto(ranked, np.repeat(of_neg, levels.rows), where=positive[levels.order])
-    values = np.empty(positive.size)
-    values[levels.order] = ranked
-    return values
+    values = np.repeat(of_pos, rows.levels.rows)
+    np.copyto(values, np.repeat(of_neg, rows.levels.rows), where=positive[rows.order])
+    in_place = np.empty(positive.size)
+    in_place[rows.order] = values
+    return in_place
 
 
-def _above(levels: Levels) -> tuple[Floats, Floats]:
-    """Return the weights of both classes above each score, ties half, shapes (t,)."""
+def above(levels: Levels) -> tuple[Floats, Floats]:
+    """Return the weights of both classes above each level, ties half, shapes (t,)."""
     return np.cumsum(levels.pos) - levels.pos / 2, np.cumsum(levels.neg) - levels.neg / 2
 
 

@@ -33,14 +33,15 @@ def read(
     labels = _vector(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one positive and one negative row.")
-    weight, kept, scope = None, np.ones(labels.size, dtype=bool), ""
+    weight, weighs, scope = None, None, ""
     if sample_weight is not None:
         weight = _weights(sample_weight, labels.size)
-        kept = weight > 0
-        weight = weight[kept]
-        scope = "" if kept.all() else " in the rows of non-zero sample_weight"
-    positive = _positive(labels[kept], pos_label, scope)
-    return positive, weight, *(scores_of(score, name, kept) for name, score in scores.items())
+        weighs = weight > 0
+        weight = weight[weighs]
+        scope = "" if weighs.all() else " in the rows of non-zero sample_weight"
+    positive = _positive(labels if weighs is None else labels[weighs], pos_label, scope)
+    n = labels.size
+    return positive, weight, *(scores_of(score, name, n, weighs) for name, score in scores.items())
 
 
 def read_groups(
@@ -100,17 +101,19 @@ def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
     return array
 
 
-def scores_of(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
-    """Return the scores of the rows to keep; raise ValueError if one is missing."""
+def scores_of(values: ArrayLike, name: str, n: int, rows: Bools | None = None) -> NDArray[Any]:
+    """Return the scores of some of n rows, or of all; raise ValueError if one is missing."""
     # Scores keep their type: as float64, different int64 scores above 2**53 could become ties.
-    array = _numeric(values, name, kept.size)
-    missing = np.isnan(array) & kept
+    array = _numeric(values, name, n)
+    missing = np.isnan(array)
+    if rows is not None:
+        missing &= rows
     if missing.any():
         raise ValueError(
             f"{name} has {missing.sum()} NaN, the first in row {missing.argmax()}; "
             "every row needs a number (infinity is allowed)."
         )
-    return np.asarray(array[kept])
+    return array if rows is None else np.asarray(array[rows])
 
 
 def _weights(values: ArrayLike, n: int) -> Floats:

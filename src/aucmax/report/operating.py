@@ -3,6 +3,7 @@ flagged."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax import metrics
-from aucmax.metrics.levels import levels_of
+from aucmax.metrics.levels import ranked
 from aucmax.metrics.scored import Scored
 from aucmax.report.reports import named
 
@@ -103,32 +104,52 @@ def budgets(scored: Scored) -> list[Budget]:
     that flag no row are left out. Weights are scaled as in `operating_points`.
     """
     scored = scored.of_weight()
-    tp, fp, thresholds = _counted(scored)
-    n_rows = len(scored.positive)
-    initial = _first_budget(float(tp[-1]) / n_rows)
-    places = {share: _within(tp + fp, share) for share in _SHARES}
+    n_rows, effective = len(scored.positive), _effective(scored)
+    *points, (all_hits, _, _) = _flagged(scored, [*_SHARES, 1.0])
+    initial = _first_budget(float(all_hits) / n_rows)
     return [
         Budget(
             share=share,
-            flagged=(tp[i] + fp[i]).item(),
-            hits=tp[i].item(),
-            positives=tp[-1].item(),
+            flagged=hits + false_alarms,
+            hits=hits,
+            positives=all_hits,
             rows=n_rows,
-            effective=_effective(scored),
-            threshold=float(thresholds[i]),
+            effective=effective,
+            threshold=threshold,
             first=share == initial,
         )
-        for share, i in places.items()
-        if i > 0
+        for share, (hits, false_alarms, threshold) in zip(_SHARES, points, strict=True)
+        if hits + false_alarms > 0
     ]
+
+
+def _flagged(scored: Scored, shares: Sequence[float]) -> list[tuple[float, float, float]]:
+    """Return the flagged positives and negatives, and the lowest threshold, of shares of rows."""
+    if scored.weight is not None:
+        tp, fp, thresholds = _counted(scored)
+        places = [_within(tp + fp, share) for share in shares]
+        return [(tp[i].item(), fp[i].item(), float(thresholds[i])) for i in places]
+    points = list[tuple[float, float, float]]()
+    n, descending = len(scored.score), np.sort(scored.score)[::-1]
+    for share in shares:
+        k = int(share * n + 1e-9)
+        if 0 < k < n and descending[k - 1] == descending[k]:
+            k = int(np.count_nonzero(scored.score > descending[k]))
+        if k == 0:
+            points.append((0, 0, np.inf))
+            continue
+        hits = int(np.count_nonzero(scored.positive[scored.score >= descending[k - 1]]))
+        points.append((hits, k - hits, float(descending[k - 1])))
+    return points
 
 
 def _counted(scored: Scored) -> tuple[Counts, Counts, NDArray[np.float64]]:
     """Return positives and negatives at or above each threshold, and the descending thresholds."""
     if scored.weight is None:
-        levels = levels_of(scored.positive, None, scored.score)
-        tp, fp = (np.cumsum(np.append(0, of_class), dtype=np.int64) for of_class in levels[2:4])
-        return tp, fp, np.append(np.inf, levels.score)
+        rows = ranked(scored.positive, None, scored.score)
+        counts = rows.levels.pos, rows.levels.neg
+        tp, fp = (np.cumsum(np.append(0, of_class), dtype=np.int64) for of_class in counts)
+        return tp, fp, np.append(np.inf, rows.score)
     fpr, tpr, thresholds = metrics.roc_curve(*scored[:3])
     n_rows, share = len(scored.positive), scored.share
     return tpr * share * n_rows, fpr * (1.0 - share) * n_rows, thresholds
@@ -170,7 +191,8 @@ def _kept(tp: Counts, fp: Counts, required: list[int]) -> tuple[NDArray[np.int64
 def _hull(tp: Counts, fp: Counts) -> NDArray[np.int64]:
     """Return the corners of the upper convex hull of the points (fp, tp), both ascending."""
     corners: list[int] = []
-    x, y = fp.tolist(), tp.tolist()  # Python's integers do not overflow
+    ends = np.unique(np.r_[0, np.flatnonzero(np.diff(tp)) + 1, len(tp) - 1])  # corners are of these
+    x, y = fp[ends].tolist(), tp[ends].tolist()  # Python's integers do not overflow
     for i in range(len(x)):
         while len(corners) > 1:
             a, b = corners[-2], corners[-1]
@@ -178,4 +200,4 @@ def _hull(tp: Counts, fp: Counts) -> NDArray[np.int64]:
                 break
             corners.pop()
         corners.append(i)
-    return np.array(corners, dtype=np.int64)
+    return ends[corners]

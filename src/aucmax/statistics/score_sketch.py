@@ -100,7 +100,7 @@ class ScoreSketch:
         """
         distinct, codes = codes_of(y, "y")
         n = len(codes)
-        scores = _floats(scores_of(score, "score", np.ones(n, dtype=bool)))
+        scores = _floats(scores_of(score, "score", n))
         weight = sample_weights(sample_weight, n)
         if weight is not None:
             self._scores.check(weight)
