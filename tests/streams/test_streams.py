@@ -25,7 +25,7 @@ from aucmax.estimators.written_steps import as_text
 from aucmax.report import stream as report_of_stream
 from aucmax.streams import first_rows, reading
 from aucmax.streams.drift import CELLS, FALSE_ALARM_RATE, DriftAlarm, cells_of
-from aucmax.streams.formats import encoding_of
+from aucmax.streams.formats import encoding_of, format_of
 from aucmax.streams.monitor import moved, stream_report
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
@@ -1324,3 +1324,65 @@ def test_labels_that_differ_only_in_case_are_one():
     plain = run_through(begun(), lines((["no"] * 3, ["yes"] * 3)))
     assert [str(label).lower() for label in spelt.learner.labels] == ["no", "yes"]
     assert stream_report(spelt)["prequential"] == stream_report(plain)["prequential"]
+
+
+def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path, run):
+    header, *rows = visits()
+    twice, states = header.replace(b"vip", b"town"), []
+    for above in (b"", b"Visits of ward 3\n\n"):
+        table.write_bytes(b"".join([above, twice, *rows[:250]]))
+        state, more = tmp_path / f"{len(above)}.state", ("--target", "ill", "--sep", ";")
+        code, _, err = run("stream", table, *more, "--every", 1, "--state", state)
+        assert code == 0, err
+        assert "note: town_2: a further column called 'town'" in err
+        assert ("line 3 names the columns, what is above it is left out" in err) == bool(above)
+        assert max(map(len, err.splitlines())) <= 80
+        states.append(load_state(state, Settings(format="csv", target="ill", sep=";")))
+    plain, titled = states
+    assert (plain.rows, titled.rows, titled.bad) == (250, 250, 0)
+    assert plain.learner.names == titled.learner.names
+
+
+@pytest.mark.parametrize("sep", [b";", b"\t"])
+def test_the_first_line_of_standard_input_shows_the_format(sep, table, run, monkeypatch):
+    text = table.read_bytes().replace(b";", sep)
+    expected = run("stream", table, "--target", "ill")[:2]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert run("stream", "-", "--target", "ill")[:2] == expected
+    table.write_bytes(text)
+    kind = "csv" if sep == b";" else "tsv"
+    assert run("stream", table, "--target", "ill", "--format", kind)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [(b'{"a": 1}\n', "ndjson"), (b"\n", "ndjson"), (b"+1 3:0.5\n", "svmlight"), (b"a;b\n", "csv")],
+)
+def test_formats_of_lines(line, kind):
+    assert format_of(line) == kind
+
+
+def test_it_is_said_that_rows_are_awaited(table, run, monkeypatch):
+    monkeypatch.setattr("aucmax.cli.stream.WAITING_SECONDS", 0.0)
+    lines = iter(table.read_bytes().splitlines(True))
+
+    class Slow(io.BytesIO):
+        def readline(self):
+            time.sleep(0.01)
+            return next(lines, b"")
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Slow()))
+    code, _, err = run("stream", "-", "--target", "ill")
+    assert code == 0
+    assert "the first 10,000 rows decide how columns become numbers: waiting for them" in err
+
+
+def test_a_model_without_steps_takes_numbers_as_they_are(tmp_path, good, run):
+    rows, model = tmp_path / "rows.csv", tmp_path / "plain.aucmax"
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    lines = [f"{a},{b},{int(a > b)}" for a, b in X]
+    rows.write_text("\n".join(["a,b,y", *lines]))
+    good("train", rows, "--alpha", "0.1", "-o", model)
+    expected = run("stream", rows)
+    assert expected[0] == 0
+    assert run("stream", rows, "--like", model) == expected

@@ -7,6 +7,7 @@ are written as they are, unless a terminal reads them.
 from __future__ import annotations
 
 import sys
+from textwrap import wrap
 from typing import Any, TextIO, cast
 
 from rich.console import Console
@@ -37,9 +38,11 @@ def say(line: str, stream: TextIO | None = None) -> None:
     print(in_line(line), file=stream or sys.stdout, flush=True)
 
 
-def tell(kind: str, message: str) -> None:
-    """Print one line on stderr."""
-    say(f"{kind}: {' '.join(in_lines(message).split())}", sys.stderr)
+def tell(kind: str, message: str, width: int | None = None) -> None:
+    """Print one line on stderr, or several of a width."""
+    line = f"{kind}: {' '.join(in_lines(message).split())}"
+    for part in [line] if width is None else wrap(line, width, subsequent_indent="  "):
+        say(part, sys.stderr)
 
 
 def data_out() -> TextIO:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Annotated, Any
 
 import typer
@@ -29,18 +30,21 @@ from aucmax.estimators.inputs import behind
 from aucmax.estimators.written_steps import as_text
 from aucmax.report.page import write_page
 from aucmax.report.stream import Stream
-from aucmax.streams.first_rows import prepared_by
-from aucmax.streams.formats import FORMATS, encoding_of, label_of
+from aucmax.streams.first_rows import FIRST_ROWS, prepared_by
+from aucmax.streams.formats import FORMATS, encoding_of, format_of, label_of
 from aucmax.streams.reading import Input
 from aucmax.streams.state import Settings, State, advance, load_state
 
-__all__ = ["stream"]
+__all__ = ["WAITING_SECONDS", "stream"]
+
+WAITING_SECONDS = 2.0  # for the rows that decide, before this is said
+_COLUMNS = 80
 
 _SUFFIXES = {
     ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv", ".tsv": "csv"
 }  # fmt: skip
 
-StreamFormat = StrEnum("StreamFormat", {name: name for name in FORMATS})  # type: ignore[misc]
+StreamFormat = StrEnum("StreamFormat", {n: n for n in (*FORMATS, "tsv")})  # type: ignore[misc]
 
 
 class Learner(StrEnum):
@@ -65,7 +69,7 @@ class Lines:
         None, "Label; by default the one called target, label, y or class.", metavar="COLUMN"
     )
     format: StreamFormat | None = reading_option(
-        None, "By default from the file's name; NDJSON for standard input."
+        None, "By default from the file's name; of standard input, from its first line."
     )
     encoding: str = reading_option(
         "utf-8", "Encoding of NDJSON or CSV text, such as latin-1 or cp1252.", metavar="NAME"
@@ -77,9 +81,11 @@ class Lines:
         OnError.stop, "Stop at a line that is not a row, or skip it."
     )
 
-    def settings(self, path: Path, piped: bool, reading: Reading) -> dict[str, Any]:
-        """Return these options as settings of a stream."""
-        kind = _format(path, piped) if self.format is None else self.format.value
+    def settings(self, path: Path, line: bytes | None, reading: Reading) -> dict[str, Any]:
+        """Return these options as settings of a stream, given the first line of a pipe."""
+        kind = _format(path, line) if self.format is None else self.format.value
+        tabs = kind == "tsv" or ".tsv" in path.suffixes
+        kind = "csv" if kind == "tsv" else kind
         if kind == "svmlight" and (reading.weight is not None or self.encoding != "utf-8"):
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
@@ -87,7 +93,7 @@ class Lines:
         return {name: getattr(reading, name) for name in _OF_SETTINGS} | {
             "format": kind,
             "target": self.target,
-            "sep": reading.sep or ("\t" if ".tsv" in path.suffixes else ","),
+            "sep": reading.sep or ("\t" if tabs else ","),
             "positive": None if self.positive is None else _label(self.positive),
             "encoding": encoding_of(self.encoding),
         }
@@ -277,13 +283,14 @@ def stream(
     path, piped = Path(file), file == "-"
     telling.check(file, like, learning.learner)
     going.check(path, piped, telling.state)
-    settings = Settings(**lines.settings(path, piped, reading), **learning.settings())
+    line = sys.stdin.buffer.readline() if piped and lines.format is None else None
+    settings = Settings(**lines.settings(path, line, reading), **learning.settings())
     with ExitStack() as stack:
         state = stack.enter_context(telling.begun(settings))
         begun = state.lines
         if going.from_here:
             state.next_input()
-        source = Input(file, state, telling.every)
+        source = Input(file, state, telling.every, line or b"")
         _prepare(state, source, reading, like, waits=piped)
         saved = None if telling.state is None else state
         monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
@@ -312,7 +319,7 @@ def _prepare(state: State, source: Input, reading: Reading, like: Path | None, w
     """Let the first rows of a stream, or another file, decide how its cells become features."""
     settings = state.settings
     steps = None if like is None else getattr(like_of(like), "steps", [])[:-1]
-    if steps is not None and (not as_text(steps) or settings.format == "svmlight"):
+    if steps and (not as_text(steps) or settings.format == "svmlight"):
         raise ValueError(
             f"--like {like}: has no steps for words, gaps and dates that a stream could take over."
         )
@@ -322,12 +329,21 @@ def _prepare(state: State, source: Input, reading: Reading, like: Path | None, w
                 f"--like {like}: the state was started with other steps; leave it out."
             )
         return
-    if settings.format == "svmlight" or not (reading.prepare or steps):
+    if settings.format == "svmlight" or steps == [] or not (reading.prepare or steps):
         return
     of_stream = replace(reading, target=settings.target)
-    state.prepared, decisions = prepared_by(source.first(), settings, of_stream, steps, waits)
+    decide = f"the first {FIRST_ROWS:,} rows decide how columns become numbers: waiting for them"
+    later = Timer(WAITING_SECONDS, tell, ("note", decide))
+    if waits:
+        later.start()
+    try:
+        state.prepared, decisions, state.titles = prepared_by(
+            source.first(), settings, of_stream, steps, waits
+        )
+    finally:
+        later.cancel()
     for decision in decisions:
-        tell("note", str(decision))
+        tell("note", str(decision), width=_COLUMNS)
 
 
 def _handler(path: Path, on_error: OnError) -> Callable[[int, str], None]:
@@ -342,9 +358,9 @@ def _handler(path: Path, on_error: OnError) -> Callable[[int, str], None]:
     return on_bad
 
 
-def _format(path: Path, piped: bool) -> str:
-    if piped:
-        return "ndjson"
+def _format(path: Path, line: bytes | None) -> str:
+    if line is not None:
+        return format_of(line)
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
     return _SUFFIXES.get(suffixes[-1] if suffixes else "", "svmlight")
 

@@ -13,7 +13,7 @@ from aucmax.data.decisions import Decision
 from aucmax.data.files import Piped
 from aucmax.data.readers import rows_of
 from aucmax.data.reading import Reading
-from aucmax.data.tables.dialect import as_written
+from aucmax.data.tables.dialect import as_written, distinct
 from aucmax.estimators.preparation import learnt
 from aucmax.estimators.written_steps import as_text
 from aucmax.streams.formats import Row, as_float, cells_of
@@ -23,6 +23,7 @@ from aucmax.streams.state import Settings
 __all__ = ["FIRST_ROWS", "prepared_by"]
 
 FIRST_ROWS = 10_000  # rows of a stream that decide how columns become numbers
+_LINES_TO_A_ROW = 25  # at most, with titles and a header
 
 
 def prepared_by(
@@ -31,8 +32,8 @@ def prepared_by(
     reading: Reading,
     steps: list[tuple[str, Any]] | None = None,
     waits: bool = False,
-) -> tuple[Prepared | None, list[Decision]]:
-    """Return how the rows of a stream become features, and what was decided.
+) -> tuple[Prepared | None, list[Decision], int]:
+    """Return how the rows of a stream become features, what was decided, and the lines of titles.
 
     Numbers in every cell, written as expected, are features as they are: the result is None. So it
     is for objects of NDJSON whose columns are numbers: one that lacks a feature has 0 there.
@@ -48,25 +49,31 @@ def prepared_by(
     waits : bool
         Whether rows only come with time: if the first has numbers alone, no more are read.
     """
-    taken = [*islice(lines, 2)] if waits else []
-    if waits and steps is None and _Look.at(taken, settings, reading).is_plain:
-        return None, []
-    taken += islice(lines, FIRST_ROWS + 1 - len(taken))
-    look = _Look.at(taken, settings, reading)
+    first = list[bytes]()
+    while waits and steps is None and len(first) < _LINES_TO_A_ROW:
+        count = len(first)
+        first += islice(lines, 1 if first else 2)
+        look = _Look.at(first, settings, reading)
+        if look.rows or len(first) == count:
+            if look.is_plain:
+                return None, look.decisions, look.titles
+            break
+    first += islice(lines, FIRST_ROWS + 1 - len(first))
+    look = _Look.at(first, settings, reading)
     written = look.reading.sep or settings.sep, look.reading.decimal or ".", reading.strict
     if steps is not None:
-        return Prepared(as_text(steps) or "", *written), look.decisions
+        return Prepared(as_text(steps) or "", *written), look.decisions, look.titles
     if look.is_plain:
-        return None, []
+        return None, look.decisions, look.titles
     table = replace(
         look.reading, format="tsv", sep="\t", encoding=None, target=None, labels="none",
-        weight=None, drop=(),
+        weight=None, drop=(), header=1,
     )  # fmt: skip
     steps, decisions = learnt(lambda how: iter([rows_of(look.table(), how)]), table, False, "none")
     if settings.format == "ndjson" and not steps[0][1].columns_:
-        return None, []
+        return None, [], 0
     sure = [one for one in decisions if not one.doubtful]  # the others are counted row by row
-    return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure]
+    return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure], look.titles
 
 
 class _Look(NamedTuple):
@@ -98,10 +105,10 @@ class _Look(NamedTuple):
             text = Piped(io.BytesIO(b"".join(lines)), "")
             with_encoding = replace(reading, encoding=settings.encoding)
             reading, decisions = as_written(text, settings.sep, with_encoding)
-            first, *rest = lines
-            header = cells_of(
-                first.decode(settings.encoding).lstrip("\ufeff").strip("\r\n"), reading.sep or ","
-            )
+            first, *rest = lines[(reading.header or 1) - 1 :]
+            text_of_header = first.decode(settings.encoding).lstrip("\ufeff").strip("\r\n")
+            cells = cells_of(text_of_header, reading.sep or ",")
+            header = distinct([cell.strip() for cell in cells])
         try:
             parse = settings.parser(header, reading.sep, numbers=False)
         except (ValueError, AssertionError):  # is said where the line is read
@@ -118,6 +125,11 @@ class _Look(NamedTuple):
         usual = not is_csv or reading.sep == settings.sep
         plain = usual and all(_is_plain(row, is_csv) for row in rows)
         return cls(reading, decisions, rows, plain)
+
+    @property
+    def titles(self) -> int:
+        """The number of lines above the header."""
+        return (self.reading.header or 1) - 1
 
     def table(self) -> Piped:
         """Return the rows as text, with tabs between cells."""

@@ -6,14 +6,18 @@ A missing value, null in NDJSON or empty in CSV, is a feature that the row lacks
 import codecs
 import csv
 import json
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from aucmax.data.tables.wanted import LABEL_NAMES
 
-__all__ = ["FORMATS", "Row", "as_float", "cells_of", "encoding_of", "label_of", "parser"]
+__all__ = [
+    "FORMATS", "Row", "as_float", "cells_of", "encoding_of", "format_of", "label_of", "parser",
+]  # fmt: skip
 
 FORMATS = ("ndjson", "csv", "svmlight")
+_ENTRY = re.compile(rb"\S+\s+[0-9]+:\S")  # a label, an index and the beginning of its value
 _MAX_WEIGHT = 1e50  # squares of sums of weights must not overflow
 
 
@@ -87,6 +91,14 @@ def encoding_of(name: str) -> str:
     raise ValueError(
         f"lines in {python_name} cannot be split by bytes; convert them to UTF-8 first."
     )
+
+
+def format_of(line: bytes) -> str:
+    """Return the format that the first line of a stream shows; NDJSON if it is blank."""
+    text = line.removeprefix(b"\xef\xbb\xbf").strip()
+    if _ENTRY.match(text):
+        return "svmlight"
+    return "csv" if text and text[:1] not in b"{[" else "ndjson"
 
 
 def _object(text: str, target: str | None, drop: Sequence[str], weight: str | None) -> Row | None:

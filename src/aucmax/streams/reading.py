@@ -38,13 +38,15 @@ class Input:
         the next is requested.
     every : int
         A batch ends when the number of lines is a multiple of this.
+    line : bytes
+        The first line of standard input, if it was read already.
     """
 
-    def __init__(self, file: str, state: State, every: int) -> None:
+    def __init__(self, file: str, state: State, every: int, line: bytes = b"") -> None:
         self.piped = file == "-"
         self.path = Path("standard input" if self.piped else file)
         self.state, self.every = state, every
-        self._tail = self._held = b""
+        self._tail, self._held = b"", line
 
     def first(self) -> Iterator[bytes]:
         """Yield the first lines, which remain to be read."""
@@ -52,6 +54,8 @@ class Input:
             with opened(self.path) as source:
                 yield from source
             return
+        if self._held:
+            yield self._held
         for line in iter(sys.stdin.buffer.readline, b""):
             self._held += line
             yield line

@@ -16,6 +16,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.data.tables.dialect import distinct
 from aucmax.statistics.score_bins import ScoreBins, bins_specs
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
@@ -121,6 +122,8 @@ class State:
         None until the freeze.
     prepared : Prepared
         How cells become features; None if these are numbers as they are. Set before the first line.
+    titles : int
+        The number of lines above the header of CSV.
     extra : dict
         Further data of the caller, such as how much of its own output belongs to this state.
     """
@@ -135,6 +138,7 @@ class State:
     header: list[str] | None = None
     baseline: Baseline | None = None
     prepared: Prepared | None = None
+    titles: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -257,7 +261,9 @@ class _Scored:
             if state.header is not None and self._is_header(_cells(line, state)):
                 return
         if self._parse is None:
-            header = _checked_names(_cells(line, state))
+            if state.lines < state.titles:
+                return
+            header = _names_of(_cells(line, state))
             state.header = header
             try:
                 self._parse = state.parser()
@@ -298,9 +304,9 @@ class _Scored:
     def _is_header(self, cells: list[str]) -> bool:
         """Return whether cells are the header of the next file, with columns in any order."""
         state = self.state
-        names = state.header or []
-        if sorted(cells) == sorted(names):
-            state.header = cells
+        names, header = state.header or [], distinct([cell.strip() for cell in cells])
+        if sorted(header) == sorted(names):
+            state.header = header
             self._parse = state.parser()
             return True
         if 2 * len(set(cells) & set(names)) >= len(names):  # names, not values
@@ -341,10 +347,11 @@ def _cells(line: bytes, state: State) -> list[str]:
     return cells_of(line.decode(state.settings.encoding).strip("\r\n"), state.sep)
 
 
-def _checked_names(names: list[str]) -> list[str]:
-    for i, name in enumerate(names):
-        if not name or name in names[:i]:
-            raise ValueError(f"the header has {name!r} twice, or a column without a name")
+def _names_of(cells: list[str]) -> list[str]:
+    """Return the names of the columns, given the cells of a header."""
+    names = distinct([cell.strip() for cell in cells])
+    if not all(names):
+        raise ValueError("the header has a column without a name")
     return names
 
 
@@ -375,6 +382,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         "pair": state.pair.facts,
         "baseline": None if baseline is None else [baseline.rows, *baseline.scorer],
         "prepared": None if state.prepared is None else state.prepared.facts,
+        "titles": state.titles,
         "extra": state.extra,
     }
     pack_arrays(path, _KIND, facts, arrays, compressed=False)
@@ -424,7 +432,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
         raise ValueError("its labels are not two, with the codes 0 and 1")
     if len({label for label, _ in labels if is_label(label)}) < len(labels):
         raise ValueError("its labels are not distinct numbers or words")
-    for name in (*_NUMBERS, "learnt"):
+    for name in (*_NUMBERS, "learnt", *({"titles"} & facts.keys())):
         if not is_whole(facts[name]):
             raise ValueError(f"it has {name}={facts[name]!r}, not a whole number")
     if max(facts["rows"] + facts["bad"], facts["earlier"]) > facts["lines"]:
@@ -454,7 +462,7 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
         state.parser()
     if facts["baseline"] is not None:
         state.baseline = _baseline(state, facts["baseline"], part_of(arrays, "baseline"))
-    state.extra = facts["extra"]
+    state.titles, state.extra = facts.get("titles", 0), facts["extra"]
     if not isinstance(state.extra, dict) or not all(map(is_whole, state.extra.values())):
         raise ValueError("the sizes of the files beside it are not whole numbers")
     return state
