@@ -16,7 +16,7 @@ from aucmax.basics.container import pack, unpack
 from aucmax.cli import front
 from aucmax.estimators.sites import tune_on_sites
 from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.disclosure import disclosure
+from aucmax.statistics.disclosure import disclosures
 from aucmax.statistics.files import load_moments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.private import BoundedSums
@@ -160,15 +160,15 @@ def test_labels_of_two_kinds_do_not_add():
 def test_few_rows_are_found():
     X, y = table()
     numbers = X[NAMES[:3]]
-    assert disclosure(ClassMoments.from_data(X, y)) is None
+    assert disclosures(ClassMoments.from_data(X, y)) == []
     one = ClassMoments.from_data(numbers[:20], ["no"] * 19 + ["yes"])
-    assert disclosure(one) == "class 'yes' has 1 effective row"
-    assert disclosure(one, 1) is None
-    assert disclosure(ClassMoments(classes=[0, 1])) is None
+    assert [each.words for each in disclosures(one)] == ["class 'yes' has 1 effective row"]
+    assert disclosures(one, 1) == []
+    assert disclosures(ClassMoments(classes=[0, 1])) == []
     w = np.ones(600)
     w[np.flatnonzero(y == "yes")[0]] = 1e6  # the mean is nearly that row
     heavy = ClassMoments.from_data(numbers, y, w)
-    assert disclosure(heavy) == "class 'yes' has 1 effective row"
+    assert [each.words for each in disclosures(heavy)] == ["class 'yes' has 1 effective row"]
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -183,10 +183,12 @@ def test_a_rare_value_is_found_which_covariances_would_tell(value):
     sign = 1 if value else -1
     shown = m.means[k, 0] + sign * m.covs[k, 3, 0] / share
     assert shown == pytest.approx(X["age"][rows].mean(), rel=1e-9)
-    assert disclosure(m) == f"feature 'smokes' is {value} in only 2 rows of class 'yes'"
-    assert disclosure(DiagonalMoments.from_data(X, y)) is None
+    assert [each.words for each in disclosures(m)] == [
+        f"feature 'smokes' is {value} in only 2 rows of class 'yes'"
+    ]
+    assert disclosures(DiagonalMoments.from_data(X, y)) == []
     m.feature_names = None
-    assert disclosure(m).startswith("feature number 4 is")
+    assert disclosures(m)[0].words.startswith("feature number 4 is")
 
 
 # ---- the command -------------------------------------------------------------------------
@@ -453,10 +455,9 @@ def test_small_counts_are_refused(shards, good, bad):
     few = write(shards / "few.csv", X[:12], ["no"] * 9 + ["yes"] * 3)
     build = ("moments", "build", few, "--target", "ill", "--drop", "smokes", "-o", shards / "few")
     message = bad(*build)
-    assert (
-        "class 'no' has 9 effective rows, fewer than 10, and the file could show a row" in message
-    )
-    assert "--min-rows" in message
+    both = "class 'no' has 9 effective rows; class 'yes' has 3 effective rows, fewer than 10"
+    assert f"{both}, and the file could show a row" in message
+    assert "or allow all with --min-rows 3." in message
     assert not (shards / "few").exists()
     good(*build, "--min-rows", 3)
     # nor may a difference leave so few
@@ -850,3 +851,15 @@ def test_labels_that_differ_only_in_case_are_one(sites, good):
     apart.to_csv(folder / "apart.csv", index=False)
     good(*BUILD, folder / "apart.csv", "--no-prepare", "--min-rows", 1, "-o", folder / "a")
     assert len(ClassMoments.load(folder / "a").classes) == 4
+
+
+def test_like_does_not_show_the_counts_of_the_other_rows(tmp_path, good):
+    X, y = table()
+    X.loc[::7, "age"] = np.nan
+    first = write(tmp_path / "first.csv", X, y)
+    rest = write(tmp_path / "rest.csv", X[:300], y[:300])
+    build = ("moments", "build", "--target", "ill", "--min-rows", 1, "-o")
+    assert "86 of 600 missing" in good(*build, tmp_path / "a", first)
+    told = " ".join(good(*build, tmp_path / "b", rest, "--like", tmp_path / "a").split())
+    assert "columns become numbers as" in told
+    assert "missing" not in told

@@ -1374,7 +1374,7 @@ def test_it_is_said_that_rows_are_awaited(table, run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Slow()))
     code, _, err = run("stream", "-", "--target", "ill")
     assert code == 0
-    assert "the first 10,000 rows decide how columns become numbers: waiting for them" in err
+    assert "the first 300 rows decide how columns become numbers: waiting for them" in err
 
 
 def test_a_model_without_steps_takes_numbers_as_they_are(tmp_path, good, run):

@@ -30,7 +30,7 @@ from aucmax.estimators.inputs import behind
 from aucmax.estimators.written_steps import as_text
 from aucmax.report.page import write_page
 from aucmax.report.stream import Stream
-from aucmax.streams.first_rows import FIRST_ROWS, prepared_by
+from aucmax.streams import first_rows
 from aucmax.streams.formats import FORMATS, encoding_of, format_of, label_of
 from aucmax.streams.reading import Input
 from aucmax.streams.state import Settings, State, advance, load_state
@@ -332,12 +332,13 @@ def _prepare(state: State, source: Input, reading: Reading, like: Path | None, w
     if settings.format == "svmlight" or steps == [] or not (reading.prepare or steps):
         return
     of_stream = replace(reading, target=settings.target)
-    decide = f"the first {FIRST_ROWS:,} rows decide how columns become numbers: waiting for them"
+    n = first_rows.FIRST_ROWS
+    decide = f"the first {n:,} rows decide how columns become numbers: waiting for them"
     later = Timer(WAITING_SECONDS, tell, ("note", decide))
     if waits:
         later.start()
     try:
-        state.prepared, decisions, state.titles = prepared_by(
+        state.prepared, decisions, state.titles = first_rows.prepared_by(
             source.first(), settings, of_stream, steps, waits
         )
     finally:

@@ -1,17 +1,26 @@
 """Check whether moments of few rows would disclose a row."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from aucmax.statistics.base import ClassStatistics
 
-__all__ = ["MIN_ROWS", "disclosure"]
+__all__ = ["MIN_ROWS", "Disclosed", "disclosures"]
 
 MIN_ROWS = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
 _VARIANCE_ROUNDING = 1e-9  # of a 0/1 feature
 
 
-def disclosure(moments: ClassStatistics, fewest: float = MIN_ROWS) -> str | None:
-    """Describe the first count that is so small that moments would disclose a row, or return None.
+class Disclosed(NamedTuple):
+    """A count that is so small that moments would disclose a row."""
+
+    words: str
+    rows: float
+
+
+def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disclosed]:
+    """List the counts that are so small that moments would disclose a row.
 
     The mean of one row is the row, and two rows follow from their mean and covariance. The
     covariances of a 0/1 feature reveal the means of the rows in which it is 1 and of those in
@@ -27,8 +36,8 @@ def disclosure(moments: ClassStatistics, fewest: float = MIN_ROWS) -> str | None
 
     Returns
     -------
-    str or None
-        The first class, or feature of a class, with fewer rows.
+    list of Disclosed
+        The classes, or else the features of a class, with fewer rows.
 
     Notes
     -----
@@ -36,25 +45,29 @@ def disclosure(moments: ClassStatistics, fewest: float = MIN_ROWS) -> str | None
     can subtract one from the other. Combinations of features are not checked.
     """
     if moments.guarantee is not None:
-        return None
+        return []
     rows = moments.effective_rows
-    for k, label in enumerate(moments.classes.tolist()):
-        if 0 < rows[k] < fewest:
-            return f"class {label!r} has {_rows(rows[k], 'effective row')}"
-    if not moments.has_covariances:
-        return None
+    classes = [
+        Disclosed(f"class {label!r} has {_rows(rows[k], 'effective row')}", rows[k])
+        for k, label in enumerate(moments.classes.tolist())
+        if 0 < rows[k] < fewest
+    ]
+    if classes or not moments.has_covariances:
+        return classes
     mean, names = moments.means, moments.feature_names
     indicator = np.abs(moments.variances - mean * (1 - mean)) <= _VARIANCE_ROUNDING
     ones, zeros = rows[:, None] * mean, rows[:, None] * (1 - mean)
     # a feature that is 0, or 1, in all rows reveals nothing
     varies = (ones > 0.5) & (zeros > 0.5)
     revealing = np.argwhere(indicator & varies & (np.minimum(ones, zeros) < fewest - 1e-6))
+    features = []
     for k, j in revealing.tolist():
         value, count = (1, ones[k, j]) if ones[k, j] <= zeros[k, j] else (0, zeros[k, j])
         name = f"number {j + 1}" if names is None else repr(names[j])
         label = moments.classes.tolist()[k]
-        return f"feature {name} is {value} in only {_rows(count)} of class {label!r}"
-    return None
+        words = f"feature {name} is {value} in only {_rows(count)} of class {label!r}"
+        features.append(Disclosed(words, count))
+    return features
 
 
 def _rows(count: float, unit: str = "row") -> str:

@@ -176,6 +176,8 @@ def build(
             total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
         total = of_usual_labels(total) if reading.prepare else total
     total.steps = as_text(getattr(model, "steps", [])[:-1])
+    if like is not None and total.steps:  # which have the counts of other rows
+        decisions = [Decision("", f"columns become numbers as {like} says", {})]
     write(total, out, min_rows)
     show(report_of(total, out, decisions=decisions), as_json)
 

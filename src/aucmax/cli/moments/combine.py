@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,10 +19,12 @@ from aucmax.cli.screen import tell
 from aucmax.data.columns import usual_spellings
 from aucmax.estimators.written_steps import first_difference
 from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.disclosure import MIN_ROWS, disclosure
+from aucmax.statistics.disclosure import MIN_ROWS, disclosures
 from aucmax.statistics.files import load_moments
 
 __all__ = ["added", "aligned", "merge", "of_usual_labels", "subtract", "write"]
+
+_LISTED = 10  # counts that could show a row
 
 
 def merge(
@@ -129,11 +132,15 @@ def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
 
 def write(held: ClassStatistics, out: Path, min_rows: int) -> None:
     """Write moments, unless they would show a row."""
-    shown = disclosure(held, min_rows)
-    if shown is not None:
+    disclosed = disclosures(held, min_rows)
+    if disclosed:
+        words = [each.words for each in disclosed[:_LISTED]]
+        if len(disclosed) > _LISTED:
+            words.append(f"and {len(disclosed) - _LISTED:,} more")
+        allowed = max(math.floor(min(each.rows for each in disclosed) + 1e-6), 1)
         raise ValueError(
-            f"{out}: not written: {shown}, fewer than {min_rows}, and the file could show a row; "
-            "build it together with other files, leave a rare feature out with --drop, or allow it "
-            "with --min-rows."
+            f"{out}: not written: {'; '.join(words)}, fewer than {min_rows}, and the file could "
+            "show a row; build it together with other files, leave a rare feature out with --drop, "
+            f"or allow all with --min-rows {allowed}."
         )
     held.save(out)
