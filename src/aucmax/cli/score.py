@@ -180,7 +180,9 @@ def _reason_names(most: int | None) -> list[str]:
 
 def _of_json(reason: Reason) -> dict[str, Any]:
     """Return a reason for JSON, in which a missing value is null."""
-    return reason._asdict() | {"value": None if reason.value != reason.value else reason.value}
+    values = reason.value if isinstance(reason.value, tuple) else (reason.value,)
+    filled = [None if value != value else value for value in values]
+    return reason._asdict() | {"value": filled if len(filled) > 1 else filled[0]}
 
 
 def _scored(

@@ -8,10 +8,11 @@ than 0 in each column, and four products in each pair.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import product, starmap
+from itertools import chain, product, starmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from aucmax.columns.encoder import as_csr
 from aucmax.columns.functions import Feature, Product, as_read
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import CYCLES, Entries
-from aucmax.columns.steps import Step
+from aucmax.columns.steps import Places, Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
 from aucmax.data.decisions import Decision
@@ -78,6 +79,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         The weekdays and times of day that vary: the place of the date, "weekday" or "hour".
     pairs_ : list of (int, int)
         The axes that have a map.
+    alphas_ : ndarray, shape (3,)
+        Of a fitted `AdditiveAUCClassifier`: α of each kind of features, infinite for those that it
+        leaves out.
     columns_ : tuple of Column
         The columns that are not plain numbers.
     n_features_in_, feature_names_in_
@@ -227,24 +231,37 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         constant : float
             What is added to all scores.
         """
-        coef, constant = coef.copy(), 0.0
-        blocks = [block for block in self.blocks if block.features.stop <= len(coef)]
-        of_column = {(b.kind, b.columns[0]): b.features for b in blocks if b.kind < 2}
-        for block in blocks:
+        if not self.pairs_:
+            return coef.copy(), 0.0
+        pure = self.purification(mass) @ coef
+        return pure[1:], float(pure[0])
+
+    def purification(self, mass: Floats) -> sp.csr_matrix:
+        """Return P, (1 + D, D), whose product with coefficients is the constant and the pure ones.
+
+        Parameters
+        ----------
+        mass : ndarray, shape (D,)
+            As for `purified`.
+        """
+        of_column = {(b.kind, b.columns[0]): b.features for b in self.blocks if b.kind < 2}
+        curves = {j: self._curve_of_places(j) for j in {*chain.from_iterable(self.pairs_)}}
+        P = sp.vstack([sp.csr_matrix((1, self.n_features)), sp.eye(self.n_features)]).tolil()
+        for block in self.blocks:
             if block.kind < 2:
                 continue
             shape = [self.axes_[j].n_map for j in block.columns]
-            effects = _margins(
-                coef[block.features].reshape(shape), mass[block.features].reshape(shape)
-            )
-            coef[block.features] -= np.add.outer(*effects).ravel()
+            units = np.eye(math.prod(shape)).reshape(*shape, -1)
+            effects = _margins(units, mass[block.features].reshape(shape))
+            added = effects[0][:, None] + effects[1]
+            P[_after(block.features), block.features] -= added.reshape(units.shape[-1], -1)
             for j, effect in zip(block.columns, effects, strict=True):
-                moved, linear, hats = self.axes_[j].on_curve(effect)
-                constant += moved
-                coef[of_column[0, j]] += linear
+                constant, linear, hats = (part @ effect for part in curves[j])
+                P[0, block.features] += constant
+                P[_after(of_column[0, j]), block.features] += linear
                 if len(hats):
-                    coef[of_column[1, j]] += hats
-        return coef, constant
+                    P[_after(of_column[1, j]), block.features] += hats
+        return P.tocsr()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features: those of their columns, with a number."""
@@ -329,6 +346,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
         return min(places), max(places)
 
+    def _curve_of_places(self, j: int) -> list[Floats]:
+        """Return the matrices that `Axis.on_curve` multiplies with effects: all are linear."""
+        units = map(self.axes_[j].on_curve, np.eye(self.axes_[j].n_map))
+        return [np.array(part).T for part in zip(*units, strict=True)]
+
     def _products(
         self, columns: tuple[int, ...], places: dict[int, list[Entries]]
     ) -> list[Entries]:
@@ -358,14 +380,24 @@ def _columns_of(X: Any) -> list[Column]:
     return [Column(f"x{j}") for j in range(shape[1])]
 
 
+def _after(features: slice) -> slice:
+    """Return the rows of features in a matrix whose first row is that of a constant."""
+    return slice(features.start + 1, features.stop + 1)
+
+
 def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Return the sum of a function of rows and one of columns that is nearest to values by mass.
+    """Return the sums of a function of rows and one of columns that are nearest to maps by mass.
 
     What is left has mean zero, by mass, in each row and each column.
+
+    Parameters
+    ----------
+    values : ndarray, shape (k, l, number of maps)
+    mass : ndarray, shape (k, l)
     """
     of_rows, of_columns = mass.sum(axis=1), mass.sum(axis=0)
     matrix = np.block([[np.diag(of_rows), mass], [mass.T, np.diag(of_columns)]])
-    weighed = mass * values
+    weighed = mass[:, :, None] * values
     right = np.concatenate([weighed.sum(axis=1), weighed.sum(axis=0)])
     effects = np.linalg.lstsq(matrix, right, rcond=None)[0]
     return effects[: len(values)], effects[len(values) :]
@@ -376,6 +408,29 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     results = ("axes_", "cycles_", "pairs_", "columns_", "n_features_in_")
     encodes = True
     takes_tables = True
+
+    @property
+    def pairs(self) -> Sequence[tuple[int, int]]:
+        return self.fitted.pairs_
+
+    def columns(self, columns: Places) -> Places:
+        features = self.fitted
+        if self.pairs and not np.array_equal(columns, np.arange(features.n_features_in_)):
+            return super().columns(columns)
+        terms = [*columns.tolist(), *(-1 - k for k in range(len(self.pairs)))]
+        blocks, d = features.blocks, features.n_features_in_
+        of_blocks = [block.columns[0] for block in blocks if block.kind < 2]
+        of_blocks += range(d, len(terms))
+        sizes = [block.features.stop - block.features.start for block in blocks]
+        return np.repeat(np.array(terms, dtype=np.intp)[of_blocks], sizes)
+
+    def coordinates(self, mass: Floats) -> Any:
+        features = self.fitted
+        if not hasattr(features, "alphas_"):
+            return None
+        scale = features.alphas_[features.kinds()] ** -0.5
+        root = (features.roots() @ sp.diags(scale)).tocsc()[:, scale > 0]
+        return features.purification(mass)[1:] @ root
 
     def features(self, features: list[Feature]) -> list[Feature | Product]:
         columns = [replace(feature, function=as_read(feature.function)) for feature in features]

@@ -77,15 +77,34 @@ class Step:
         """The name of its type."""
         return type(self.fitted).__name__
 
+    @property
+    def pairs(self) -> Sequence[tuple[int, int]]:
+        """The pairs of columns of its input that features look at together."""
+        return ()
+
     def columns(self, columns: Places) -> Places:
         """Return the column of each feature, given those of the step's input.
+
+        A feature of the k-th pair has −1 − k in place of a column.
 
         Raises
         ------
         LookupError
-            If features may look at several columns.
+            If features may look at several other columns.
         """
         raise LookupError(f"a {self.name} may make features from several columns.")
+
+    def coordinates(self, mass: NDArray[np.float64]) -> Any:
+        """Return M if the model that follows penalises u, not its coefficients M u, else None.
+
+        It is a sparse matrix (D, k).
+
+        Parameters
+        ----------
+        mass : ndarray, shape (D,)
+            The sum of each feature over the rows, by their weights.
+        """
+        return None
 
     def features(self, features: list[Feature]) -> list[Any]:
         """Return the output features of the step as functions of columns, `Feature` or `Product`.

@@ -1,4 +1,4 @@
-"""The score as a sum over columns: a feature that looks at one column is added there."""
+"""The score as a sum over terms: a feature that looks at one column, or a pair, is added there."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ __all__ = ["ByColumn", "by_column"]
 Floats = NDArray[np.float64]
 # rows (n, d): an array, a CSR array, or the values (n,) of each column
 Table = Any
+Value = float | str | tuple[float | str, float | str]
 
 
 @dataclass(frozen=True)
 class ByColumn:
-    """Rows, and the contribution of each column to their scores by a model.
+    """Rows, and the contribution of each term to their scores by a model.
 
     A linear model adds up features z_k, each of which looks at one column: the column itself, one
-    of its splines, one of its words. So score = intercept + Σ_j added_j, and column j adds
-    Σ_k w_k z_k over the features that look at it.
+    of its splines, one of its words; or at a pair of columns. So score = intercept + Σ_j added_j,
+    and the term j, a column or a pair, adds Σ_k w_k z_k over the features that look at it.
 
     Parameters
     ----------
@@ -51,8 +52,10 @@ class ByColumn:
         The rows.
     features : ndarray or csr_array, shape (n, D)
         The output of the steps.
-    column : ndarray of int, shape (D,)
-        The column that each feature looks at.
+    pairs : sequence of (int, int), length m
+        The columns that features look at together.
+    term : ndarray of int, shape (D,)
+        The column that each feature looks at, or d + k for the k-th pair.
     cycle : ndarray of str, shape (D,)
         Which of `CYCLES` of the column it shows, "" for none.
     as_input : callable
@@ -64,29 +67,31 @@ class ByColumn:
     columns: list[Column]
     table: Table
     features: Any
-    column: NDArray[np.intp]
+    pairs: Sequence[tuple[int, int]]
+    term: NDArray[np.intp]
     cycle: NDArray[Any]
     as_input: Callable[[Table], Any]
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the columns."""
-        return [column.name for column in self.columns]
+        """The names of the terms: of the columns, then of the pairs."""
+        names = [column.name for column in self.columns]
+        return [*names, *(f"{names[i]} × {names[j]}" for i, j in self.pairs)]
 
     @cached_property
     def weights(self) -> Any:
-        """The coefficients, in the row of each feature and the column of its column: (D, d)."""
+        """The coefficients, in the row of each feature and the column of its term: (D, d + m)."""
         coef = np.ravel(self.linear.coef_).astype(np.float64)
-        places = np.arange(len(coef)), self.column
+        places = np.arange(len(coef)), self.term
         return sp.csr_array((coef, places), shape=(len(coef), len(self.names)))
 
     def added(self, rows: Any = slice(None)) -> Floats:
-        """Return what each column adds to the scores of some rows, shape (m, d)."""
+        """Return what each term adds to the scores of some rows, shape (rows, d + m)."""
         added = self.features[rows] @ self.weights
         return added.toarray() if sp.issparse(added) else added
 
     def mean_added(self, weight: Floats | None = None) -> Floats:
-        """Return what each column adds on average over the rows, or by their weights, (d,)."""
+        """Return what each term adds on average over the rows, or by their weights, (d + m,)."""
         return self.mean(weight) @ self.weights
 
     def mean(self, weight: Floats | None = None) -> Floats:
@@ -101,8 +106,8 @@ class ByColumn:
         return sp.csc_array(self.features) if sp.issparse(self.features) else self.features
 
     def features_of(self, j: int, cycle: str | None = None) -> NDArray[np.intp]:
-        """Return which features look at column j, ascending; by default whatever their cycle."""
-        chosen = self.column == j
+        """Return which features are of the term j, ascending; by default whatever their cycle."""
+        chosen = self.term == j
         return np.flatnonzero(chosen if cycle is None else chosen & (self.cycle == cycle))
 
     def values(self, j: int) -> NDArray[Any]:
@@ -134,11 +139,22 @@ class ByColumn:
                 table[:, j] = numbers
         return _numbers(transformed(self.steps, self.as_input(table))[-1])
 
-    def shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[float | str]]:
-        """Return the values of columns (m, k) in rows (m,) in a form for readers.
+    def shown(self, rows: NDArray[np.intp], terms: NDArray[np.intp]) -> list[list[Value]]:
+        """Return the values of terms (n, k) in rows (n,) in a form for readers, two for a pair.
 
         If the model bins them, these are the names of bins.
         """
+        d = len(self.columns)
+        if not self.pairs:
+            return self._shown(rows, terms)
+        columns = np.array([*((j, j) for j in range(d)), *self.pairs])
+        values = (self._shown(rows, columns[terms, end]) for end in (0, 1))
+        return [
+            [pair if j >= d else pair[0] for j, pair in zip(places, zip(*row), strict=True)]
+            for places, row in zip(terms.tolist(), zip(*values, strict=True), strict=True)
+        ]
+
+    def _shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[Any]]:
         values = _picked(self._told, rows[:, None], columns).tolist()
         if self._renamed:
             return values
@@ -184,7 +200,7 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
             f"a {type(linear).__name__} cannot be explained; a linear model of two classes can, "
             "with coef_ of shape (1, d), alone or behind steps."
         )
-    start, column = _one_by_one(steps, coef.size)
+    start, column, pairs = _one_by_one(steps, coef.size)
     rows, names = stages.rows[start], getattr(stages.model, "feature_names_in_", None)
     typed = columns_in(rows) if start == 0 else ()
     if start == 0 and names is not None:
@@ -203,8 +219,8 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
     as_input = _as_input(rows, names) if isinstance(table, list) else lambda columns: columns
     columns = named([""] * d if names is None else names, typed)
     called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
-    cycle = _cycles(steps, len(column))
-    return ByColumn(linear, steps, called, table, features, column, cycle, as_input)
+    cycle, term = _cycles(steps, len(column)), np.where(column < 0, d - 1 - column, column)
+    return ByColumn(linear, steps, called, table, features, pairs, term, cycle, as_input)
 
 
 def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
@@ -226,8 +242,10 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
     return picked
 
 
-def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp]]:
-    """Return the step from which every feature looks at one column, and these columns."""
+def _one_by_one(
+    steps: list[Step], n_features: int
+) -> tuple[int, NDArray[np.intp], Sequence[tuple[int, int]]]:
+    """Return the step from which every feature is of a term, the columns, as in `Step`, and pairs."""
     for start, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:
@@ -236,8 +254,8 @@ def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.int
         except LookupError:
             continue
         if len(columns) == n_features:
-            return start, columns
-    return len(steps), np.arange(n_features)
+            return start, columns, next(filter(None, (s.pairs for s in steps[start:])), ())
+    return len(steps), np.arange(n_features), ()
 
 
 def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
@@ -247,7 +265,7 @@ def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
             features = np.arange(len(cycles))
             for later in steps[k + 1 :]:
                 features = later.columns(features)
-            return np.array(cycles)[features]
+            return np.where(features < 0, "", np.array(cycles)[features])
     return np.full(n_features, "")
 
 

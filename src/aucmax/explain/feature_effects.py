@@ -210,13 +210,13 @@ def effects_of(
     """
     sampling = sampling_of(by, sign, weight)
     of_feature = np.ravel(by.linear.coef_).astype(np.float64)
-    count = np.bincount(by.column, minlength=len(by.names))
+    count = np.bincount(by.term, minlength=len(by.names))
     coef = np.where(count > 1, np.nan, 0.0)
     effect, least = np.zeros(len(coef)), np.full(len(coef), -np.inf)
     reach = np.full(len(coef), np.nan)
     # columns of one feature, all at once: there may be very many
-    single = np.flatnonzero(count[by.column] == 1)
-    column = by.column[single]
+    single = np.flatnonzero(count[by.term] == 1)
+    column = by.term[single]
     spread = RowsProblem.of(as_rows(by.features), sign, weight).spread()
     coef[column] = of_feature[single]
     effect[column] = of_feature[single] * np.sqrt(spread[single])
@@ -298,6 +298,8 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
+    if by.steps and (root := by.steps[-1].coordinates(by.mean(weight))) is not None:
+        return _sandwich_behind(by, root, sign, weight)
     settings = linear.settings().named(len(coef), getattr(linear, "feature_names_in_", None))
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     rows = RowsProblem.of(as_rows(X), sign, weight)
@@ -342,6 +344,28 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
         penalty_influences, fixed_scores,
     )  # fmt: skip
     return Sampling(free, covariance / np.outer(size, size), min(counts) - 1.0)
+
+
+def _sandwich_behind(
+    by: ByColumn, root: Any, sign: np.ndarray, weight: np.ndarray | None
+) -> Sampling:
+    """Return the same for a fit of u, by the features X root, whose coefficients are root u."""
+    settings, coef = by.linear.settings(), np.ravel(by.linear.coef_)
+    k = root.shape[1]
+    if k > 2 * MAX_FEATURES:  # few of which differ from 0 in a row
+        raise ValueError(f"they are for up to {2 * MAX_FEATURES:,} features of curves and maps.")
+    weight = np.ones(len(sign)) if weight is None else weight
+    counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
+    sampled = sample(sign, MAX_CELLS // k)
+    weights = weight_of_all(sign > 0, weight, sampled)
+    rows = by.features[sampled]
+    problem = RowsProblem.of(as_rows((rows @ root).toarray()), sign[sampled], weights)
+    u = np.zeros(k)  # a slope does not matter, and these scores are those of the fit
+    covariance = sandwich(
+        settings.goal.objective(problem, settings.penalty), u, settings.penalty.pieces(u).bend,
+        counts, fixed_scores=rows @ coef,
+    )  # fmt: skip
+    return Sampling(np.arange(len(coef)), root @ (root @ covariance).T, min(counts) - 1.0)
 
 
 def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from aucmax.columns.steps import Stages
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
-from aucmax.explain.by_column import ByColumn, by_column
+from aucmax.explain.by_column import ByColumn, Value, by_column
 
 __all__ = [
     "Reason", "each_reasons", "mean_of_parts", "reasons", "reasons_in_parts", "reasons_of_part",
@@ -24,17 +24,17 @@ _ROUNDING = 1e-13  # of a column's average contribution: smaller differences are
 
 
 class Reason(NamedTuple):
-    """The contribution of one column to the score of one row.
+    """The contribution of one column, or a pair of columns, to the score of one row.
 
     Parameters
     ----------
     feature : str
-        Its name.
-    value : float or str
+        Its name, for a pair "age × income".
+    value : float, str, or two of these
         The value of the row: a number, NaN if it is missing, or a word, a date, true or false as
-        in the file, or the name of a bin.
+        in the file, or the name of a bin; for a pair those of both columns.
     raised : float
-        How much it raises the score above the average contribution of the column.
+        How much it raises the score above the average contribution of the column or pair.
 
     See Also
     --------
@@ -42,7 +42,7 @@ class Reason(NamedTuple):
     """
 
     feature: str
-    value: float | str
+    value: Value
     raised: float
 
 
@@ -84,7 +84,8 @@ def reasons(
     Notes
     -----
     The score is a sum over columns: of weight times value in a linear model, and of the joint
-    contribution of the features of a column if splines, words or bins are put in front. A column
+    contribution of the features of a column if splines, words or bins are put in front; and over
+    pairs of columns in a model with maps. A column or a pair
     raises a score by its contribution minus its average contribution. So the score of a row is the
     average score plus the sum of all of these, exactly. If a step makes features from several
     columns, such as principal components, its features count as the columns.
@@ -184,9 +185,9 @@ def each_reasons(
     by : ByColumn
         The rows.
     most : int
-        Number of columns for each row.
-    average : ndarray, shape (d,)
-        The contribution of each column to the score of reference.
+        Number of terms for each row.
+    average : ndarray, shape (number of terms,)
+        The contribution of each term to the score of reference.
     rows : ndarray of int, optional
         The rows; by default all.
     """

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.columns import Column
+from aucmax.explain.by_column import Value
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
@@ -183,17 +184,25 @@ def reasons_table(
 
 
 def reasons_text(reasons: Sequence[Reason]) -> str:
-    """Format the reasons for a score: ``amount = 709.5 (+0.323), channel: phone (+0.232)``."""
-    return ", ".join(f"{_of_row(reason)} ({_signed(reason.raised)})" for reason in reasons)
+    """Format the reasons for a score: ``amount = 709.5 (+0.323), channel: phone (+0.232)``.
+
+    A pair of columns reads ``age = 62 with channel: phone (+0.41)``.
+    """
+    return ", ".join(f"{_of_row(*reason[:2])} ({_signed(reason.raised)})" for reason in reasons)
 
 
-def _of_row(reason: Reason) -> str:
-    """Format the value of a column in a row: a number, a word, a bin or "missing"."""
-    if isinstance(reason.value, str):
-        return f"{reason.feature}: {reason.value}"
-    if math.isnan(reason.value):
-        return f"{reason.feature}: missing"
-    return f"{reason.feature} = {plain_number(reason.value, 4)}"
+def _of_row(name: str, value: Value) -> str:
+    """Format the value of a column in a row: a number, a word, a bin or "missing"; or of a pair."""
+    if isinstance(value, tuple):
+        names = name.split(" × ")
+        if len(names) == len(value):
+            return " with ".join(map(_of_row, names, value))
+        value = " × ".join(_of_row("", one).lstrip(" =:") for one in value)
+    if isinstance(value, str):
+        return f"{name}: {value}"
+    if math.isnan(value):
+        return f"{name}: missing"
+    return f"{name} = {plain_number(value, 4)}"
 
 
 def _signed(value: float) -> str:
