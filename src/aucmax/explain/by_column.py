@@ -148,10 +148,10 @@ class ByColumn:
         if not self.pairs:
             return self._shown(rows, terms)
         columns = np.array([*((j, j) for j in range(d)), *self.pairs])
-        values = (self._shown(rows, columns[terms, end]) for end in (0, 1))
+        first, second = (self._shown(rows, columns[terms, end]) for end in (0, 1))
         return [
-            [pair if j >= d else pair[0] for j, pair in zip(places, zip(*row), strict=True)]
-            for places, row in zip(terms.tolist(), zip(*values, strict=True), strict=True)
+            [(a, b) if j >= d else a for j, a, b in zip(*of_row, strict=True)]
+            for of_row in zip(terms.tolist(), first, second, strict=True)
         ]
 
     def _shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[Any]]:
@@ -245,7 +245,7 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
 def _one_by_one(
     steps: list[Step], n_features: int
 ) -> tuple[int, NDArray[np.intp], Sequence[tuple[int, int]]]:
-    """Return the step from which every feature is of a term, the columns, as in `Step`, and pairs."""
+    """Return the step from which every feature has a term, the columns of `Step`, and the pairs."""
     for start, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:

@@ -15,13 +15,8 @@ from aucmax.columns.preparations import CYCLES
 from aucmax.data.columns import Column, is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
-from aucmax.explain.feature_effects import (
-    Effects,
-    Sampling,
-    effects_of,
-    labelled,
-    sampling_of,
-)
+from aucmax.explain.feature_effects import Effects, Sampling, effects_of, labelled, sampling_of
+from aucmax.explain.pair_shapes import PairShape, pair_shape, pair_shapes_of
 
 __all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
@@ -75,8 +70,8 @@ def shapes(
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
-) -> list[Shape]:
-    """Return the shapes of nonlinear columns, those with the largest effects first.
+) -> list[Shape | PairShape]:
+    """Return the shapes of nonlinear columns, those with the largest effects first, then of pairs.
 
     The weekday and the time of day of a date have shapes of their own, after it.
 
@@ -87,7 +82,8 @@ def shapes(
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     effects, sampling = effects_of(by, sign, weight, confidence)
-    return [*shapes_of(by, effects, sampling, confidence, weight)]
+    curves = shapes_of(by, effects, sampling, confidence, weight)
+    return [*curves, *pair_shapes_of(by, effects, weight)]
 
 
 def shapes_of(
@@ -113,7 +109,8 @@ def shapes_of(
         Of the rows.
     """
     place = {name: j for j, name in enumerate(by.names)}
-    columns = [place[name] for name in effects.feature[:_MAX_PROBED_COLUMNS].tolist()]
+    terms = [place[name] for name in effects.feature.tolist()]
+    columns = [j for j in terms if j < len(by.columns)][:_MAX_PROBED_COLUMNS]
     yield from _bent(by, columns, sampling, confidence, weight)
 
 
@@ -125,15 +122,16 @@ def shape_of(
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
-) -> Shape:
-    """Return the shape of one column.
+) -> Shape | PairShape:
+    """Return the shape of one column, or of a pair.
 
     Parameters
     ----------
     model, X, y, sample_weight, confidence, feature_names
         As for `aucmax.effects`, whose errors it raises.
     column : str
-        Its name; that of a date with ": weekday" or ": hour" for a cycle of it.
+        Its name; that of a date with ": weekday" or ": hour" for a cycle of it; or the names of
+        a pair with a map, "age × income".
 
     Raises
     ------
@@ -147,6 +145,8 @@ def shape_of(
             ", …" if len(by.names) > _MAX_NAMED_COLUMNS else ""
         )
         raise ValueError(f"column={column!r} is not one of the model's columns: {names}.")
+    if (k := by.names.index(owner) - len(by.columns)) >= 0:
+        return pair_shape(by, k, weight)
     sampling = sampling_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(owner)], sampling, confidence, weight):
         if column in (owner, shape.feature):

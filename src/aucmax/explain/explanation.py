@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from aucmax.columns.steps import Stages, parts_of
 from aucmax.estimators.sampled import weight_of_all
-from aucmax.explain.by_column import by_column
+from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
-from aucmax.explain.feature_effects import Effects, effects_of
+from aucmax.explain.feature_effects import Effects, effects_of, sample
+from aucmax.explain.pair_shapes import PairShape, pair_shapes_of
 from aucmax.explain.row_reasons import Reason, each_reasons
 from aucmax.metrics.scored import Scored
 
@@ -19,17 +20,41 @@ __all__ = ["Explanation", "explanation_of", "rows_to_explain"]
 
 _EXPLAINED_ROWS = 10  # number of scores that are explained
 _REASONS_PER_ROW = 4  # number of reasons for each
+_TESTED_TERMS = 10  # without which the AUC is measured
+_TESTED_ROWS = 10**5
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What drives a linear model's score: effects, shapes, and reasons for the highest scores."""
+    """What drives a linear model's score: effects, shapes, and reasons for the highest scores.
+
+    Parameters
+    ----------
+    effects : Effects
+    shapes : sequence of Shape
+    maps : sequence of PairShape
+    rows : int
+        On how many this was measured.
+    sample : Scored
+        Of these rows, as many as the AUC is measured on without a term.
+    without : mapping of str to ndarray
+        Their scores without each of the largest terms.
+    test : Scored
+        All rows.
+    highest : sequence of int
+        Row numbers of the highest scores.
+    reasons : sequence of sequence of Reason
+        Those of each.
+    """
 
     effects: Effects
     shapes: Sequence[Shape]
-    rows: int  # on which this was measured
-    test: Scored  # all rows
-    highest: Sequence[int]  # row numbers of the highest scores
+    maps: Sequence[PairShape]
+    rows: int
+    sample: Scored
+    without: Mapping[str, np.ndarray]
+    test: Scored
+    highest: Sequence[int]
     reasons: Sequence[Sequence[Reason]]
 
 
@@ -42,7 +67,7 @@ def explanation_of(
     """
     if not hasattr(parts_of(stages.model)[1], "coef_"):
         return None
-    positive, score, weight, _ = test
+    positive, score, weight, groups = test
     if rows is None:
         rows = np.arange(len(score))
         if weight is not None and not weight.all():
@@ -53,14 +78,33 @@ def explanation_of(
     by, sign = by_column(stages), np.where(positive[rows], 1.0, -1.0)
     effects, sampling = effects_of(by, sign, weight, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
+    tested = sample(sign, _TESTED_ROWS)
+    sampled = Scored(
+        positive[rows][tested],
+        score[rows][tested],
+        None if weight is None else weight_of_all(sign > 0, weight, tested),
+        None if groups is None else groups[rows][tested],
+    )
     return Explanation(
         effects=effects,
         shapes=[*shapes_of(by, effects, sampling, confidence, weight)],
+        maps=[*pair_shapes_of(by, effects, weight)],
         rows=len(rows),
+        sample=sampled,
+        without=_without(by, effects, sampled.score, tested),
         test=test,
         highest=rows[top].tolist(),
         reasons=list(each_reasons(by, _REASONS_PER_ROW, by.mean_added(weight), top)),
     )
+
+
+def _without(
+    by: ByColumn, effects: Effects, score: np.ndarray, rows: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the scores of some rows without each of the largest terms."""
+    names, place = effects.feature[:_TESTED_TERMS].tolist(), {t: j for j, t in enumerate(by.names)}
+    added = by.features[rows] @ by.weights[:, [place[name] for name in names]].toarray()
+    return dict(zip(names, (score[:, None] - added).T, strict=True))
 
 
 def rows_to_explain(test: Scored, most: int) -> np.ndarray:

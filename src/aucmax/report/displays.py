@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.needs import needs
 from aucmax.explain import effects
 from aucmax.explain.column_shapes import shape_of
+from aucmax.explain.pair_shapes import PairShape
 from aucmax.metrics.reading import read
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import (
@@ -23,7 +24,7 @@ from aucmax.report.curves import (
     roc_figure,
 )
 from aucmax.report.distributions import calibration_figure, score_figure
-from aucmax.report.explained import effects_figure, shape_figures
+from aucmax.report.explained import MAP_NOTE, effects_figure, map_figures, shape_figures
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.search import Paths
 
@@ -372,7 +373,8 @@ class ShapeDisplay(_Display):
     For a model that is not linear in the column, such as one with splines or encoded words, or a
     scorecard: a curve for numbers, dots for words. Ticks at the bottom of a curve are the deciles
     of the rows. If nearly all rows are at one end, the axis is logarithmic, or leaves out the last
-    percent of the rows; a note below says what is not drawn. Made by ``from_estimator``.
+    percent of the rows; a note below says what is not drawn. For a pair of columns of an
+    `AdditiveAUCClassifier` it is a map of what both add together. Made by ``from_estimator``.
     """
 
     @classmethod
@@ -395,7 +397,7 @@ class ShapeDisplay(_Display):
         estimator, X, y, sample_weight, confidence, feature_names
             As for `aucmax.effects`.
         column : str
-            Its name, or its number from 1 if columns have no names.
+            Its name, or its number from 1 if columns have no names; a pair is "age × income".
         ax : matplotlib Axes, optional
             By default the axes of a new figure.
 
@@ -423,6 +425,9 @@ class ShapeDisplay(_Display):
         """
         name = str(column)
         shape = shape_of(estimator, X, y, name, sample_weight, confidence, feature_names)
+        if isinstance(shape, PairShape):
+            (figure,) = map_figures([shape])
+            return cls(_with_caption(figure, MAP_NOTE)).plot(ax)
         (figure,) = shape_figures([shape])
         return cls(_with_caption(figure, figure.caption)).plot(ax)
 

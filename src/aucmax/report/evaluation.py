@@ -12,6 +12,7 @@ from aucmax import metrics
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.explanation import Explanation
+from aucmax.explain.pair_shapes import PairShape
 from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import (
@@ -23,7 +24,15 @@ from aucmax.report.curves import (
     wilson,
 )
 from aucmax.report.distributions import calibration_figure, score_figure
-from aucmax.report.explained import effects_figure, effects_table, reasons_table, shape_figures
+from aucmax.report.explained import (
+    MAP_NOTE,
+    effects_figure,
+    effects_table,
+    map_figures,
+    reasons_table,
+    shape_figures,
+    without_table,
+)
 from aucmax.report.facts import Pass, Rows, read_text, suspicious
 from aucmax.report.operating import Budget, budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
@@ -283,11 +292,15 @@ def _explained(explanation: Explanation, confidence: float) -> list[Section]:
         Section(
             "What drives the score",
             measured.lstrip(),
-            tables=[effects_table(explanation.effects, confidence)],
+            tables=[
+                effects_table(explanation.effects, confidence),
+                without_table(explanation, confidence),
+            ],
             figures=[effects_figure(explanation.effects, confidence)],
             on_terminal=False,
         ),
         *_bends(explanation.shapes, confidence),
+        *_maps(explanation.maps),
         Section("Why the highest scores are high", tables=[highest], on_terminal=False),
     ]
 
@@ -312,4 +325,21 @@ def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
         words.append(left_out(hidden, "that moves the score less", "that move the score less"))
     figures = shape_figures(shapes[:_MAX_SHAPES])
     heading = "How the score depends on each column"
+    return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]
+
+
+def _maps(maps: Sequence[PairShape]) -> list[Section]:
+    """Return a section with a figure for each pair of columns; none without pairs."""
+    if not maps:
+        return []
+    words = [
+        "The score also has a function of each of these pairs: what two columns add together, "
+        "beyond what each adds alone, minus the average over the rows. "
+        f"{MAP_NOTE} All figures share one scale of colours."
+    ]
+    if len(maps) > _MAX_SHAPES:
+        hidden = len(maps) - _MAX_SHAPES
+        words.append(left_out(hidden, "that moves the score less", "that move the score less"))
+    figures = map_figures(maps[:_MAX_SHAPES])
+    heading = "How the score depends on pairs of columns"
     return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]

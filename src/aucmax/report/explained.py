@@ -11,16 +11,28 @@ from numpy.typing import NDArray
 from aucmax.data.columns import Column
 from aucmax.explain.by_column import Value
 from aucmax.explain.column_shapes import Shape
+from aucmax.explain.explanation import Explanation
 from aucmax.explain.feature_effects import Effects
+from aucmax.explain.pair_shapes import PairShape
 from aucmax.explain.row_reasons import Reason
-from aucmax.report.figures import Figure, Line, upright
+from aucmax.report.comparison import paired_test
+from aucmax.report.figures import Cells, Figure, Line, upright
 from aucmax.report.page import ResultTable
-from aucmax.report.text import left_out, plain_number
+from aucmax.report.style import stroke
+from aucmax.report.text import left_out, percent_text, plain_number
 
-__all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "shape_figures"]
+__all__ = [
+    "MAP_NOTE", "effects_figure", "effects_table", "map_figures", "reasons_table", "reasons_text",
+    "shape_figures", "without_table",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
+MAP_NOTE = (
+    "A box is larger where there are more rows; where there is none, there are no rows. Orange "
+    "raises the score, blue lowers it: the stronger the colour, the more. A number with many "
+    "values has ten places, each a tenth of the rows, named by its median."
+)
 _MAX_WORDS = 20  # shown for a column of words
 _CROWDED_SHARE = 0.1  # of an axis: if most rows take up less of it, it is changed
 
@@ -69,6 +81,20 @@ def _effect_cells(effect: float, low: float, high: float, weight: float) -> tupl
     text = plain_number if unsigned else _signed
     interval = f"{text(low)} to {text(high)}" if math.isfinite(low) else "–"
     return text(effect), interval, "–" if unsigned else _signed(weight)
+
+
+def without_table(explanation: Explanation, confidence: float = 0.95) -> ResultTable:
+    """Make a table of how much the AUC falls without each of the largest terms."""
+    positive, score, weight, groups = explanation.sample
+    tests = [
+        (name, paired_test(positive, score, without, confidence, weight, groups))
+        for name, without in explanation.without.items()
+    ]
+    caption = (
+        "What each of the largest terms adds to the AUC of these rows: that of the scores, minus "
+        "that of the scores without it, which were not fitted anew. A tie unless p < 0.05."
+    )
+    return ResultTable.differences("with", tests, f"{100 * confidence:g} % interval", caption)
 
 
 def shape_figures(shapes: Sequence[Shape]) -> list[Figure]:
@@ -158,9 +184,42 @@ def _beyond(shape: Shape, scale: tuple[float, float]) -> list[str]:
     return [f"The curve leaves the frame: {', '.join(outside)}."] if outside else []
 
 
-def _place(value: float, column: Column) -> str:
+def _place(value: float | str, column: Column, digits: int = 4) -> str:
+    if isinstance(value, str):
+        return value
+    if math.isnan(value):
+        return "missing"
     shown = column.shown(round(value) if column.is_date else value)
-    return shown if isinstance(shown, str) else plain_number(shown, 4)
+    return shown if isinstance(shown, str) else plain_number(shown, digits)
+
+
+def map_figures(maps: Sequence[PairShape]) -> list[Figure]:
+    """Make a figure of what each pair of columns adds, on one scale of colours."""
+    scale = max((float(np.nanmax(np.abs(one.added))) for one in maps), default=0.0)
+    return [_map_figure(f"map-{k + 1}", one, scale) for k, one in enumerate(maps)]
+
+
+def _map_figure(name: str, shape: PairShape, scale: float) -> Figure:
+    columns, rows = (
+        [_place(value, column, 3) for value in values]
+        for values, column in zip(shape.values, shape.columns, strict=True)
+    )
+    right, up = np.nonzero(shape.share)
+    added, share, down = shape.added[right, up], shape.share[right, up], len(rows) - 1 - up
+    lines: dict[str, Line] = {}
+    for words, chosen, colour in (("raises", added > 0, 1), ("lowers", added <= 0, 0)):
+        label = f"{words} the score"
+        furthest = float(np.abs(added[chosen]).max(initial=0.0))
+        lines[label] = Cells(
+            right[chosen].astype(float), down[chosen].astype(float), alone=True,
+            detail=f"by up to {plain_number(furthest)}" if furthest else "",
+            stroke=stroke(colour, 0), opacity=np.abs(added[chosen]) / (scale or 1.0),
+            size=np.sqrt(share[chosen] / share.max()),
+            texts=[f"{_signed(a)}, {percent_text(s)} of the rows"
+                   for a, s in zip(added[chosen], share[chosen], strict=True)],
+        )  # fmt: skip
+    across, upward = (column.name for column in shape.columns)
+    return Figure(name, shape.feature, across, upward, lines, names=rows[::-1], columns=columns)
 
 
 def reasons_table(

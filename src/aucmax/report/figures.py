@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stro
 from aucmax.report.text import SUPERSCRIPT, gap_text
 
 __all__ = [
+    "Cells",
     "Figure",
     "Line",
     "around",
@@ -33,8 +34,10 @@ GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
 # heights in inches of a figure whose vertical axis has names
 _MARGIN_HEIGHT, _ROW_HEIGHT, _MIN_HEIGHT = 0.9, 0.27, 2.0
+_MAX_ACROSS = 36  # letters of the names below an axis; more are turned
 _MAX_LETTERS = 28  # of a name beside an axis
 _WIDE_NUMBER = 1e4  # from which the numbers on an axis need more space
+_MIN_SIDE = 0.25  # of a box, as a share of its place
 _IMAGES = (".png", ".svg", ".pdf")
 
 
@@ -100,6 +103,36 @@ class Line:
     stroke: Stroke | None = None
 
 
+@dataclass(frozen=True)
+class Cells(Line):
+    """Boxes at some places of a map.
+
+    Parameters
+    ----------
+    opacity, size : ndarray, shape (m,)
+        From 0 to 1.
+    texts : sequence of str
+        What each says.
+    """
+
+    opacity: np.ndarray = field(default_factory=lambda: np.empty(0))
+    size: np.ndarray = field(default_factory=lambda: np.empty(0))
+    texts: Sequence[str] = ()
+
+    def draw(self, axes: Any, colour: str) -> None:
+        """Draw the boxes, each with an edge, so that faint ones are seen."""
+        from matplotlib.collections import PatchCollection
+        from matplotlib.colors import to_rgba
+        from matplotlib.patches import Rectangle
+
+        sides = (0.94 * np.maximum(self.size, _MIN_SIDE)).tolist()
+        places = zip(self.x.tolist(), self.y.tolist(), sides, strict=True)
+        boxes = [Rectangle((x - s / 2, y - s / 2), s, s) for x, y, s in places]
+        fills = [to_rgba(colour, alpha) for alpha in self.opacity]
+        look: dict[str, Any] = {"facecolors": fills, "edgecolors": colour, "linewidths": 0.6}
+        axes.add_collection(PatchCollection(boxes, **look), autolim=False)
+
+
 def around(y: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of symmetric intervals around y."""
     return y - reach, y + reach
@@ -132,6 +165,8 @@ class Figure:
         The horizontal axis is in days since 1970-01-01, labelled as dates.
     names : sequence of str
         Labels at 0, 1, 2, … of the vertical axis, from the top; intervals are then of x.
+    columns : sequence of str
+        Labels at 0, 1, 2, … of the horizontal axis of a map, whose lines are `Cells`.
     xlim, ylim : (float or None, float or None), optional
         Ends of the axes.
     guide : (x, y), optional
@@ -159,6 +194,7 @@ class Figure:
     ypercent: bool = False
     xdate: bool = False
     names: Sequence[str] = ()
+    columns: Sequence[str] = ()
     xlim: tuple[float | None, float | None] | None = None
     ylim: tuple[float | None, float | None] | None = None
     guide: tuple[Sequence[float], Sequence[float]] | None = None
@@ -187,6 +223,7 @@ class Figure:
                 "y": {"label": self.ylabel, "log": bool(self.ylog), "percent": self.ypercent,
                       "lim": list(map(float, axes.get_ylim()))},
                 "names": list(self.names),
+                "columns": list(self.columns),
                 "follows": self.follows,
                 "lines": [self._behind(label) for label in self.lines],
             }  # fmt: skip
@@ -232,6 +269,9 @@ class Figure:
             colour = paint(look.colour)
             drawable = self._known(line)
             x, y = line.x[drawable], line.y[drawable]
+            if isinstance(line, Cells):
+                line.draw(axes, colour)
+                x, y = x[:0], y[:0]  # what follows is for the legend alone
             shade = {"color": colour, "alpha": 0.14, "linewidth": 0}
             if line.edge is not None:
                 axes.fill(*line.edge, **shade)
@@ -288,6 +328,12 @@ class Figure:
         if self.names:
             axes.set_yticks(range(len(self.names)), list(map(_short, self.names)))
             axes.set_ylim(len(self.names) - 0.4, -0.6)
+        if self.columns:
+            labels = list(map(_short, self.columns))
+            turned = 90.0 * (sum(map(len, labels)) > _MAX_ACROSS)
+            axes.set_xticks(range(len(labels)), labels, rotation=turned)
+            axes.set_xlim(-0.6, len(labels) - 0.4)
+            axes.grid(visible=False)
 
     def _known(self, line: Line) -> np.ndarray:
         """Return a mask of the points that can be drawn."""
@@ -307,6 +353,7 @@ class Figure:
             "name": label,
             "colour": self.stroke_of(label).variable,
             "alone": line.alone,
+            **({"texts": [*line.texts]} if isinstance(line, Cells) else {}),
             **{
                 name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[drawable]]
                 for name, value in values.items()
@@ -318,7 +365,7 @@ class Figure:
         from matplotlib.figure import Figure as Canvas
 
         width, height = _SIZE
-        if self.names:
+        if self.names and not self.columns:
             height = max(_MARGIN_HEIGHT + _ROW_HEIGHT * len(self.names), _MIN_HEIGHT)
         figure = Canvas(figsize=(width, height), layout="constrained")
         axes = figure.add_subplot()

@@ -65,16 +65,17 @@
     const place = (event) => {
       const at = new DOMPoint(event.clientX, event.clientY)
         .matrixTransform(svg.getScreenCTM().inverse());
-      const dots = behind.names.length > 0;
+      const dots = behind.names.length > 0, map = behind.columns.length > 0;
       // beside names only dots have values
       const found = behind.lines.filter((line) => !dots || line.alone).map((line) => {
         let best = -1, least = Infinity;
         for (let k = 0; k < line.x.length; k += 1) {
-          const far = dots ? Math.abs(y(line.y[k]) - at.y) : Math.abs(x(line.x[k]) - at.x);
+          const far = map ? Math.hypot(x(line.x[k]) - at.x, y(line.y[k]) - at.y)
+            : dots ? Math.abs(y(line.y[k]) - at.y) : Math.abs(x(line.x[k]) - at.x);
           if (far < least) [best, least] = [k, far];
         }
         return { line, k: best, far: least };
-      }).filter((one) => one.k >= 0 && one.far < (dots ? 12 : 25));
+      }).filter((one) => one.k >= 0 && one.far < (dots && !map ? 12 : 25));
       const hidden = !inside(at.x, at.y) || found.length === 0;
       cursor.setAttribute("visibility", hidden ? "hidden" : "visible");
       tip.hidden = hidden;
@@ -83,18 +84,19 @@
       tip.replaceChildren();
       const near = found.reduce((a, b) => (b.far < a.far ? b : a));
       const title = document.createElement("b");
-      title.textContent = dots ? behind.names[Math.round(near.line.y[near.k])]
+      title.textContent = map ? `${behind.x.label} ${behind.columns[near.line.x[near.k]]}, `
+        + `${behind.y.label} ${behind.names[near.line.y[near.k]]}` : dots ? behind.names[Math.round(near.line.y[near.k])]
         : `${behind.x.label} ${shown(behind.x, near.line.x[near.k])}`;
       tip.append(title);
       if (!dots) {
         const px = x(near.line.x[near.k]);
         element("line", { x1: px, x2: px, y1: top, y2: top + height, class: "hair" }, cursor);
       }
-      for (const { line, k } of found) {
+      for (const { line, k } of map ? [near] : found) {
         const colour = `var(${line.colour})`;
         const point = { cx: x(line.x[k]), cy: y(line.y[k]), r: 3.5, style: `fill: ${colour}` };
-        if (inside(point.cx, point.cy)) element("circle", point, cursor);
-        const value = dots ? shown(behind.x, line.x[k]) : shown(behind.y, line.y[k]);
+        if (inside(point.cx, point.cy) && !map) element("circle", point, cursor);
+        const value = map ? line.texts[k] : dots ? shown(behind.x, line.x[k]) : shown(behind.y, line.y[k]);
         const side = dots ? behind.x : behind.y;
         const ends = line.low === undefined || line.low[k] === null ? ""
           : ` (${shown(side, line.low[k])} to ${shown(side, line.high[k])})`;
@@ -170,9 +172,13 @@
     };
     const values = () => {
       const rows = behind.lines.flatMap((line) => line.x.map((value, k) => [line.name,
-        ...(behind.names.length > 0 ? [behind.names[Math.round(line.y[k])], value]
+        ...(behind.columns.length > 0 ? [behind.columns[value], behind.names[line.y[k]]]
+          : behind.names.length > 0 ? [behind.names[Math.round(line.y[k])], value]
           : [behind.x.date ? date(value) : value, line.y[k]]),
-        ...(line.low === undefined ? ["", ""] : [line.low[k], line.high[k]])]));
+        ...(line.texts !== undefined ? [line.texts[k]] : line.low === undefined ? ["", ""] : [line.low[k], line.high[k]])]));
+      if (behind.columns.length > 0) {
+        return csv([["line", behind.x.label, behind.y.label, "adds"], ...rows]);
+      }
       const head = behind.names.length > 0 ? ["name", behind.x.label]
         : [behind.x.label, behind.y.label];
       return csv([["line", ...head, "low", "high"], ...rows]);
