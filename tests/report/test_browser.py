@@ -16,8 +16,11 @@ import pandas as pd
 import pytest
 
 from aucmax.cli import main
+from aucmax.data.columns import Column
+from aucmax.explain.pair_shapes import PairShape
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import ScoredSets, ranking_figures
+from aucmax.report.explained import map_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section, write_page
 
@@ -405,6 +408,50 @@ def test_dots_tell_their_name_and_value(look, reports):
     for name, words in seen:
         assert words.startswith(f"{name}difference: ")
     assert seen[0][1] == f"{seen[0][0]}difference: 0 (0 to 0)"  # the best, from itself
+
+
+ON_A_MAP = """
+const figure = document.querySelector("figure"), svg = figure.querySelector("svg");
+const tip = figure.querySelector(".tip"), saved = [];
+const behind = JSON.parse(figure.querySelector("script").textContent);
+const [left, top, width, height] = behind.box, [a, b] = behind.x.lim, [c, d] = behind.y.lim;
+HTMLAnchorElement.prototype.click = function () {
+  saved.push(decodeURIComponent(this.href.split(",").slice(1).join(",")));
+};
+figure.querySelectorAll("button.save")[1].click();
+const told = [[0, 0], [1, 2], [1, 0]].map(([x, y]) => {
+  const at = new DOMPoint(left + width * (x - a) / (b - a), top + height * (d - y) / (d - c))
+    .matrixTransform(svg.getScreenCTM());
+  svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x, clientY: at.y }));
+  return tip.hidden ? null : tip.textContent;
+});
+return [told, saved[0]];"""
+
+
+def test_boxes_of_a_map_tell_their_cell_and_value(look, tmp_path):
+    shape = PairShape(
+        (Column("=age"), Column("city")),
+        (np.array([20.0, np.nan]), np.array(["Ulm", "Bonn", "Rome"], dtype=object)),
+        np.array([[-0.2, 0.0, 0.4], [0.1, 0.3, np.nan]]),
+        np.array([[0.4, 0.1, 0.1], [0.3, 0.1, 0.0]]),
+    )
+    page = tmp_path / "map.html"
+    write_page(Page("map", "", [Section("map", figures=map_figures([shape]))]), page)
+    for told, saved in look([(page, WIDE), (page, NARROWEST)], ON_A_MAP):
+        assert told == [
+            "=age 20, city Romeraises the score: 0.4, 10 % of the rows",
+            "=age missing, city Ulmraises the score: 0.1, 30 % of the rows",
+            None,  # there are no rows
+        ]
+        head, *cells = csv.reader(saved.lstrip("\ufeff").splitlines())
+        assert head == ["line", "'=age", "city", "adds", "share of rows"]
+        assert sorted(cells) == [
+            ["lowers the score", "20", "Bonn", "0", "0.1"],
+            ["lowers the score", "20", "Ulm", "-0.2", "0.4"],
+            ["raises the score", "20", "Rome", "0.4", "0.1"],
+            ["raises the score", "missing", "Bonn", "0.3", "0.1"],
+            ["raises the score", "missing", "Ulm", "0.1", "0.3"],
+        ]
 
 
 SAVES = """

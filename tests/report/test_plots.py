@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import (
+    AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
     HingeClassifier,
@@ -25,6 +26,7 @@ from aucmax import (
     plots,
 )
 from aucmax.additive import Scorecard, SplineFeatures
+from aucmax.explain.column_shapes import shape_of
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import ScoredSets, roc_figure
 
@@ -146,6 +148,28 @@ def test_the_shape_of_a_column(data):
             ValueError, match="column='2' has no shape to draw: the model takes it as a straight"
         ):
             plots.ShapeDisplay.from_estimator(line, X, y, 2)
+
+
+def test_the_shape_of_a_pair_is_a_map():
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {"age": rng.integers(20, 23, 400), "city": rng.choice(["A", "B"], 400)}
+    )
+    y = (table.age > 21) == (table.city == "A")
+    model = AdditiveAUCClassifier([("age", "city")], losses=("square",), cv=2).fit(table, y)
+    display = plots.ShapeDisplay.from_estimator(model, table, y, "age × city")
+    shape = shape_of(model, table, y, "age × city")
+    labels = [[label.get_text() for label in axis.get_ticklabels()]
+              for axis in (display.ax_.xaxis, display.ax_.yaxis)]  # fmt: skip
+    assert labels == [["20", "21", "22"], shape.values[1].tolist()[::-1]]
+    raises, lowers = display.ax_.collections
+    assert len(raises.get_paths()) == np.count_nonzero(shape.added > 0)
+    assert len(lowers.get_paths()) == np.count_nonzero(shape.added < 0)
+    opacity = np.concatenate([raises.get_facecolor(), lowers.get_facecolor()])[:, 3]
+    expected = np.sort(np.abs(shape.added).ravel())
+    assert np.sort(opacity) == pytest.approx(expected / expected[-1])
+    assert [*display.lines_] == ["raises the score", "lowers the score"]
+    assert display.ax_.get_xlabel().startswith("age\nA box is larger where there are more rows")
 
 
 def test_effects_without_intervals_say_why(data):

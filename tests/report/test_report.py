@@ -17,12 +17,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from aucmax import AUCClassifier, metrics, save
+from aucmax import AdditiveAUCClassifier, AUCClassifier, metrics, save
 from aucmax.cli import main
+from aucmax.columns.steps import Stages
 from aucmax.data.columns import Column, Date
 from aucmax.experiments import paired
+from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
+from aucmax.explain.pair_shapes import PairShape
 from aucmax.explain.row_reasons import Reason
 from aucmax.metrics.scored import Scored
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
@@ -289,6 +292,35 @@ def test_reasons_in_words():
 def test_words_bins_and_gaps_in_reasons():
     why = [Reason("job", "boss, clerk", 0.5), Reason("age", float("nan"), 0.25)]
     assert explained.reasons_text(why) == "job: boss, clerk (+0.5), age: missing (+0.25)"
+
+
+def test_pairs_in_reasons():
+    why = [
+        Reason("age × income", (62.0, 20_000.0), 0.41),
+        Reason("job × age", ("clerk", float("nan")), 0.25),
+        Reason("w × h × age", (2.0, "old"), 0.125),
+    ]
+    assert explained.reasons_text(why) == (
+        "age = 62 with income = 20,000 (+0.41), job: clerk with age: missing (+0.25), "
+        "w × h × age: 2 × old (+0.125)"
+    )
+
+
+def test_maps_have_one_scale_of_colours():
+    columns, values = (Column("a"), Column("b")), (np.array([1.0, 2.0]), np.array([3.0]))
+    added = (np.array([[0.5], [-0.5]]), np.array([[1.0], [-2.0]]))
+    share = np.array([[0.2], [0.8]])
+    maps = explained.map_figures([PairShape(columns, values, one, share) for one in added])
+    assert [figure.name for figure in maps] == ["map-1", "map-2"]
+    for figure in maps:
+        assert (figure.title, figure.xlabel, figure.ylabel) == ("a × b", "a", "b")
+        assert (figure.columns, figure.names) == (["1", "2"], ["3"])
+        assert {(line.most_added, line.largest_share) for line in figure.lines.values()} == {
+            (2.0, 0.8)
+        }
+    svg, behind = maps[1].drawn()
+    assert "fill-opacity: 0.5" in svg
+    assert [line["added"] for line in behind["lines"]] == [[1.0], [-2.0]]
 
 
 def test_figures_of_shapes_have_one_scale():
@@ -692,6 +724,27 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     assert re.search(r'class="verdict">Flag the 50 % of the rows .* (AUC|ties)', text)
     for budget in report["budgets"]:
         assert f"<td>{budget['flagged']:,}</td>" in text
+
+
+def test_the_page_of_a_model_with_pairs(files, capsys):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame({"age": rng.integers(20, 23, 400), "city": rng.choice(["A", "B"], 400)})
+    rows["label"] = ((rows.age > 21) == (rows.city == "A")).astype(int)
+    rows.to_csv(files / "pairs.csv", index=False)
+    model = AdditiveAUCClassifier([("age", "city")], losses=("square",), cv=2)
+    model.fit(rows[["age", "city"]], rows["label"])
+    save(model.best_estimator_, files / "pairs.aucmax")
+    page = files / "pairs.html"
+    assert run("evaluate", files / "pairs.aucmax", files / "pairs.csv", "--html", page) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "How the score depends on pairs of columns" in text
+    assert "<h3>age × city</h3>" in text
+    assert re.search(r"age = 22 with city: A \(\+[\d.]+\)", text)
+    with_it = model.decision_function(rows[["age", "city"]])
+    pair = by_column(Stages.of(model, rows[["age", "city"]])).added()[:, 2]
+    test = comparison.paired_test(rows["label"].to_numpy() == 1, with_it, with_it - pair)
+    row = rf"age × city</th>\s*<td>\+{test.difference:.4f}</td>\s*<td>\{test.low:+.4f} to"
+    assert re.search(row, text)
 
 
 def test_the_page_of_a_model_with_probabilities(files, capsys):

@@ -19,7 +19,7 @@ from aucmax.report.comparison import paired_test
 from aucmax.report.figures import Cells, Figure, Line, upright
 from aucmax.report.page import ResultTable
 from aucmax.report.style import stroke
-from aucmax.report.text import left_out, percent_text, plain_number
+from aucmax.report.text import left_out, plain_number
 
 __all__ = [
     "MAP_NOTE", "effects_figure", "effects_table", "map_figures", "reasons_table", "reasons_text",
@@ -195,8 +195,8 @@ def _place(value: float | str, column: Column, digits: int = 4) -> str:
 
 def map_figures(maps: Sequence[PairShape]) -> list[Figure]:
     """Make a figure of what each pair of columns adds, on one scale of colours."""
-    scale = max((float(np.nanmax(np.abs(one.added))) for one in maps), default=0.0)
-    return [_map_figure(f"map-{k + 1}", one, scale) for k, one in enumerate(maps)]
+    scale = max((float(np.nanmax(np.abs(shape.added))) for shape in maps), default=0.0)
+    return [_map_figure(f"map-{k + 1}", shape, scale) for k, shape in enumerate(maps)]
 
 
 def _map_figure(name: str, shape: PairShape, scale: float) -> Figure:
@@ -213,10 +213,8 @@ def _map_figure(name: str, shape: PairShape, scale: float) -> Figure:
         lines[label] = Cells(
             right[chosen].astype(float), down[chosen].astype(float), alone=True,
             detail=f"by up to {plain_number(furthest)}" if furthest else "",
-            stroke=stroke(colour, 0), opacity=np.abs(added[chosen]) / (scale or 1.0),
-            size=np.sqrt(share[chosen] / share.max()),
-            texts=[f"{_signed(a)}, {percent_text(s)} of the rows"
-                   for a, s in zip(added[chosen], share[chosen], strict=True)],
+            stroke=stroke(colour, 0), added=added[chosen], share=share[chosen],
+            most_added=scale or 1.0, largest_share=share.max(),
         )  # fmt: skip
     across, upward = (column.name for column in shape.columns)
     return Figure(name, shape.feature, across, upward, lines, names=rows[::-1], columns=columns)
@@ -256,7 +254,7 @@ def _of_row(name: str, value: Value) -> str:
         names = name.split(" × ")
         if len(names) == len(value):
             return " with ".join(map(_of_row, names, value))
-        value = " × ".join(_of_row("", one).lstrip(" =:") for one in value)
+        value = " × ".join(_of_row("", half).lstrip(" =:") for half in value)
     if isinstance(value, str):
         return f"{name}: {value}"
     if math.isnan(value):

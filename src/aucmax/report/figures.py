@@ -109,15 +109,16 @@ class Cells(Line):
 
     Parameters
     ----------
-    opacity, size : ndarray, shape (m,)
-        From 0 to 1.
-    texts : sequence of str
-        What each says.
+    added, share : ndarray, shape (m,)
+        What each adds to the score, and its share of the rows.
+    most_added, largest_share : float
+        At which a box has the full colour, and the full size.
     """
 
-    opacity: np.ndarray = field(default_factory=lambda: np.empty(0))
-    size: np.ndarray = field(default_factory=lambda: np.empty(0))
-    texts: Sequence[str] = ()
+    added: np.ndarray = field(default_factory=lambda: np.empty(0))
+    share: np.ndarray = field(default_factory=lambda: np.empty(0))
+    most_added: float = 1.0
+    largest_share: float = 1.0
 
     def draw(self, axes: Any, colour: str) -> None:
         """Draw the boxes, each with an edge, so that faint ones are seen."""
@@ -125,10 +126,10 @@ class Cells(Line):
         from matplotlib.colors import to_rgba
         from matplotlib.patches import Rectangle
 
-        sides = (0.94 * np.maximum(self.size, _MIN_SIDE)).tolist()
-        places = zip(self.x.tolist(), self.y.tolist(), sides, strict=True)
+        sides = 0.94 * np.maximum(np.sqrt(self.share / self.largest_share), _MIN_SIDE)
+        places = zip(self.x.tolist(), self.y.tolist(), sides.tolist(), strict=True)
         boxes = [Rectangle((x - s / 2, y - s / 2), s, s) for x, y, s in places]
-        fills = [to_rgba(colour, alpha) for alpha in self.opacity]
+        fills = [to_rgba(colour, alpha) for alpha in np.abs(self.added) / self.most_added]
         look: dict[str, Any] = {"facecolors": fills, "edgecolors": colour, "linewidths": 0.6}
         axes.add_collection(PatchCollection(boxes, **look), autolim=False)
 
@@ -349,11 +350,12 @@ class Figure:
         values = {"x": line.x, "y": line.y}
         if line.interval is not None:
             values["low"], values["high"] = line.interval
+        if isinstance(line, Cells):
+            values["added"], values["share"] = line.added, line.share
         return {
             "name": label,
             "colour": self.stroke_of(label).variable,
             "alone": line.alone,
-            **({"texts": [*line.texts]} if isinstance(line, Cells) else {}),
             **{
                 name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[drawable]]
                 for name, value in values.items()
