@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.basics.checks import is_whole, number
+from aucmax.basics.checks import check_array_of, is_whole, number
 from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.cycles import cycle_cells, cycle_functions, cycle_start, cycles_in
 from aucmax.columns.encoder import as_csr
@@ -80,8 +80,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     pairs_ : list of (int, int)
         The axes that have a map.
     alphas_ : ndarray, shape (3,)
-        Of a fitted `AdditiveAUCClassifier`: α of each kind of features, infinite for those that it
-        leaves out.
+        Of a fitted `AdditiveAUCClassifier`: α of each kind of features.
     columns_ : tuple of Column
         The columns that are not plain numbers.
     n_features_in_, feature_names_in_
@@ -126,7 +125,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         columns = _columns_of(X)
         self.columns_ = other_than_numbers(columns)
         self.n_features_in_ = len(columns)
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "alphas_"):
+            self.__dict__.pop(name, None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
         self.cycles_: list[tuple[int, str]] = []
@@ -291,6 +291,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         if not hasattr(self, "axes_"):
             return
         columns, axes, d = self.columns_, self.axes_, self.n_features_in_
+        if hasattr(self, "alphas_"):
+            check_array_of(self.alphas_, (3,), "alphas")
         if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
             raise ValueError("its columns are no columns")
         cycles = [is_whole(j) and j < d and cycle in CYCLES for j, cycle in self.cycles_]
@@ -429,8 +431,7 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
         if not hasattr(features, "alphas_"):
             return None
         scale = features.alphas_[features.kinds()] ** -0.5
-        root = (features.roots() @ sp.diags(scale)).tocsc()[:, scale > 0]
-        return features.purification(mass)[1:] @ root
+        return features.purification(mass)[1:] @ features.roots() @ sp.diags(scale)
 
     def features(self, features: list[Feature]) -> list[Feature | Product]:
         columns = [replace(feature, function=as_read(feature.function)) for feature in features]

@@ -320,7 +320,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         last.n_features_in_ = len(coef)
         last.loss = grid.losses[cell.loss]
         last.take_over(fitted, rows.classes)
-        features.alphas_ = np.where(np.arange(3) > cell.shape, np.inf, grid.alphas_of(cell))
+        features.alphas_ = grid.alphas_of(cell)
         self.best_estimator_ = Pipeline([("features", features), ("model", last)])
         self.n_features_in_ = features.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
