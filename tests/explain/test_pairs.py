@@ -1,6 +1,7 @@
 """Maps of pairs as terms of a score: reasons, effects and shapes of AdditiveAUCClassifier."""
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,27 @@ def test_files_in_parts_have_the_reasons_of_whole_ones(model, tmp_path, run):
         tables.append(pd.read_csv(io.StringIO(out)))
     assert tables[0].reason_1.tolist() == tables[1].reason_1.tolist()
     assert tables[0].reason_1.str.contains(" with income = ", regex=False).any()
+
+
+def test_cycles_of_dates_are_sides_of_pairs():
+    """A weekday by its name, a time of day by the clock, in reasons and maps."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    day = pd.Series(pd.date_range("2024-01-01", periods=n, freq="97min"))
+    day[::11] = pd.NaT
+    table = pd.DataFrame({"day": day, "dose": rng.normal(size=n)})
+    weekend = (day.dt.weekday >= 5).to_numpy()
+    y = weekend * table.dose + 0.3 * rng.normal(size=n) > 0.4
+    pairs = [("day: weekday", "dose"), ("day: hour", "dose")]
+    model = AdditiveAUCClassifier(pairs, shape="interactions", alphas=[0.01]).fit(table, y)
+    assert model.interactions_ == [("dose", "day: weekday"), ("dose", "day: hour")]
+    rows = reasons(model, table, 10)
+    by_name = [{one.feature: one for one in row} for row in rows]
+    values = [row["dose × day: weekday"].value for row in by_name if "dose × day: weekday" in row]
+    assert {"Saturday", "Sunday"} <= {weekday for _, weekday in values}
+    one = next(row["dose × day: hour"] for row in by_name[1:] if "dose × day: hour" in row)
+    assert re.fullmatch(r"\d?\d:\d\d", one.value[1])
+    shape = {shape.feature: shape for shape in shapes(model, table, y)}["dose × day: weekday"]
+    names = shape.values[1].tolist()
+    strong = {name: np.nanmax(np.abs(shape.added[:, names.index(name)])) for name in names}
+    assert min(strong["Saturday"], strong["Sunday"]) > 2 * strong["Tuesday"]

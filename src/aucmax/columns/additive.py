@@ -28,7 +28,7 @@ from aucmax.columns.encoder import as_csr
 from aucmax.columns.functions import Feature, Product, as_read
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import CYCLES, Entries
-from aucmax.columns.steps import Places, Step
+from aucmax.columns.steps import Pair, Places, Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, named, other_than_numbers
 from aucmax.data.decisions import Decision
@@ -412,8 +412,11 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     takes_tables = True
 
     @property
-    def pairs(self) -> Sequence[tuple[int, int]]:
-        return self.fitted.pairs_
+    def pairs(self) -> Sequence[Pair]:
+        features = self.fitted
+        cycles = [""] * features.n_features_in_ + [cycle for _, cycle in features.cycles_]
+        owners = features.owners
+        return [Pair((owners[i], owners[j]), (cycles[i], cycles[j])) for i, j in features.pairs_]
 
     def columns(self, columns: Places) -> Places:
         features = self.fitted
@@ -421,7 +424,7 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
             return super().columns(columns)
         terms = [*columns.tolist(), *(-1 - k for k in range(len(self.pairs)))]
         blocks, d = features.blocks, features.n_features_in_
-        of_blocks = [block.columns[0] for block in blocks if block.kind < 2]
+        of_blocks = [features.owners[b.columns[0]] for b in blocks if b.kind < 2]
         of_blocks += range(d, len(terms))
         sizes = [block.features.stop - block.features.start for block in blocks]
         return np.repeat(np.array(terms, dtype=np.intp)[of_blocks], sizes)
@@ -455,12 +458,11 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
         return parts
 
     def cycles(self) -> list[str]:
-        cycles = dict(
-            enumerate((cycle for _, cycle in self.fitted.cycles_), self.fitted.n_features_in_)
-        )
+        features = self.fitted
+        cycles = [""] * features.n_features_in_ + [cycle for _, cycle in features.cycles_]
         return [
-            cycles.get(block.columns[0], "") if block.kind < 2 else ""
-            for block in self.fitted.blocks
+            cycles[block.columns[0]] if block.kind < 2 else ""
+            for block in features.blocks
             for _ in range(block.features.stop - block.features.start)
         ]
 

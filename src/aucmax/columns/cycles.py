@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,18 @@ from aucmax.columns.functions import Function, Pieces, Word, phase
 from aucmax.columns.preparations import WEEKDAYS
 from aucmax.columns.summaries import MAX_DAYS, Coded, weekday
 
-__all__ = ["cycle_cells", "cycle_functions", "cycle_start", "cycles_in"]
+__all__ = [
+    "cycle_cells",
+    "cycle_functions",
+    "cycle_shown",
+    "cycle_start",
+    "cycle_values",
+    "cycles_in",
+]
 
 Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-6  # minutes
 
 
 def cycles_in(days: Floats) -> Iterator[str]:
@@ -32,6 +42,23 @@ def cycle_cells(cycle: str, days: Floats) -> Cells:
         return phase(days, 1.0)
     gaps = np.isnan(days)
     return Coded(np.where(gaps, -1, weekday(np.where(gaps, 0.0, days))), [*WEEKDAYS])
+
+
+def cycle_values(cycle: str, days: Floats) -> NDArray[Any]:
+    """Return the names of the weekdays of dates, None for a gap, or their times of day in hours."""
+    if cycle == "hour":
+        return 24.0 * phase(days, 1.0)
+    weekdays = cycle_cells(cycle, days)
+    assert isinstance(weekdays, Coded)
+    return np.array([*WEEKDAYS, None], dtype=object)[weekdays.codes]
+
+
+def cycle_shown(cycle: str, day: float) -> str:
+    """Return the weekday or the time of day of a date in a form for readers."""
+    if cycle == "weekday":
+        return WEEKDAYS[int(weekday(np.array([day]))[0])]
+    minutes = int(1440.0 * phase(np.array([day]), 1.0)[0] + _ROUNDING)
+    return f"{minutes // 60}:{minutes % 60:02d}"
 
 
 def cycle_start(cycle: str) -> Function:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from aucmax.data.columns import Column, named
 from aucmax.data.rows.source import Source
 
 __all__ = [
-    "OneToOne", "Stages", "Step", "columns_of", "flat", "parts_of", "step_of",
+    "OneToOne", "Pair", "Stages", "Step", "columns_of", "flat", "parts_of", "step_of",
     "that_learn_from_labels", "transformed", "types_in_files",
 ]  # fmt: skip
 
@@ -33,6 +33,21 @@ Places = NDArray[np.intp]
 
 
 _ENTRIES: dict[type, type[Step]] = {}
+
+
+class Pair(NamedTuple):
+    """Two columns that features look at together, or their cycles.
+
+    Parameters
+    ----------
+    columns : (int, int)
+        Their places.
+    cycles : (str, str)
+        Which of `CYCLES` of each, "" for the column itself.
+    """
+
+    columns: tuple[int, int]
+    cycles: tuple[str, str] = ("", "")
 
 
 class Step:
@@ -78,7 +93,7 @@ class Step:
         return type(self.fitted).__name__
 
     @property
-    def pairs(self) -> Sequence[tuple[int, int]]:
+    def pairs(self) -> Sequence[Pair]:
         """The pairs of columns of its input that features look at together."""
         return ()
 

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.columns.steps import Stages, Step, columns_of, parts_of, transformed
+from aucmax.columns.cycles import cycle_shown
+from aucmax.columns.steps import Pair, Stages, Step, columns_of, parts_of, transformed
 from aucmax.data.columns import (
     Column,
     columns_in,
@@ -52,7 +53,7 @@ class ByColumn:
         The rows.
     features : ndarray or csr_array, shape (n, D)
         The output of the steps.
-    pairs : sequence of (int, int), length m
+    pairs : sequence of Pair, length m
         The columns that features look at together.
     term : ndarray of int, shape (D,)
         The column that each feature looks at, or d + k for the k-th pair.
@@ -67,7 +68,7 @@ class ByColumn:
     columns: list[Column]
     table: Table
     features: Any
-    pairs: Sequence[tuple[int, int]]
+    pairs: Sequence[Pair]
     term: NDArray[np.intp]
     cycle: NDArray[Any]
     as_input: Callable[[Table], Any]
@@ -76,7 +77,15 @@ class ByColumn:
     def names(self) -> list[str]:
         """The names of the terms: of the columns, then of the pairs."""
         names = [column.name for column in self.columns]
-        return [*names, *(f"{names[i]} × {names[j]}" for i, j in self.pairs)]
+        return [*names, *(" × ".join(c.name for c in self.sides(pair)) for pair in self.pairs)]
+
+    def sides(self, pair: Pair) -> tuple[Column, Column]:
+        """Return the columns of a pair, or those of their cycles."""
+        first, second = (
+            Column(f"{self.columns[j].name}: {cycle}") if cycle else self.columns[j]
+            for j, cycle in zip(*pair, strict=True)
+        )
+        return first, second
 
     @cached_property
     def weights(self) -> Any:
@@ -147,21 +156,34 @@ class ByColumn:
         d = len(self.columns)
         if not self.pairs:
             return self._shown(rows, terms)
-        columns = np.array([*((j, j) for j in range(d)), *self.pairs])
-        first, second = (self._shown(rows, columns[terms, end]) for end in (0, 1))
+        terms_of = [*(Pair((j, j)) for j in range(d)), *self.pairs]
+        columns, cycles = (np.array(part) for part in zip(*terms_of, strict=True))
+        first, second = (
+            self._shown(rows, columns[terms, end], cycles[terms, end]) for end in (0, 1)
+        )
         return [
             [(a, b) if j >= d else a for j, a, b in zip(*of_row, strict=True)]
             for of_row in zip(terms.tolist(), first, second, strict=True)
         ]
 
-    def _shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[Any]]:
+    def _shown(
+        self,
+        rows: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        cycles: NDArray[np.str_] | None = None,
+    ) -> list[list[Any]]:
         values = _picked(self._told, rows[:, None], columns).tolist()
         if self._renamed:
             return values
+        of_rows = np.full(columns.shape, "") if cycles is None else cycles
         return [
-            [self.columns[j].shown(value) for j, value in zip(places, row, strict=True)]
-            for places, row in zip(columns.tolist(), values, strict=True)
+            [self._shown_value(*cell) for cell in zip(*of_row, strict=True)]
+            for of_row in zip(columns.tolist(), of_rows.tolist(), values, strict=True)
         ]
+
+    def _shown_value(self, j: int, cycle: str, value: Any) -> Value:
+        is_gap = value != value
+        return cycle_shown(cycle, value) if cycle and not is_gap else self.columns[j].shown(value)
 
     @property
     def _renamed(self) -> bool:
@@ -242,9 +264,7 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
     return picked
 
 
-def _one_by_one(
-    steps: list[Step], n_features: int
-) -> tuple[int, NDArray[np.intp], Sequence[tuple[int, int]]]:
+def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp], Sequence[Pair]]:
     """Return the step from which every feature has a term, the columns of `Step`, and the pairs."""
     for start, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))

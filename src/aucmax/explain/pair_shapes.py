@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.quantiles import quantiles
+from aucmax.columns.cycles import cycle_values
 from aucmax.data.columns import Column, is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.feature_effects import Effects
@@ -75,8 +76,12 @@ def pair_shape(by: ByColumn, k: int, weight: Floats | None = None) -> PairShape:
     added = by.columnwise[:, features] @ coef
     weight = np.ones(len(added)) if weight is None else weight
     weight = weight / weight.sum()
-    i, j = by.pairs[k]
-    (first, row), (second, column) = (_cells(by.values(c), weight) for c in (i, j))
+    pair = by.pairs[k]
+    sides = [by.values(j) for j in pair.columns]
+    (first, row), (second, column) = (
+        _cells(cycle_values(cycle, values.astype(np.float64)) if cycle else values, weight)
+        for cycle, values in zip(pair.cycles, sides, strict=True)
+    )
     shape = len(first), len(second)
     cell = np.ravel_multi_index((row, column), shape)
     share, total = (
@@ -84,8 +89,7 @@ def pair_shape(by: ByColumn, k: int, weight: Floats | None = None) -> PairShape:
         for of_rows in (weight, weight * (added - weight @ added))
     )
     mean = np.divide(total, share, out=np.full(len(share), np.nan), where=share > 0)
-    of_pair = by.columns[i], by.columns[j]
-    return PairShape(of_pair, (first, second), mean.reshape(shape), share.reshape(shape))
+    return PairShape(by.sides(pair), (first, second), mean.reshape(shape), share.reshape(shape))
 
 
 def _cells(values: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:
