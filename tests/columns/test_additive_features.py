@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax.columns.additive import AdditiveFeatures
-from aucmax.columns.functions import Feature, Pieces, Product
+from aucmax.columns.functions import Feature, Pieces, Product, Word
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.steps import step_of
 from aucmax.data.columns import in_days
@@ -184,3 +184,17 @@ def test_features_are_functions_of_the_columns(dates):
     parts = step_of(features).features([Feature(j, Pieces.line()) for j in range(3)])
     made = np.column_stack([values(part) for part in parts])
     np.testing.assert_allclose(made, features.transform(dates).toarray(), atol=1e-9)
+
+
+def test_spellings_of_a_word_are_one_level():
+    table = pd.DataFrame({"city": ["Ulm", "Ulm", "ULM ", "Bonn", "bonn", "Bonn", None]})
+    features = AdditiveFeatures().fit(table)
+    assert features.axes_[0].words == ("Ulm", "Bonn")
+    assert features.axes_[0].spelt == {"ULM ": "Ulm", "bonn": "Bonn"}
+    X = features.transform(table).toarray()
+    np.testing.assert_array_equal(X[0], X[2])
+    np.testing.assert_array_equal(X[3], X[4])
+    words = [part.function for part in step_of(features).features([Feature(0, Word())])]
+    made = np.column_stack([word(table.city.to_numpy(object)) for word in words])
+    np.testing.assert_array_equal(made, X)
+    assert "spelt in 4 ways" in features.decisions()[0].what

@@ -30,7 +30,7 @@ from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.preparations import CYCLES, Entries
 from aucmax.columns.steps import Pair, Places, Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
-from aucmax.data.columns import Column, named, other_than_numbers
+from aucmax.data.columns import Column, Words, named, other_than_numbers
 from aucmax.data.decisions import Decision
 
 __all__ = ["AdditiveFeatures"]
@@ -137,7 +137,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             if dates[j] and not isinstance(values, Coded)
             for cycle in cycles_in(values)
         ]
-        self.axes_ = [self._axis(values) for values in self._cells(X)]
+        as_written = [isinstance(column, Words) and column.as_written for column in columns]
+        as_written += [True] * len(self.cycles_)
+        self.axes_ = [*map(self._axis, self._cells(X), as_written)]
         self.pairs_ = [self._places(pair) for pair in self.pairs]
         return self
 
@@ -329,9 +331,10 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             assert not isinstance(days, Coded)
             yield cycle_cells(cycle, days)
 
-    def _axis(self, values: Cells) -> Axis:
+    def _axis(self, values: Cells, as_written: bool) -> Axis:
         if isinstance(values, Coded):
-            return Axis.of_words(values, self.min_level_rows, self.max_levels, self.map_levels)
+            limits = self.min_level_rows, self.max_levels, self.map_levels
+            return Axis.of_words(values, as_written, *limits)
         return Axis.of_numbers(values, self.n_knots, self.map_knots)
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:

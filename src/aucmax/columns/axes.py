@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from aucmax.basics.visible import counted
 from aucmax.columns.functions import Function, Pieces
 from aucmax.columns.preparations import Entries
 from aucmax.columns.summaries import Coded
+from aucmax.data.columns import usual_spellings
 
 __all__ = ["Axis", "Cells", "spaced"]
 
@@ -41,6 +44,8 @@ class Axis:
         Whether it is a column of words.
     has_gaps : bool
         Whether there were gaps in the fit, which have a level of their own.
+    spelt : dict of str to str
+        Other spellings of the levels, which differ in case or surrounding space only.
     """
 
     knots: Floats = field(default_factory=lambda: np.empty(0))
@@ -51,6 +56,7 @@ class Axis:
     map_words: int = 0
     is_text: bool = False
     has_gaps: bool = False
+    spelt: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_numbers(cls, values: Floats, n_knots: int, map_knots: int) -> Self:
@@ -68,16 +74,27 @@ class Axis:
         return cls(knots, coarse, float(centre), float(scale), has_gaps=gaps)
 
     @classmethod
-    def of_words(cls, values: Coded, min_rows: int, most: int, map_words: int) -> Self:
-        """Choose the levels, each with so many rows unless maps tell all words apart."""
-        words, counts = np.unique(values.codes[values.codes >= 0], return_counts=True)
-        frequent = words[np.argsort(-counts, kind="stable")]
-        if len(words) > map_words:
-            frequent = frequent[np.sort(counts)[::-1] >= min_rows]
-        names = tuple(str(values.words[c]) for c in frequent[:most])
-        few = min(len(names), map_words)
-        gaps = bool((values.codes < 0).any())
-        return cls(words=names, map_words=few, is_text=True, has_gaps=gaps)
+    def of_words(
+        cls, values: Coded, as_written: bool, min_rows: int, most: int, map_words: int
+    ) -> Self:
+        """Choose the levels, each with so many rows unless maps tell all words apart.
+
+        Spellings that differ only in case or space are one word, unless words are as written.
+        """
+        codes, rows = np.unique(values.codes[values.codes >= 0], return_counts=True)
+        written = [str(values.words[code]) for code in codes]
+        of_spellings = dict(zip(written, rows.tolist(), strict=True))
+        usual = {} if as_written else usual_spellings(of_spellings)
+        counts: Counter[str] = Counter()
+        for spelling, of_spelling in of_spellings.items():
+            counts[usual.get(spelling, spelling)] += of_spelling
+        frequent = sorted(counts, key=lambda word: -counts[word])[:most]
+        if len(counts) > map_words:
+            frequent = [word for word in frequent if counts[word] >= min_rows]
+        spelt = {odd: word for odd, word in usual.items() if word in {*frequent}}
+        few, gaps = min(len(frequent), map_words), bool((values.codes < 0).any())
+        words = tuple(frequent)
+        return cls(words=words, map_words=few, is_text=True, has_gaps=gaps, spelt=spelt)
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
@@ -89,6 +106,8 @@ class Axis:
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
         ok = ok and isinstance(self.has_gaps, bool) and isinstance(self.is_text, bool)
         ok = ok and isinstance(self.centre, float) and isinstance(self.scale, float)
+        ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
+        ok = ok and not {*self.spelt} & {*self.words}
         if not ok or self.map_words > len(self.words) or not self.scale > 0.0:
             raise ValueError("a column is on axes that no fit gives it")
 
@@ -110,7 +129,10 @@ class Axis:
     def told(self) -> Iterator[str]:
         """Yield what was decided about the column."""
         if self.is_text:
-            yield f"{counted(len(self.words), 'word')}, a level each, and one for all others"
+            words = counted(len(self.words), "word")
+            if self.spelt:
+                words += f", spelt in {len(self.words) + len(self.spelt):,} ways by case or space"
+            yield f"{words}: a level each, and one for all others"
         if self.has_gaps:
             yield "gaps have a level of their own"
 
@@ -200,13 +222,22 @@ class Axis:
     def _levels(self, values: Coded, n_levels: int) -> list[Entries]:
         place = {word: min(j, n_levels) for j, word in enumerate(self.words)}
         gap = n_levels + 1 if self.has_gaps else n_levels
-        places = np.array([*(place.get(str(word), n_levels) for word in values.words), gap])
+        words = (self.spelt.get(str(word), str(word)) for word in values.words)
+        places = np.array([*(place.get(word, n_levels) for word in words), gap])
         return [Entries(places[values.codes], np.ones(len(values)))]
 
     def _level_functions(self, function: Function, n_levels: int) -> list[Function]:
-        words: list[str | None] = [*self.words[:n_levels], *([None] if self.has_gaps else [])]
-        levels: list[Function] = [function.looked_up({word: 1.0}, 0.0) for word in words]
-        levels.insert(n_levels, function.looked_up(dict.fromkeys(words, 0.0), 1.0))
+        spellings: dict[str | None, list[str | None]] = {
+            word: [word] for word in (*self.words[:n_levels], *([None] if self.has_gaps else []))
+        }
+        for odd, word in self.spelt.items():
+            if word in spellings:
+                spellings[word].append(odd)
+        levels: list[Function] = [
+            function.looked_up(dict.fromkeys(words, 1.0), 0.0) for words in spellings.values()
+        ]
+        known = chain.from_iterable(spellings.values())
+        levels.insert(n_levels, function.looked_up(dict.fromkeys(known, 0.0), 1.0))
         return levels
 
 
