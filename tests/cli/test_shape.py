@@ -96,3 +96,13 @@ def test_a_file_in_parts_is_a_line(run, folder):
     code, out, error = run("train", *options)
     assert code == 0, error
     assert "line (curves were not tried: the file is read in parts)" in " ".join(out.split())
+
+
+def test_a_rival_learns_from_columns_and_levels(run, folder):
+    """Logistic regression beside an additive model gets no hats and no maps."""
+    trained(run, folder, "pair")
+    model, file = str(folder / "model"), str(folder / "pair.csv")
+    code, out, error = run("evaluate", model, file, "--logistic", file, "--json")
+    assert code == 0, error
+    additive, logistic = json.loads(out)["scorers"]
+    assert additive["auc"] > logistic["auc"] + 0.1

@@ -401,5 +401,5 @@ def encoded(stages: Stages) -> Any:
     """
     (steps, _), inputs = _steps.parts_of(stages.model), _inputs.inputs_of(stages.model)
     if steps and (steps[0].encodes or inputs.frame):
-        return stages.features
+        return steps[0].for_rivals(stages.rows[0], stages.features)
     return np.asarray(stages.rows[0]) if inputs.arguments["columns"] else stages.rows[0]

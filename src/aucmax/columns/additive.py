@@ -469,6 +469,11 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
             for _ in range(block.features.stop - block.features.start)
         ]
 
+    def for_rivals(self, rows: Any, features: Any) -> Any:
+        straight = self.fitted.with_pairs(())
+        straight.curves = False
+        return straight.transform(rows)
+
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         own = named(self.fitted._named, self.fitted.columns_)
         for column, kind in zip(columns, own, strict=True):

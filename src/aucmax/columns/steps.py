@@ -134,6 +134,10 @@ class Step:
             "at a time can."
         )
 
+    def for_rivals(self, rows: Any, features: Any) -> Any:
+        """Return rows as numbers for a rival, given the rows and all features of the model."""
+        return features
+
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         """Yield the columns that the step uses, with their properties."""
         yield from columns

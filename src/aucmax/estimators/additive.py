@@ -176,6 +176,46 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         ValueError
             As for `AUCClassifierCV`; or for a pair that names no column.
         """
+        self._fit(X, y, sample_weight, groups)
+        return self
+
+    def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:
+        """Fit to rows, unless a line is within one standard error of the best curves and maps.
+
+        Parameters
+        ----------
+        table : Labelled
+            In memory.
+        line : ndarray, shape (folds,)
+            The held-out score of the line in each fold of ``cv``.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (folds,)
+            As ``shape_scores_``, of which the first is that of the line.
+        """
+        return self._fit(table, None, None, None, line)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores, shape (n,); positive means ``classes_[1]``."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted labels, shape (n,)."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    @available_if(gives_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, 2), if ``probability`` is set."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, line: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
         scoring = self._checked()
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         last = AUCClassifier(alpha=1.0, **shared)
@@ -198,29 +238,16 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                 rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
             search = _Search(X, features, rows, self._settings(), scoring, self.shape)
             folds, n_folds = _folds(rows, cv)
-            walk, cell = search.run(folds, self._grid(features, rows), n_folds)
+            walk, cell = search.run(folds, self._grid(features, rows), n_folds, line)
+            scores = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
+            if cell is None:
+                return scores
             part, fitted = search.refitted(walk.grid, cell)
-        fitted.warn(stacklevel=2)
+        fitted.warn(stacklevel=3)
         warn_of(walk.messages)
         self._take_over(part, fitted, walk, cell, last, rows)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores, shape (n,); positive means ``classes_[1]``."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted labels, shape (n,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
-
-    @available_if(gives_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes, shape (n, 2), if ``probability`` is set."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    # ---- inside --------------------------------------------------------------------------
+        self.shape_scores_ = scores
+        return scores
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these attributes."""
@@ -347,7 +374,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.alphas_ = grid.alphas_of(cell)
         self.interactions_ = [*features.pairs]
         self.gains_ = gains
-        self.shape_scores_ = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
@@ -394,8 +420,10 @@ class _Search:
         self.given, self.features = features.pairs_, features.with_pairs(())
         self.X = rows.X
 
-    def run(self, folds: Any, grid: Grid, n_folds: int) -> tuple[Walk, Cell]:
-        """Return the walk and the cell that it chooses."""
+    def run(
+        self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
+    ) -> tuple[Walk, Cell | None]:
+        """Return the walk and the cell that it chooses, None for a line that rivals it."""
         moments: Sequence[Any] = [None] * len(folds)
         if LOSSES[grid.losses[0]].by_moments:
             moments, _ = fold_moments(self.rows, folds)
@@ -416,12 +444,16 @@ class _Search:
         cells = walk.of_shapes()
         if self.shape is not None:
             cells = [cell for cell in cells if cell.shape == self.shape]
+        if rival is not None:
+            cells = cells[1:]
+            if simplest([rival, *(walk.held_out[c] for c in cells)], n_folds) == 0:
+                return walk, None
         cell = cells[simplest([walk.held_out[c] for c in cells], n_folds)]
         axis = ("line", "curve", "pair")[cell.shape]
         for loss in range(1, len(grid.losses)):
-            rival = walk.climb([cell._replace(loss=loss)], ())
-            if walk.best([cell, rival]) == rival:
-                cell = walk.climb([rival], (axis,))
+            other_loss = walk.climb([cell._replace(loss=loss)], ())
+            if walk.best([cell, other_loss]) == other_loss:
+                cell = walk.climb([other_loss], (axis,))
         return walk, cell
 
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:

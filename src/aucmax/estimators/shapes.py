@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.additive import AdditiveAUCClassifier
-from aucmax.estimators.additive_search import SHAPES, simplest
+from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.folds import Pairs
 
 __all__ = ["MODEL_SHAPES", "Bent", "bent", "why_straight"]
@@ -47,9 +47,7 @@ def why_straight(table: Labelled) -> str:
     return ""
 
 
-def bent(
-    table: Labelled, folds: Pairs, rounds: int, line: np.ndarray | None, **settings: Any
-) -> Bent:
+def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any) -> Bent:
     """Fit an additive model, and choose between it and a line by the same folds.
 
     Parameters
@@ -57,21 +55,16 @@ def bent(
     table : Labelled
         Rows in memory, before any step.
     folds : list of (train, test)
-    rounds : int
-        How often they were drawn.
     line : ndarray, shape (folds,), optional
         The held-out score of the line in each fold that has one; without it the model is additive.
     **settings
         Of `AdditiveAUCClassifier`.
     """
-    search = AdditiveAUCClassifier(cv=folds, **settings).fit(table)
-    scores = search.shape_scores_
+    search = AdditiveAUCClassifier(cv=folds, **settings)
     if line is None:
-        return Bent(search=search, held_out=_means(scores))
-    best = max(scores.values(), key=lambda of_folds: float(of_folds.mean()))
-    keeps_line = simplest([line, best], max(len(line) // rounds, 1)) == 0
-    scores = scores | {SHAPES[0]: line} if keeps_line or search.shape_ != SHAPES[0] else scores
-    return Bent(search=None if keeps_line else search, held_out=_means(scores))
+        return Bent(search=search, held_out=_means(search.fit(table).shape_scores_))
+    held_out = _means(search.fit_beside(table, line) | {SHAPES[0]: line})
+    return Bent(search=search if hasattr(search, "best_estimator_") else None, held_out=held_out)
 
 
 def _means(scores: dict[str, np.ndarray]) -> dict[str, float]:

@@ -196,7 +196,7 @@ def _bent(
         tried, paths = line.settings_tried, search.auc_path_.reshape(len(parts), -1)
         paths = paths[np.isfinite(paths).any(axis=1)]  # some folds may hold out one class
         of_line = paths[:, np.nanargmin(np.abs(paths.mean(axis=0) - search.best_score_))]
-    outcome = bent(table, parts, rounds, of_line, **settings)
+    outcome = bent(table, parts, of_line, **settings)
     if outcome.search is None and line is not None:
         return replace(line, bent=outcome)
     additive = outcome.search
