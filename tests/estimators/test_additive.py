@@ -157,6 +157,23 @@ def test_what_no_fit_leaves_is_not_saved(model, tmp_path, change, message):
         save(other, tmp_path / "m")
 
 
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_what_is_left_out_is_bounded(table, loss):
+    """A map that is added lowers the objective by no more than its bound, and by something."""
+    X, y = table[0].iloc[:700], table[1][:700]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 700)
+    settings: dict[str, Any] = {"shape": "interactions", "alphas": [0.02], "losses": [loss]}
+    settings |= {"tol": 1e-10, "cv": 2}
+    few = AdditiveAUCClassifier([("age", "noise")], **settings).fit(X, y, weight)
+    bounds = few.left_out(X, y, weight)
+    assert bounds[0].columns == ("age", "dose")
+    assert [b.bound for b in bounds] == sorted((b.bound for b in bounds), reverse=True)
+    assert len(bounds) == 5
+    for pair, bound in (bounds[0], bounds[-1]):
+        more = AdditiveAUCClassifier([("age", "noise"), pair], **settings).fit(X, y, weight)
+        assert 0.0 < few.objective_ - more.objective_ <= bound
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

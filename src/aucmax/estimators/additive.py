@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,6 +15,7 @@ from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.data.labelled import Labelled
+from aucmax.data.rows import as_rows
 from aucmax.estimators.additive_search import (
     SHAPES,
     Cell,
@@ -38,6 +39,7 @@ from aucmax.estimators.tuning import fold_moments, warn_of
 from aucmax.metrics import cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
+from aucmax.objective.problem import RowsProblem
 from aucmax.statistics.pairs import all_pairs
 
 __all__ = ["AdditiveAUCClassifier"]
@@ -46,7 +48,15 @@ _COUNTS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)  # of pairs that are tried
 _MAX_FEATURES = 3000  # of a model with pairs that are chosen
 _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
 _MAX_HATS = 2000  # of all curves
+_PAIRS_AT_A_TIME = 200
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
+
+
+class LeftOut(NamedTuple):
+    """A pair of columns without a map, and how much a map could lower the objective at most."""
+
+    columns: tuple[str, str]
+    bound: float
 
 
 class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
@@ -210,6 +220,42 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         """Return the probabilities of the classes, shape (n, 2), if ``probability`` is set."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
+
+    def left_out(self, X: Any, y: Any, sample_weight: Any = None) -> list[LeftOut]:
+        """Bound what each pair without a map could add to the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows of the fit.
+
+        Returns
+        -------
+        list of LeftOut
+            The largest bound first. No map of this pair alone, with the α of pairs, can lower the
+            objective (``objective_``) by more.
+
+        Notes
+        -----
+        The bound is ‖g‖²/(2α), with g the slope of the loss along the map in the coordinates of its
+        prior: a convex loss falls by at most g·u, of which the penalty takes α‖u‖²/2.
+        """
+        check_is_fitted(self)
+        X, y, sample_weight, _ = _weighed(X, y, sample_weight, None)
+        features, last = self.best_estimator_
+        Z = features.transform(X)
+        rows = labelled_rows(AUCClassifier(positive=self.positive), Z, y, sample_weight)
+        problem = RowsProblem.of(as_rows(Z), rows.positive, rows.weight)
+        slope = problem.loss_at(LOSSES[self.loss_], Z @ last.coef_[0]).gradient[:]
+        pairs = [pair for pair in _candidates(features) if pair not in features.pairs_]
+        names, bounds = features.axis_names, []
+        for first in range(0, len(pairs), _PAIRS_AT_A_TIME):
+            maps = features.with_pairs(pairs[first : first + _PAIRS_AT_A_TIME])
+            g = maps.roots().T @ (maps.transform(X).T @ slope)
+            of_maps = [g[block.features] for block in maps.blocks if block.kind == 2]
+            bounds += [float(of_map @ of_map) / (2.0 * self.alphas_[2]) for of_map in of_maps]
+        named = [LeftOut((names[i], names[j]), b) for (i, j), b in zip(pairs, bounds, strict=True)]
+        return sorted(named, key=lambda pair: -pair.bound)
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -474,11 +520,16 @@ class _Search:
             return Ranking(self.table, self.given, np.full(len(self.given), np.nan))
         curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
         coef = part.fit(grid, curves, self.settings).coef
-        owners = np.array(self.features.owners)
-        candidates = all_pairs(len(owners))
-        candidates = candidates[owners[candidates[:, 0]] != owners[candidates[:, 1]]]
+        candidates = np.array(_candidates(self.features))
         alpha = float(grid.alphas_of(curves)[1])
         return screened(part, self.table, coef, candidates, most or grid.counts[-1], alpha)
+
+
+def _candidates(features: AdditiveFeatures) -> list[tuple[int, int]]:
+    """Return the pairs of axes that may have a map: not those of one date."""
+    owners = features.owners
+    pairs = map(tuple, all_pairs(len(owners)).tolist())
+    return [(i, j) for i, j in pairs if owners[i] != owners[j]]
 
 
 def _folds(rows: Labelled, cv: Any) -> tuple[Pairs, int]:
