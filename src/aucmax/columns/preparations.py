@@ -44,7 +44,8 @@ class Cycle(NamedTuple):
 CYCLES = {
     # from Monday, 1970-01-05
     "weekday": Cycle(np.arange(4.0, 11.0), np.roll(np.array(WEEKDAYS, dtype=object), -4)),
-    "hour": Cycle(np.arange(25.0) / 24, None),
+    # up to just before midnight, where a curve need not be what it is at 0:00
+    "hour": Cycle(np.append(np.arange(24.0) / 24, np.nextafter(1.0, 0.0)), None),
 }
 
 
