@@ -188,3 +188,10 @@ def test_what_is_left_out_is_bounded(table, loss):
 def test_messages(table, settings, message):
     with pytest.raises(ValueError, match=message):
         AdditiveAUCClassifier(**settings).fit(*table)
+
+
+def test_a_notebook_shows_the_shape(model):
+    card = model._repr_html_()
+    assert "age × dose" in card
+    assert "interactions (held out: line" in card
+    assert AdditiveAUCClassifier()._repr_html_()

@@ -9,6 +9,7 @@ import numpy as np
 
 from aucmax.basics.visible import in_line
 from aucmax.columns.binning import Bins
+from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.multiclass import MulticlassAUCClassifier
 from aucmax.estimators.scorecard import Scorecard
@@ -72,6 +73,37 @@ def _(model: LinearScorer) -> str:
     hidden = used - len(bars)
     rest = f"; {hidden:,} smaller ones" if hidden else ""
     return _html(type(model).__name__, facts, bars, f"Largest {measure}{rest}.")
+
+
+@card_of.register
+def _(model: AdditiveAUCClassifier) -> str:
+    if not hasattr(model, "best_estimator_"):
+        return ""
+    negative, positive = (str(label) for label in model.classes_.tolist())
+    scores = (f"{shape} {auc_text(s.mean())}" for shape, s in model.shape_scores_.items())
+    best, interval = auc_text(model.best_score_), interval_text(*model.best_interval_[1:3])
+    parts = ("lines", "curves", "maps")[: len(model.shape_scores_)]
+    pairs = zip(model.alphas_.tolist(), parts, strict=False)
+    alphas = ", ".join(f"alpha {alpha:.3g} of {part}" for alpha, part in pairs)
+    optimality = f"optimality {model.optimality_:.1e} (0 at the optimum, 1 at w = 0)"
+    facts = [
+        ("ranks", f"{positive} above {negative}"),
+        ("columns", f"{model.n_features_in_:,}"),
+        ("shape", f"{model.shape_} (held out: {', '.join(scores)})"),
+        (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
+        (
+            "settings",
+            f"loss {model.loss_}, " + ", ".join(f"alpha {a:.3g} of {p}" for a, p in alphas),
+        ),
+        (
+            "solver",
+            f"{model.solver_}, optimality {model.optimality_:.1e} (0 at the optimum, 1 at w = 0)",
+        ),
+    ]
+    gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
+    bars = [(" × ".join(map(str, pair)), gain) for pair, gain in gains if np.isfinite(gain)]
+    caption = "Maps of pairs: how much each lowers the square loss at the curves, alone."
+    return _html(type(model).__name__, facts, bars[:_MAX_BARS], caption)
 
 
 @card_of.register
