@@ -44,9 +44,9 @@ def blocks(make: Callable[..., Any], *collections: Any) -> list[Blocks]:
             if delayed[0].key in mine:
                 break
         graph.update(mine)
-        keys.append([one.key for one in delayed])
-    if len({len(some) for some in keys}) > 1:
-        listed = " and ".join(str(len(some)) for some in keys)
+        keys.append([block.key for block in delayed])
+    if len(set(map(len, keys))) > 1:
+        listed = " and ".join(map(str, map(len, keys)))
         raise ValueError(f"there are {listed} blocks; give arrays in the same blocks of rows.")
     return [Blocks(make, graph, list(mine)) for mine in zip(*keys, strict=True)]
 
@@ -83,8 +83,8 @@ def _together(*arrays: Any) -> Any:
 
 def _stacked(items: Any) -> Any:
     """Return the tuples of a partition as one, or the rows alone."""
-    items = [(one,) if len(getattr(one, "shape", ())) == 2 else one for one in items]
-    odd = [one for one in items if not isinstance(one, tuple)]
+    items = [(item,) if len(getattr(item, "shape", ())) == 2 else item for item in items]
+    odd = [item for item in items if not isinstance(item, tuple)]
     if odd:
         raise ValueError(
             f"the bag holds a {type(odd[0]).__name__}; each of its items should be a tuple (X, y) "

@@ -56,9 +56,9 @@ class Labels(np.ndarray):
     name: str | None = None
 
     def __new__(cls, values: Any, name: str | None = None) -> Labels:
-        out = np.asarray(values).view(cls)
-        out.name = name
-        return out
+        labels = np.asarray(values).view(cls)
+        labels.name = name
+        return labels
 
     def __array_finalize__(self, source: Any) -> None:
         self.name = getattr(source, "name", None)
@@ -105,10 +105,10 @@ def objects_of(X: Any) -> Any:
     """Return the rows of a data frame as an array of objects (n, d), other rows unchanged."""
     if not hasattr(X, "columns"):
         return X
-    out = np.empty(X.shape, dtype=object)
+    table = np.empty(X.shape, dtype=object)
     for j, name in enumerate(X.columns):
-        out[:, j] = np.asarray(X[name])
-    return out
+        table[:, j] = np.asarray(X[name])
+    return table
 
 
 def rows_and_labels(

@@ -92,25 +92,25 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
     positive : label, optional
         By default `positive_of` both.
     """
-    both = labels.tolist()
-    if len(both) > 2:
+    values = labels.tolist()
+    if len(values) > 2:
         raise ValueError(too_many_labels(labels))
-    if len(both) < 2:
+    if len(values) < 2:
         raise ValueError(
-            f"y holds only one class ({both[0]!r}); ranking needs rows of two classes."
+            f"y holds only one class ({values[0]!r}); ranking needs rows of two classes."
         )
-    positive = positive_of(both) if positive is None else positive
-    if positive not in both:
-        raise ValueError(f"positive={positive!r} is none of the labels {both}.")
-    return labels if positive == both[1] else labels[::-1].copy()
+    positive = positive_of(values) if positive is None else positive
+    if positive not in values:
+        raise ValueError(f"positive={positive!r} is none of the labels {values}.")
+    return labels if positive == values[1] else labels[::-1].copy()
 
 
 def too_many_labels(labels: np.ndarray) -> str:
     """Return the message for labels of more than two classes, in ascending order."""
-    whole = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
+    integral = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
     return (
         "Only binary classification is supported. The type of the target is "
-        f"{'multiclass' if whole else 'continuous'}: y holds {len(labels)} labels; make one of "
+        f"{'multiclass' if integral else 'continuous'}: y holds {len(labels)} labels; make one of "
         "them the positive class, for instance with y == label, or take MulticlassAUCClassifier."
     )
 
@@ -130,13 +130,13 @@ def classes_named(labels: np.ndarray, counts: np.ndarray, positive: Any, file: A
         The name of the file in messages.
     """
     try:
-        both = labels.tolist()
-        label = positive_of(both, counts) if positive is None else find_label(labels, positive)
+        values = labels.tolist()
+        label = positive_of(values, counts) if positive is None else find_label(labels, positive)
     except ValueError as error:
         raise ValueError(f"{file}: {error}.") from None
-    if len(both) > 2:
+    if len(values) > 2:
         return Classes((f"not {label}", str(label)), label)
-    negative = next((other for other in both if other != label), None)
+    negative = next((value for value in values if value != label), None)
     by_count = positive is None and isinstance(label, str) and counts[0] != counts[1]
     return Classes((negative, label), label, bool(by_count), as_given=True)
 
@@ -181,9 +181,9 @@ def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
     if not usual:
         return rows
     (odd, word), *_ = usual.items()
-    what = f"labels that differ only in case are one, such as {odd!r} and {word!r}"
+    finding = f"labels that differ only in case are one, such as {odd!r} and {word!r}"
     y = np.array([usual.get(name, name) for name in names])[place]
-    decisions = [*rows.decisions, Decision(rows.target_name or "", what)]
+    decisions = [*rows.decisions, Decision(rows.target_name or "", finding)]
     return Bunch(**(rows | {"target": y, "decisions": decisions, "respelt": True}))
 
 
@@ -222,17 +222,17 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
         label = find_label(y, positive if reading.positive is None else reading.positive)
     except ValueError as error:
         raise ValueError(f"{name}: {error}; choose the positive one with positive=.") from None
-    others = [other for other in np.unique(y).tolist() if other != label]
+    others = [value for value in np.unique(y).tolist() if value != label]
     if not others:
         raise ValueError(
             f"{name}: all rows have the label {label}; an AUC needs rows of two classes."
         )
     if reading.positive is not None and label == negative:
-        told = f"the model ranks {positive} first, but is now measured for {label}"
-        warnings.warn(told, DataWarning, stacklevel=2)
+        message = f"the model ranks {positive} first, but is now measured for {label}"
+        warnings.warn(message, DataWarning, stacklevel=2)
     one_against_all = reading.positive is not None or negative == f"not {positive}"
     if not one_against_all and others != [negative]:
-        strange = next(other for other in others if other != negative)
+        strange = next(value for value in others if value != negative)
         raise ValueError(
             f"{name}: the label {strange} is none of the model's ({negative} and {positive}); "
             "say which label is positive with positive=LABEL."
@@ -281,7 +281,7 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         )
     if reading.positive is None and len(labels) > 2:
         column = "" if rows.target_name is None else f"column {rows.target_name!r} has "
-        what = f"{column}{len(labels):,} different labels ({listed})"
+        problem = f"{column}{len(labels):,} different labels ({listed})"
         hint = (
             "name the one to rank first with positive=LABEL, against all others (or take halves "
             "of the labels with binarize='even-odd')"
@@ -302,7 +302,7 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
             strays += " (the last row's)" if y[-1] in labels[~frequent] else ""
             hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
         raise TableError(
-            path, [Obstacle("labels", what, hint, remedy=remedy or None)], remedy or None
+            path, [Obstacle("labels", problem, hint, remedy=remedy or None)], remedy or None
         )
     classes = classes_named(labels, counts, reading.positive, path)
     return y == classes.positive, classes

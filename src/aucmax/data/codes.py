@@ -50,17 +50,17 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
     if names_a_code and alone and len(finite) >= _MIN_ROWS:
-        what = "looks like codes (such as zip codes), most of them in one row only"
+        problem = "looks like codes (such as zip codes), most of them in one row only"
     elif names_a_code and len(different) > 2:
-        what, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
+        problem, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
         hint = f"take each value as a category {as_category}, or leave the column out"
     elif (names_an_id and alone and len(finite) >= 20) or _counted(finite, different):
-        what, hint = "looks like an ID column and cannot generalise", drop
+        problem, hint = "looks like an ID column and cannot generalise", drop
     elif names_an_id and len(different) > 2:
-        what = "looks like IDs, whose order means nothing"
+        problem = "looks like IDs, whose order means nothing"
     else:
         return None
-    return Obstacle(name, f"column {name!r} {what}", hint, remedy={remedy: [name]})
+    return Obstacle(name, f"column {name!r} {problem}", hint, remedy={remedy: [name]})
 
 
 def _words(name: str) -> list[str]:

@@ -173,12 +173,11 @@ class YesNo(Column):
             spelt.setdefault(yes, word)
         if len(spelt) == 1:
             ((yes, word),) = spelt.items()
-            other = (_NO if yes else _YES)[0]
+            opposite = (_NO if yes else _YES)[0]
             if word.lower() not in (_NO[0], _YES[0]):
                 return None
-            spelt[1 - yes] = (
-                other.upper() if word.isupper() else other.title() if word.istitle() else other
-            )
+            spelling = str.upper if word.isupper() else str.title if word.istitle() else str
+            spelt[1 - yes] = spelling(opposite)
         return cls(name, words=(spelt[0], spelt[1])) if spelt else None
 
     def number(self, word: str) -> float | None:

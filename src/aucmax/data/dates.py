@@ -145,9 +145,9 @@ def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
 
     if form in EPOCHS:
         return _numbers_of(words.dictionary_encode(), lambda word: day_number(word, form))
-    out, rest = dates_of(words, form)
+    numbers, rest = dates_of(words, form)
     if not rest.any():
-        return out
+        return numbers
     words = words.filter(pa.array(rest))
     pattern = re.sub(r"\(\?!.*", "", _PATTERNS[form].pattern)
     apart = pc.extract_regex(words, rf"^(?P<date>{_NAMED.sub('(?:', pattern)})(?P<rest>(?s:.*))$")
@@ -155,8 +155,8 @@ def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
     date, time = (apart.filter(apart.is_valid()).field(name).dictionary_encode() for name in (0, 1))
     days = _numbers_of(date, lambda word: day_number(word, form))
     days += _numbers_of(time, lambda word: day_fraction(word) if word else 0.0)
-    out[np.flatnonzero(rest)[fits]] = days
-    return out
+    numbers[np.flatnonzero(rest)[fits]] = days
+    return numbers
 
 
 _NAMED = re.compile(r"\(\?P<[a-z]+>")

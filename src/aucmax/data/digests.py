@@ -162,7 +162,7 @@ def _sums(X: Any) -> tuple[Digests, float]:
         return _sums_of_sparse(sp.csr_matrix(X))
     framed, n = hasattr(X, "columns"), len(X)
     count = len(names_in(X)) if framed else X.shape[1]
-    some = np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp)
+    sample = np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp)
     halves, equal = np.zeros((2, n), np.uint64), np.empty(count)
 
     def cells(j: int, rows: Any) -> Digests:
@@ -170,7 +170,7 @@ def _sums(X: Any) -> tuple[Digests, float]:
         return _terms(_bits(values), np.uint64(j))
 
     for j in range(count):
-        equal[j] = _equal_pairs(_counts(cells(j, some)))
+        equal[j] = _equal_pairs(_counts(cells(j, sample)))
     for place, j in enumerate(np.argsort(equal, kind="stable")):
         halves[place % 2] += cells(int(j), slice(None))
     return halves, float(np.prod(equal))
@@ -181,10 +181,10 @@ def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
     n, d = X.shape
     terms = _terms(_bits(X.data), X.indices.astype(np.uint64))
     cells, rows = sp.csr_matrix((terms, X.indices, X.indptr), X.shape), min(n, _SAMPLE_ROWS)
-    some = cells[np.linspace(0, n - 1, rows).astype(np.intp)]
-    _, first, counts = np.unique(some.data, return_index=True, return_counts=True)
-    zeros = rows - np.bincount(some.indices, minlength=d)
-    pairs = np.bincount(some.indices[first], counts * (counts - 1.0), d) + zeros * (zeros - 1.0)
+    sample = cells[np.linspace(0, n - 1, rows).astype(np.intp)]
+    _, first, counts = np.unique(sample.data, return_index=True, return_counts=True)
+    zeros = rows - np.bincount(sample.indices, minlength=d)
+    pairs = np.bincount(sample.indices[first], counts * (counts - 1.0), d) + zeros * (zeros - 1.0)
     equal = pairs / max(rows * (rows - 1.0), 1.0)
     side, halves = np.empty(d, np.intp), np.empty((2, n), np.uint64)
     side[np.argsort(equal, kind="stable")] = np.arange(d) % 2

@@ -242,7 +242,8 @@ class _OnDask(Source):
         self.client, self.patience = client, patience
         self._address = client.scheduler.address
         pairs = zip(*map(_pieces, (self.loads[0], self.loads[-1])), strict=False)
-        self._alike = [one for one, other in pairs if one is other]  # such as columns and options
+        # such as columns and options
+        self._alike = [first for first, last in pairs if first is last]
 
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
@@ -361,12 +362,12 @@ class _OnDask(Source):
         except KilledWorker as error:
             count = error.allowed_failures + 1
         name = "some parts"
-        for one in group:  # run alone, because Dask also blames the tasks that waited beside it
-            alone = start([one], lambda nodes: nodes)
+        for entry in group:  # run alone, because Dask also blames the tasks that waited beside it
+            alone = start([entry], lambda nodes: nodes)
             try:
                 self._results(alone)
             except KilledWorker:
-                name = self.name(one[0])
+                name = self.name(entry[0])
                 break
             finally:
                 _release(alone)
@@ -487,7 +488,7 @@ def _loaded(own: bytes, shared: bytes, *blocks: Any) -> Any:
 def _pickled(values: Any, alike: Sequence[Any] = ()) -> bytes:
     """Return pickled values; in the place of objects that all tasks share are their numbers."""
     pickler = _Pickler(stream := io.BytesIO())
-    pickler.numbers = {id(one): k for k, one in enumerate(alike)}
+    pickler.numbers = {id(item): k for k, item in enumerate(alike)}
     pickler.dump(values)
     return stream.getvalue()
 

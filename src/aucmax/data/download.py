@@ -160,8 +160,8 @@ def _fetch_file(
             _, y = cache.parsed(path, checksum, lambda: parse(arrived, part))
             _check_counts(arrived, part, y)
         except DataFileError as error:
-            what = str(error).replace(str(arrived), path.name)
-            raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
+            problem = str(error).replace(str(arrived), path.name)
+            raise DataFileError(f"{url}: what arrived is not the data set: {problem}") from None
         if not force and part.content_sha256 not in ("", content):
             raise DataFileError(
                 f"{url}: the SHA-256 of its content is {content}, but that of the published file "

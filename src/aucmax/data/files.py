@@ -165,20 +165,20 @@ class Mark:
         """Raise DataFileError if the file has changed."""
         now = Mark.of(self.path)
         if now is None:
-            what = "the file is gone"
+            event = "the file is gone"
         elif now.size != self.size:
-            what = f"the file had {self.size:,} bytes and now has {now.size:,}"
+            event = f"the file had {self.size:,} bytes and now has {now.size:,}"
         elif now.written != self.written and isinstance(self.written, str):
-            what = "the file was written again"
+            event = "the file was written again"
         elif now.written != self.written:
-            what = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
+            event = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
         elif now.place[0] == self.place[0] and now.place != self.place:
-            what = "it was replaced by another file"
+            event = "it was replaced by another file"
         else:
             return
         raise fault(
             self.path,
-            f"{what}, while it was in use: rows are read again and again and must stay as they "
+            f"{event}, while it was in use: rows are read again and again and must stay as they "
             "are; begin again when nothing writes to it, or with a copy",
         )
 
@@ -330,7 +330,7 @@ def absolute(path: Any) -> Any:
     if isinstance(path, str):
         return path if is_remote(path) else os.path.abspath(path)
     if isinstance(path, list | tuple):
-        return [absolute(one) for one in path]
+        return list(map(absolute, path))
     if isinstance(path, DataFiles):
         return replace(path, files=tuple(absolute(path.files)), named=absolute(path.named))
     if isinstance(path, Partitioned):

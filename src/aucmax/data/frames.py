@@ -148,8 +148,8 @@ def _of_polars(frame: Any, columns: list[str], rows: int) -> Iterator[Any]:
         yield from lazy.collect_batches(chunk_size=rows, maintain_order=True)
         return
     first = 0
-    while len(some := lazy.slice(first, rows).collect()):
-        yield some
+    while len(batch := lazy.slice(first, rows).collect()):
+        yield batch
         first += rows
 
 

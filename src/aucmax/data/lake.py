@@ -61,15 +61,15 @@ def delta_files(table: Any, named: Any) -> DataFiles:
         If it has no rows, or rows can only be read with what was deleted or renamed since.
     """
     title = str(table.table_uri).removeprefix("file://").rstrip("/")
-    features = {str(one) for one in table.protocol().reader_features or ()} - _HARMLESS
+    features = {str(feature) for feature in table.protocol().reader_features or ()} - _HARMLESS
     mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mapped == "none":
         features.discard("columnMapping")
     if features or mapped != "none":
-        what = " and ".join(sorted(features)) or "columnMapping"
+        listed = " and ".join(sorted(features)) or "columnMapping"
         raise DataFileError(
-            f"{title}: the Delta table uses {what}, with which its Parquet files are not its rows; "
-            "write it again without, or give to_pyarrow_table()'s rows as a file"
+            f"{title}: the Delta table uses {listed}, with which its Parquet files are not its "
+            "rows; write it again without, or give to_pyarrow_table()'s rows as a file"
         )
     columns = [field.name for field in table.schema().fields]
     actions = _columns(table.get_add_actions(flatten=True))
@@ -100,13 +100,13 @@ def iceberg_files(table: Any) -> DataFiles:
         for field in schema.fields:
             names.setdefault(field.name, set()).add(field.field_id)
             ids.setdefault(field.field_id, set()).add(field.name)
-    reused = any(len(some) > 1 for some in names.values())
-    reused |= any(len(some) > 1 for some in ids.values())
+    reused = any(len(own_ids) > 1 for own_ids in names.values())
+    reused |= any(len(own_names) > 1 for own_names in ids.values())
     if reused or any(task.delete_files for task in tasks):
-        what = "renamed columns" if reused else "files of deleted rows"
+        problem = "renamed columns" if reused else "files of deleted rows"
         raise DataFileError(
-            f"{title}: the Iceberg table has {what}, so its Parquet files are not its rows; write "
-            "it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
+            f"{title}: the Iceberg table has {problem}, so its Parquet files are not its rows; "
+            "write it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
         )
     constants = tuple((field.name, None) for field in table.schema().fields)
     paths = sorted(task.file.file_path for task in tasks)

@@ -160,8 +160,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         names, labels = source.feature_names, source
         if names is not None and reader_of(path, reading.format).name == "parquet":
             first = (reading.columns or names)[:1]
-            one = replace(reading, columns=first, n_features=None, target=source.target_name)
-            labels = self._source(path, one.in_parts())
+            selection = replace(reading, columns=first, n_features=None, target=source.target_name)
+            labels = self._source(path, selection.in_parts())
             labels.stored = Stored("labels", labels.stored.size)
             labels.counts = source.counts
         rows = rows_of(labels)
@@ -239,8 +239,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
     def _source(self, path: Any, known: dict[str, Any]) -> Source:
         if self.dask is None:
             return scan(path, part_bytes=self._part_bytes, **known)
-        how = known | {"part_bytes": self._part_bytes, "spool": False}
-        scanned: Source = scan(absolute(path), **how)
+        arguments = known | {"part_bytes": self._part_bytes, "spool": False}
+        scanned: Source = scan(absolute(path), **arguments)
         if scanned.loads is None:
             raise ValueError(
                 f"{path}: compressed text can only be read from its beginning, so workers cannot "

@@ -58,11 +58,11 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
     """
     entry = registry.about(name)
     parts = entry.select(split)
-    how = transforms.check_scale(scale)
+    scaling = transforms.check_scale(scale)
     # Feature ranges, and the most frequent label, need every row.
-    needed = entry.parts if how in ("minmax", "maxabs") or entry.largest else parts
+    needed = entry.parts if scaling in ("minmax", "maxabs") or entry.largest else parts
     read = {part: _read_part(entry, part) for part in needed}
-    rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), how)
+    rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), scaling)
     labels = [read[part][1] for part in needed]
     y = np.concatenate(with_most_rows(labels) if entry.largest else labels)
     if needed != parts:

@@ -55,11 +55,11 @@ def named(data: Any) -> Any:
     names = list(data) if isinstance(data, list | tuple) else [data]
     if not names:
         raise ValueError("no file is named.")
-    files = [file for one in names for file in _files(one)]
+    files = [file for name in names for file in _files(name)]
     if len(files) == 1:
         return files[0]
-    one = len(names) == 1
-    return DataFiles(tuple(files), data, str(names[0]) if one else f"{files[0]} and others")
+    title = str(names[0]) if len(names) == 1 else f"{files[0]} and others"
+    return DataFiles(tuple(files), data, title)
 
 
 def check_names(data: Any, files: Sequence[Any]) -> None:
@@ -160,7 +160,7 @@ def _check_format(folder: Any, files: list[Any]) -> None:
 def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
     """Return files with the values that their folders name, as numbers where all are numbers."""
     rows = [
-        {key: unquote(value) for key, mark, value in (one.partition("=") for one in parts) if mark}
+        {key: unquote(value) for key, sep, value in (part.partition("=") for part in parts) if sep}
         for parts in folders
     ]
     words: dict[str, set[str]] = {}
@@ -168,14 +168,14 @@ def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
         for key, value in row.items():
             words.setdefault(key, set()).add(value)
     values: dict[str, dict[str, Any]] = {}  # of each column, by word
-    for key, some in words.items():
-        some.discard(_NO_VALUE)
-        kind = int if all(map(_NUMBER.fullmatch, some)) else str
-        values[key] = {word: kind(word) for word in some} | {_NO_VALUE: None}
+    for key, own_words in words.items():
+        own_words.discard(_NO_VALUE)
+        kind = int if all(map(_NUMBER.fullmatch, own_words)) else str
+        values[key] = {word: kind(word) for word in own_words} | {_NO_VALUE: None}
     constants = [tuple((key, values[key][word]) for key, word in row.items()) for row in rows]
     return [
-        Partitioned(file, some) if some else file
-        for file, some in zip(files, constants, strict=True)
+        Partitioned(file, values) if values else file
+        for file, values in zip(files, constants, strict=True)
     ]
 
 
@@ -195,26 +195,26 @@ def _remote_files(url: str) -> Iterable[Any]:
         if not is_name:
             root, matches = _fixed(path), store.glob(path, detail=True)
         if not matches:
-            what = "no file matches" if glob.has_magic(path) else "no such file"
+            problem = "no file matches" if glob.has_magic(path) else "no such file"
             gone = "" if store.exists(root) else f"; there is no {_address(url, root)}"
-            raise DataFileError(f"{url}: {what}{gone}")
+            raise DataFileError(f"{url}: {problem}{gone}")
         paths: list[str] = []
         for match, about in sorted(matches.items()):
             folder = about["type"] == "directory"
             paths += _in_remote_folder(url, match, store.find(match)) if folder else [match]
-    files = [Remote(_address(url, one)) for one in paths]
-    return _partitioned(files, [PurePosixPath(one).relative_to(root).parts[:-1] for one in paths])
+    files = [Remote(_address(url, name)) for name in paths]
+    return _partitioned(files, [PurePosixPath(name).relative_to(root).parts[:-1] for name in paths])
 
 
 def _in_remote_folder(url: str, folder: str, paths: list[str]) -> list[str]:
     """Return the data files among those beneath a folder, sorted."""
-    beneath = [PurePosixPath(one).relative_to(folder).parts for one in sorted(paths)]
+    beneath = [PurePosixPath(path).relative_to(folder).parts for path in sorted(paths)]
     chosen = [
-        one
-        for one, parts in zip(sorted(paths), beneath, strict=True)
-        if _is_data(parts, PurePosixPath(one))
+        path
+        for path, parts in zip(sorted(paths), beneath, strict=True)
+        if _is_data(parts, PurePosixPath(path))
     ]
-    _check_format(_address(url, folder), [PurePosixPath(one) for one in chosen])
+    _check_format(_address(url, folder), [PurePosixPath(path) for path in chosen])
     return chosen
 
 

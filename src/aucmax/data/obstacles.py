@@ -88,29 +88,30 @@ class TableError(DataFileError):
     def report(self) -> str:
         """Return the obstacles, in one line or one line each, without the remedy."""
         if len(self.obstacles) == 1:
-            one = self.obstacles[0]
-            return in_line(f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}")
+            obstacle = self.obstacles[0]
+            where = f", {obstacle.place}" if obstacle.place else ""
+            return in_line(f"{self.path}{where}: {obstacle.sentence()}")
         lines = [f"{self.path}: {len(self.obstacles)} problems"]
-        for one in self.obstacles:
-            text = one.what if one.remedy else one.sentence()
-            lines.append(f"  {one.place}{': ' if one.place else ''}{text}")
+        for obstacle in self.obstacles:
+            text = obstacle.what if obstacle.remedy else obstacle.sentence()
+            lines.append(f"  {obstacle.place}{': ' if obstacle.place else ''}{text}")
         return "\n".join(map(in_line, lines))
 
 
 def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
     """Return several remedies as one; a column that is dropped needs no other."""
-    out: dict[str, Any] = {}
+    union: dict[str, Any] = {}
     for remedy in remedies:
         for name, value in (remedy or {}).items():
             if isinstance(value, list):
-                columns = out.setdefault(name, [])
+                columns = union.setdefault(name, [])
                 columns += [column for column in value if column not in columns]
             else:
-                out[name] = value
-    gone = out.get("drop", [])
-    if "categories" in out:
-        out["categories"] = [column for column in out["categories"] if column not in gone]
-    return {name: value for name, value in out.items() if value not in ([], None)}
+                union[name] = value
+    gone = union.get("drop", [])
+    if "categories" in union:
+        union["categories"] = [column for column in union["categories"] if column not in gone]
+    return {name: value for name, value in union.items() if value not in ([], None)}
 
 
 def tried(
@@ -131,22 +132,22 @@ def tried(
     TableError
         Its remedy is None if the file cannot be read whatever the arguments.
     """
-    obstacles = {one.column: one for one in first.obstacles}
+    obstacles = {obstacle.column: obstacle for obstacle in first.obstacles}
     remedy: dict[str, Any] = {}
     while True:
-        more = joined([remedy, *(one.remedy for one in obstacles.values())])
+        more = joined([remedy, *(obstacle.remedy for obstacle in obstacles.values())])
         if more == remedy:  # nothing new to try
             return TableError(first.path, list(obstacles.values()))
         remedy = more
-        unsolved = any(one.remedy is None for one in obstacles.values())
+        unsolved = any(obstacle.remedy is None for obstacle in obstacles.values())
         try:
             rows, doubtful = read({**remedy, "labels": "none"} if unsolved else remedy)
         except TableError as error:
-            obstacles |= {one.column: one for one in error.obstacles}
+            obstacles |= {obstacle.column: obstacle for obstacle in error.obstacles}
         except DataFileError:
             return TableError(first.path, list(obstacles.values()))
         else:
-            more_doubts = {f"{one.column} in doubt": one for one in doubtful}
+            more_doubts = {f"{doubt.column} in doubt": doubt for doubt in doubtful}
             if more_doubts.keys() <= obstacles.keys():
                 return TableError(first.path, list(obstacles.values()), remedy, rows)
             obstacles |= more_doubts

@@ -258,7 +258,7 @@ def _after(
         check(rows)
     if not reading.prepare:
         return reading
-    codes = [name for one in doubts for name in (one.remedy or {}).get("categories", ())]
+    codes = [name for doubt in doubts for name in (doubt.remedy or {}).get("categories", ())]
     return replace(reading, categories=(*reading.categories, *codes))
 
 
@@ -275,10 +275,10 @@ def _tried(path: Any, reader: Reader, reading: Reading) -> tuple[Bunch, list[Obs
     """Return a reader's result; an error lists all obstacles and their remedy."""
 
     def opened(remedy: dict[str, Any]) -> tuple[Bunch, list[Obstacle]]:
-        wanted = replace(
+        remedied = replace(
             reading, **{name: _added(reading, name, value) for name, value in remedy.items()}
         )
-        rows, doubts = reader.open(path, wanted)
+        rows, doubts = reader.open(path, remedied)
         expected = reading.n_features
         if rows.columns is not None and expected not in (None, rows.n_features):
             raise fault(path, f"{rows.n_features} feature columns where {expected} are expected")
@@ -359,7 +359,7 @@ def _stacked(tables: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     for X, _ in tables:
         X.resize(X.shape[0], d)
     labels = [y for _, y in tables]
-    y = None if any(some is None for some in labels) else np.concatenate(labels)
+    y = None if any(y is None for y in labels) else np.concatenate(labels)
     return sparse.vstack([X for X, _ in tables], "csr"), y
 
 

@@ -63,9 +63,9 @@ def _field(
         The default of the option, if it is not that of the argument.
     """
     metavar = "COLUMN" if columns and off is None else metavar
-    how = {"help": help, "flag": flag, "kind": kind, "metavar": metavar, "in_parts": in_parts}
+    option = {"help": help, "flag": flag, "kind": kind, "metavar": metavar, "in_parts": in_parts}
     more = {"columns": columns, "off": off, "in_commands": in_commands}
-    return field(default=default, metadata=how | more)
+    return field(default=default, metadata=option | more)
 
 
 _column = functools.partial(_field, columns=True)
@@ -294,7 +294,7 @@ class Reading:
 
     def in_parts(self) -> dict[str, Any]:
         """The corresponding arguments of `scan`."""
-        return {name: getattr(self, name) for name, one in FIELDS.items() if one["in_parts"]}
+        return {name: getattr(self, name) for name, traits in FIELDS.items() if traits["in_parts"]}
 
     def given(self) -> list[str]:
         """The arguments that are given."""
@@ -317,7 +317,7 @@ class Reading:
     def aside(self) -> dict[str, str]:
         """The columns of weights, groups and times, which are not features."""
         named = {"weight": self.weight, "groups": self.groups, "time": self.time}
-        return {what: name for what, name in named.items() if name is not None}
+        return {role: name for role, name in named.items() if name is not None}
 
     @property
     def date_forms(self) -> Mapping[str, str]:
@@ -333,7 +333,7 @@ class Reading:
     def declared(self) -> Mapping[str, Column]:
         """The columns declared by the caller, by name; for others the values decide."""
         text = self.text if isinstance(self.text, tuple) else ()
-        columns = [one for one in self.columns or () if isinstance(one, Column)]
+        columns = [column for column in self.columns or () if isinstance(column, Column)]
         columns += [Date(name, form=form) for name, form in self.date_forms.items()]
         columns += [Words(name) for name in text]
         columns += [Words(name, as_written=True) for name in self.categories]
@@ -364,19 +364,18 @@ class Reading:
             if isinstance(value, Mapping):
                 return {name.strip(): form for name, form in value.items()}
             if isinstance(value, tuple):
-                return tuple(
-                    replace(one, name=one.name.strip()) if isinstance(one, Column) else one.strip()
-                    for one in value
-                )
+                return tuple(map(trim, value))
+            if isinstance(value, Column):
+                return replace(value, name=value.name.strip())
             return value.strip() if isinstance(value, str) else value
 
-        named = [name for name, one in FIELDS.items() if one["columns"]]
+        named = [name for name, traits in FIELDS.items() if traits["columns"]]
         return replace(self, **{name: trim(getattr(self, name)) for name in named})
 
 
-FIELDS: dict[str, Mapping[str, Any]] = {one.name: one.metadata for one in fields(Reading)}
+FIELDS: dict[str, Mapping[str, Any]] = {entry.name: entry.metadata for entry in fields(Reading)}
 DEFAULTS = {
-    one.name: None if one.default == () else one.default for one in fields(Reading)
+    entry.name: None if entry.default == () else entry.default for entry in fields(Reading)
 }  # of the options
 
 
@@ -391,9 +390,9 @@ def options_text(arguments: Mapping[str, Any]) -> str:
     words = []
     for name, value in arguments.items():
         each = value if isinstance(value, list | tuple) else [value]
-        for one in each:
-            flag = flag_of(name, one is not False)
-            words.append(flag if isinstance(one, bool) else f"{flag} {shlex.quote(str(one))}")
+        for item in each:
+            flag = flag_of(name, item is not False)
+            words.append(flag if isinstance(item, bool) else f"{flag} {shlex.quote(str(item))}")
     return " ".join(words)
 
 
@@ -407,14 +406,14 @@ def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Ca
         is replaced by their descriptions.
     """
     names = [name for name, metadata in FIELDS.items() if chosen(metadata)]
-    arguments = [one for one in inspect.signature(Reading).parameters.values() if one.name in names]
+    parameters = inspect.signature(Reading).parameters
+    arguments = [parameters[name] for name in names]
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         own = inspect.signature(function)
-        others = [one for name, one in own.parameters.items() if name != "reading"]
-        first = [one for one in others if one.kind is not inspect.Parameter.KEYWORD_ONLY]
-        last = [one for one in others if one.kind is inspect.Parameter.KEYWORD_ONLY]
-        signature = own.replace(parameters=[*first, *arguments, *last])
+        others = [parameter for name, parameter in own.parameters.items() if name != "reading"]
+        ordered = sorted([*arguments, *others], key=lambda parameter: parameter.kind)
+        signature = own.replace(parameters=ordered)
 
         @functools.wraps(function)
         def read(*values: Any, **named: Any) -> T:

@@ -189,8 +189,8 @@ class DataSet:
         """
         total = _total(self.select(split))
         if self.largest and total:
-            whole = _total(self.parts)
-            positive = total[max(whole, key=lambda label: whole[label])]
+            overall = _total(self.parts)
+            positive = total[max(overall, key=lambda label: overall[label])]
             total = Counter({-1: total.total() - positive, 1: positive})
         return dict(sorted(total.items()))
 

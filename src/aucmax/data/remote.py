@@ -46,8 +46,8 @@ def store_of(url: str) -> tuple[Any, str]:
     except ImportError as error:
         protocol = url.partition("://")[0]
         extra = "pip install 'aucmax[remote]'" if protocol in ("s3", "http", "https") else ""
-        said = str(error).rstrip(".")
-        raise MissingPackage(f"{url}: {said}{': ' if extra else ''}{extra}") from None
+        message = str(error).rstrip(".")
+        raise MissingPackage(f"{url}: {message}{': ' if extra else ''}{extra}") from None
     except ValueError as error:
         raise DataFileError(f"{url}: {error}") from None
 
@@ -127,8 +127,8 @@ class Remote:
         """Return its bytes; they can be sought if it is read in ranges."""
         with told(self.url):
             store, path = store_of(self.url)
-            how = {"cache_type": "none"} if self.in_ranges else {"block_size": 0}
-            raw = RemoteBytes(store.open(path, "rb", **how), self.url, self.in_ranges)
+            options = {"cache_type": "none"} if self.in_ranges else {"block_size": 0}
+            raw = RemoteBytes(store.open(path, "rb", **options), self.url, self.in_ranges)
         return io.BufferedReader(raw, _BUFFER_BYTES)
 
 
@@ -149,10 +149,10 @@ class RemoteBytes(io.RawIOBase):
         if self.ended and not self.in_ranges:
             return 0
         with told(self.url):
-            some = self.file.read(len(buffer))
-        self.ended = not some
-        buffer[: len(some)] = some
-        return len(some)
+            piece = self.file.read(len(buffer))
+        self.ended = not piece
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def seek(self, place: int, whence: int = 0) -> int:
         return int(self.file.seek(place, whence))
@@ -176,5 +176,5 @@ def told(url: str) -> Iterator[None]:
     except FileNotFoundError:
         raise DataFileError(f"{url}: no such file") from None
     except Exception as error:
-        what = str(error) or type(error).__name__
-        raise DataFileError(f"{url}: cannot be read: {what}") from error
+        message = str(error) or type(error).__name__
+        raise DataFileError(f"{url}: cannot be read: {message}") from error

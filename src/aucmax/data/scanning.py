@@ -123,7 +123,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
         partial(_marked_pieces, path, mark, reader.name, part_bytes, skipped)
         for path, mark in zip(paths, marks, strict=True)
     ]
-    first, mark = next((piece for some in pieces for piece in some()), (None, None))
+    first, mark = next((piece for of_file in pieces for piece in of_file()), (None, None))
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
@@ -138,7 +138,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
         reading = replace(reading, n_features=_MAX_FEATURES)
     settings = {"feature_names": names, "target_name": rows.target_name}
     if part_bytes is None or all(_random(path, reader.name) for path in paths):
-        every = [piece for some in pieces for piece in some()]
+        every = [piece for of_file in pieces for piece in of_file()]
         source = Source(
             [partial(load, piece, reading, mark) for piece, mark in every],
             names=[str(getattr(piece, "where", piece)) for piece, _ in every],
@@ -147,13 +147,13 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     else:
 
         def parts() -> Iterator[Part]:
-            for some in pieces:
-                for piece, mark in some():
+            for of_file in pieces:
+                for piece, mark in of_file():
                     yield load(piece, reading, mark)
 
         source = Source.from_iterable(parts, **settings)
-    wanted = [*(names or ()), reading.target, reading.weight, *reading.keep]
-    sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else size_of(path) or 0
+    used = [*(names or ()), reading.target, reading.weight, *reading.keep]
+    sizes = (stored_bytes(path, used) if reader.name == "parquet" else size_of(path) or 0
              for path in paths)  # fmt: skip
     source.stored = Stored("file", sum(sizes))
     source.columns = other_than_numbers(rows.columns or ())
@@ -273,8 +273,8 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     if X.shape[1] == _MAX_FEATURES:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
-    told = {name: rows[name] for name in ("groups", "time", "decisions")}
-    return Part(X, rows.target, rows.weight, rows.kept, told)
+    further = {name: rows[name] for name in ("groups", "time", "decisions")}
+    return Part(X, rows.target, rows.weight, rows.kept, further)
 
 
 def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
@@ -282,10 +282,10 @@ def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     try:
         return _load(piece, reading, mark)
     except TableError as error:
-        for one in error.obstacles:
-            if one.column in (reading.names or ()) and one.remedy is None:
-                one.hint = (
+        for obstacle in error.obstacles:
+            if obstacle.column in (reading.names or ()) and obstacle.remedy is None:
+                obstacle.hint = (
                     "the first part has a number in every row, so correct it, or leave the column "
-                    f"out (drop={[one.column]!r})"
+                    f"out (drop={[obstacle.column]!r})"
                 )
         raise TableError(error.path, error.obstacles, error.remedy, error.found) from None

@@ -147,9 +147,9 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
         row = int(np.argmax(counts != 1))
         few = "no label, though other lines have one" if not counts[row] else "several labels"
         raise fault(path, few, _line_of(path, row))
-    what = label_too_large(y)
-    if what:
-        raise fault(path, what, _line_of(path, int(np.abs(y).argmax())))
+    problem = label_too_large(y)
+    if problem:
+        raise fault(path, problem, _line_of(path, int(np.abs(y).argmax())))
     if labels == "several":
         return _several_labels(path, lists)
     return whole_labels(np.asarray(y))
@@ -193,9 +193,9 @@ def _first_fault(
 ) -> DataFileError:
     with opened(path) as stream:
         for number, line in _numbered(stream, labels):
-            what = _line_fault(line, labels, n_features)
-            if what:
-                return fault(path, what, number)
+            problem = _line_fault(line, labels, n_features)
+            if problem:
+                return fault(path, problem, number)
     return fault(path, f"not svmlight text ({otherwise})")
 
 
@@ -205,14 +205,14 @@ def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
     if not tokens:
         return ""
     if labels == "required" or b":" not in tokens[0]:
-        what = _label_fault(tokens.pop(0), labels)
-        if what:
-            return what
+        problem = _label_fault(tokens.pop(0), labels)
+        if problem:
+            return problem
     previous = 0
     for token in tokens:
-        what = _pair_fault(token, previous, n_features)
-        if what:
-            return what
+        problem = _pair_fault(token, previous, n_features)
+        if problem:
+            return problem
         previous = int(token.partition(b":")[0])
     return ""
 
@@ -221,9 +221,9 @@ def _label_fault(label: bytes, labels: str) -> str:
     if labels == "required" and b":" in label:
         return f"the label is missing before {_show(label)}"
     parts = [label] if labels == "required" else label.split(b",")
-    what = next(filter(None, map(_number_fault, parts)), "")
-    return what and (
-        f"the label {_show(label)} {what} (the file is read as svmlight text; "
+    problem = next(filter(None, map(_number_fault, parts)), "")
+    return problem and (
+        f"the label {_show(label)} {problem} (the file is read as svmlight text; "
         "tables end in .csv, .tsv or .parquet)"
     )
 
@@ -247,8 +247,8 @@ def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
         return f"the feature index {index} comes after {previous}; indices must ascend"
     if n_features is not None and index > n_features:
         return f"the feature index is {index}; at most {n_features} is expected"
-    what = _number_fault(value)
-    return what and f"the value {_show(value)} of feature {index} {what}"
+    problem = _number_fault(value)
+    return problem and f"the value {_show(value)} of feature {index} {problem}"
 
 
 def _number_fault(text: bytes) -> str:

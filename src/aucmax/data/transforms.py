@@ -54,21 +54,21 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     return np.where(np.isin(y, positive), 1, -1).astype(np.int64)
 
 
-def _positive(labels: NDArray[Any], how: Any) -> NDArray[Any]:
-    if isinstance(how, str) and how == "even-odd":
+def _positive(labels: NDArray[Any], rule: Any) -> NDArray[Any]:
+    if isinstance(rule, str) and rule == "even-odd":
         return labels[_integers(labels) % 2 == 0]
-    if isinstance(how, str) and how == "first-half":
+    if isinstance(rule, str) and rule == "first-half":
         return labels[: len(labels) // 2]
-    if isinstance(how, str) and re.fullmatch("random-halves:[0-9]+", how):
-        how = "random-halves", int(how.partition(":")[2])
-    if isinstance(how, (tuple, list)) and _is_random_halves(*how):
-        return np.random.default_rng(how[1]).permutation(labels)[: len(labels) // 2]
-    if isinstance(how, (str, int, float, np.generic)) and not isinstance(how, (bool, np.bool_)):
-        chosen = labels[[label == how for label in labels.tolist()]]
+    if isinstance(rule, str) and re.fullmatch("random-halves:[0-9]+", rule):
+        rule = "random-halves", int(rule.partition(":")[2])
+    if isinstance(rule, (tuple, list)) and _is_random_halves(*rule):
+        return np.random.default_rng(rule[1]).permutation(labels)[: len(labels) // 2]
+    if isinstance(rule, (str, int, float, np.generic)) and not isinstance(rule, (bool, np.bool_)):
+        chosen = labels[[label == rule for label in labels.tolist()]]
         if chosen.size:
             return chosen
     raise ValueError(
-        f"binarize={how!r} is neither 'even-odd', 'first-half', ('random-halves', seed) "
+        f"binarize={rule!r} is neither 'even-odd', 'first-half', ('random-halves', seed) "
         f"nor one of the labels {listing(labels)}"
     )
 
@@ -108,12 +108,12 @@ def scale(X: Any, how: str | None) -> Any:
     """
     from sklearn.preprocessing import maxabs_scale, normalize
 
-    how = check_scale(how)
-    if how is None:
+    scaling = check_scale(how)
+    if scaling is None:
         return X
-    if how == "unit-norm":
+    if scaling == "unit-norm":
         return normalize(_float_rows(X), norm="l2", copy=False)
-    if how == "maxabs":
+    if scaling == "maxabs":
         return maxabs_scale(_float_rows(X), copy=False)
     if sparse.issparse(X):
         raise ValueError(

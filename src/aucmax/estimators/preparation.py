@@ -53,11 +53,12 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     columns = rows.columns or ()
     for j, column in enumerate(columns):
         values = _values(rows.X, j)
-        why, worth = _tells_nothing(column, values, first), ""
-        if why is None and (why := _ids(column, values, reading)) is not None:
+        decision, worth = _tells_nothing(column, values, first), ""
+        if decision is None and (decision := _ids(column, values, reading)) is not None:
             worth = _worth(rows, values)
-        if why is not None:
-            decisions[j] = replace(why, what=f"{why.what}{worth}: left out", leaves_out=True)
+        if decision is not None:
+            finding = f"{decision.what}{worth}: left out"
+            decisions[j] = replace(decision, what=finding, leaves_out=True)
     if not decisions or len(decisions) == len(columns):
         return rows, []
     kept = [j for j in range(len(columns)) if j not in decisions]
@@ -105,8 +106,8 @@ def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | Non
     if column.is_text and name not in reading.categories:
         different, total = len(np.unique(values[~gaps])), int((~gaps).sum())
         if different > _MANY_WORDS and different > total / 2:
-            what = f"{different:,} different values in {total:,} rows, as ids"
-            return Decision(name, what, {"categories": [name]})
+            finding = f"{different:,} different values in {total:,} rows, as ids"
+            return Decision(name, finding, {"categories": [name]})
     if "drop" in _doubt(column, values, reading):
         return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
     return None
@@ -289,17 +290,17 @@ def learnt(
     columns, every = tuple(first.columns), 1
     summaries: list[TableSummary] = []
     decisions: list[list[Decision]] = []
-    some: list[Any] = []
+    samples: list[Any] = []
     for rows in itertools.chain([first], parts):
-        of_part, told = _told(Part(rows.data, rows.target, rows.weight), columns, every)
+        of_part, excerpt = _survey(Part(rows.data, rows.target, rows.weight), columns, every)
         summaries = [reduce(TableSummary.merge, [*summaries, of_part]).bounded()]
         decisions.append(rows.decisions)
-        some.append(told.some)
-        while sum(map(len, some)) > 2 * _SAMPLED_ROWS:
-            some, every = [one.iloc[::2] for one in some], 2 * every
+        samples.append(excerpt.sample)
+        while sum(map(len, samples)) > 2 * _SAMPLED_ROWS:
+            samples, every = [sample.iloc[::2] for sample in samples], 2 * every
     encoder = TableEncoder(bool(reading.missing)).fit_summary(summaries[0])
-    sure = (one for one in first.decisions if not one.doubtful)
-    table = encoder.transform(declare(needs("pandas", "a table").concat(some), columns))
+    sure = (decision for decision in first.decisions if not decision.doubtful)
+    table = encoder.transform(declare(needs("pandas", "a table").concat(samples), columns))
     steps = _further([("columns", encoder)], table, splines, norm)
     return steps, [*sure, *_doubts(decisions), *decided, *encoder.decisions()]
 
@@ -315,21 +316,21 @@ def _decided_by_part(columns: Sequence[Column], X: Any, reading: Reading) -> lis
     decisions = []
     for j, column in enumerate(columns):
         values = _values(X, j)
-        why = _ids(column, values, reading)
-        if why is not None:
-            what = f"{why.what}, in the first part: left out"
-            decisions.append(replace(why, what=what, leaves_out=True))
+        decision = _ids(column, values, reading)
+        if decision is not None:
+            finding = f"{decision.what}, in the first part: left out"
+            decisions.append(replace(decision, what=finding, leaves_out=True))
         elif "categories" in _doubt(column, values, reading):
-            what = "codes in the first part, not amounts: taken as words"
-            decisions.append(Decision(column.name, what, {"numbers": [column.name]}))
+            finding = "codes in the first part, not amounts: taken as words"
+            decisions.append(Decision(column.name, finding, {"numbers": [column.name]}))
     return decisions
 
 
 def _with(decisions: list[Decision], reading: Reading) -> Reading:
     """Return how to read without the columns that are left out, and the others as words."""
-    out = [one.column for one in decisions if one.leaves_out]
-    words = [one.column for one in decisions if not one.leaves_out]
-    return replace(reading, drop=(*reading.drop, *out), categories=(*reading.categories, *words))
+    drop = [decision.column for decision in decisions if decision.leaves_out]
+    words = [decision.column for decision in decisions if not decision.leaves_out]
+    return replace(reading, drop=(*reading.drop, *drop), categories=(*reading.categories, *words))
 
 
 def _plain(columns: Sequence[Column], X: Any) -> bool:
@@ -343,35 +344,35 @@ def _read_once(
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
     step = max(plan.rows_in(path, reading) // _SAMPLED_ROWS, 1)
-    told: list[_Told] = []
+    excerpts: list[_Excerpt] = []
     summary = None
-    for of_part, one in raw.each(_told, repeat(()), (columns, step)):
+    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step)):
         # merged at once, since that of many words or numbers is large
         summary = of_part if summary is None else summary.merge(of_part)
-        told.append(one)
+        excerpts.append(excerpt)
     of_rows = {
-        name: _joined([getattr(one, name) for one in told])
+        name: _joined([getattr(excerpt, name) for excerpt in excerpts])
         for name in ("target", "weight", "groups", "time")
     }
-    raw.sizes = [one.rows for one in told]
-    ends = itertools.accumulate(raw.sizes)
-    places = [end - one.rows + one.places for end, one in zip(ends, told, strict=True)]
-    sure = (one for one in raw.decisions if not one.doubtful)
+    raw.sizes = [excerpt.rows for excerpt in excerpts]
+    starts = itertools.accumulate(raw.sizes, initial=0)
+    places = [start + excerpt.places for start, excerpt in zip(starts, excerpts, strict=False)]
+    sure = (decision for decision in raw.decisions if not decision.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
         summary=summary,
-        some=needs("pandas", "a table").concat([one.some for one in told]),
+        some=needs("pandas", "a table").concat([excerpt.sample for excerpt in excerpts]),
         places=np.concatenate(places), some_columns=columns,
-        decisions=[*sure, *_doubts([one.decisions for one in told])],
+        decisions=[*sure, *_doubts([excerpt.decisions for excerpt in excerpts])],
         room=plan.room(sum(raw.sizes), path, reading), **of_rows,
     )  # fmt: skip
 
 
-class _Told(NamedTuple):
-    """What the rows of a part told."""
+class _Excerpt(NamedTuple):
+    """The labels of a part, and a sample of its rows."""
 
     rows: int
-    some: Any
+    sample: Any
     places: np.ndarray
     target: Any
     weight: Any
@@ -380,8 +381,8 @@ class _Told(NamedTuple):
     decisions: list[Decision]
 
 
-def _told(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSummary, _Told]:
-    """Return the summary of a part, and what it tells with each ``step``-th row that weighs."""
+def _survey(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSummary, _Excerpt]:
+    """Return the summary of a part, and its labels and each ``step``-th row that weighs."""
     rows, more = declare(frame(part.X, columns), columns), part.told or {}
     places = np.arange(len(rows))
     if part.weight is not None and not part.weight.all():
@@ -390,7 +391,7 @@ def _told(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSumm
     sampled = rows.iloc[::step].copy()
     for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
         sampled[name] = sampled[name].cat.remove_unused_categories()
-    return TableSummary.of(rows), _Told(
+    return TableSummary.of(rows), _Excerpt(
         part.X.shape[0],
         sampled,
         places[::step].copy(),
@@ -412,17 +413,17 @@ def _doubts(of_parts: list[list[Decision]]) -> list[Decision]:
     first: dict[str, Decision] = {}
     parts: Counter[str] = Counter()
     for decisions in of_parts:
-        for one in decisions:
-            if one.doubtful:
-                first.setdefault(one.column, one)
-                parts[one.column] += 1
+        for decision in decisions:
+            if decision.doubtful:
+                first.setdefault(decision.column, decision)
+                parts[decision.column] += 1
     more = {
         name: f" (and some in {counted(count - 1, 'further part')})"
         for name, count in parts.items()
     }
     return [
-        replace(one, what=one.what + (more[name] if parts[name] > 1 else ""))
-        for name, one in first.items()
+        replace(decision, what=decision.what + (more[name] if parts[name] > 1 else ""))
+        for name, decision in first.items()
     ]
 
 
@@ -441,11 +442,12 @@ def _behind(
     source: Source = rows.data
     if splines or norm != "none":
         if "some" in rows:
-            some = rows.some
+            sample = rows.some
         else:
             places = np.linspace(0, len(rows.target) - 1, min(_SAMPLED_ROWS, len(rows.target)))
-            some = take(source, np.unique(places.astype(np.intp)))
-        steps = _further(steps, _through([step for _, step in steps], columns, some), splines, norm)
+            sample = take(source, np.unique(places.astype(np.intp)))
+        sample = _through([step for _, step in steps], columns, sample)
+        steps = _further(steps, sample, splines, norm)
     rows.steps = steps
     if steps:
         through = partial(_through, [step for _, step in steps], columns)
@@ -458,15 +460,15 @@ def _behind(
 
 
 def _further(
-    steps: list[tuple[str, Any]], some: Any, splines: bool, norm: str
+    steps: list[tuple[str, Any]], sample: Any, splines: bool, norm: str
 ) -> list[tuple[str, Any]]:
     """Return steps and those after them, fitted to some rows behind the former."""
     if splines:
-        steps = [*steps, ("splines", SplineFeatures().fit(some))]
-        some = steps[-1][1].transform(some)
+        steps = [*steps, ("splines", SplineFeatures().fit(sample))]
+        sample = steps[-1][1].transform(sample)
     if norm != "none":
-        normalizer = Normalizer().fit(some)
-        normalizer.columns_ = columns_in(some)
+        normalizer = Normalizer().fit(sample)
+        normalizer.columns_ = columns_in(sample)
         steps = [*steps, ("unit_norm", normalizer)]
     return steps
 

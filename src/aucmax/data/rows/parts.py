@@ -69,13 +69,13 @@ class InParts(Store):
         return self.source.each(_on_rows, self._pass(self._cut(by_row)), (task, *common))
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
-        out, first = np.empty(0), 0
+        results, first = np.empty(0), 0
         for part in self.each(task, (), common):
             if not first:
-                out = np.empty((self.n_rows, *part.shape[1:]))
-            out[first : first + len(part)] = part
+                results = np.empty((self.n_rows, *part.shape[1:]))
+            results[first : first + len(part)] = part
             first += len(part)
-        return out
+        return results
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
         return self.source.total(_on_rows, self._pass(self._cut(by_row)), (task, *common))
@@ -129,7 +129,7 @@ class InParts(Store):
         tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
         filled = [0] * len(asked)
         by_part = self._pass(
-            [some] for some in zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
+            [of_part] for of_part in zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
         )
         common = _scores_of, [W for _, W in asked]
         for scores in self.source.each(_on_rows, by_part, common):

@@ -154,18 +154,18 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
         _each_block(X, work)
         return table
     w = np.ascontiguousarray(W, dtype=np.float64)
-    out = np.empty(n_rows(X))
-    _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, out))
-    return out
+    z = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, z))
+    return z
 
 
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
     if not isinstance(X, CSR):
         return scores(take_rows(X, rows), W)
-    out = np.zeros((len(rows), W.shape[1]))
-    _scores_at(X, rows, np.ascontiguousarray(W), out)
-    return out
+    table = np.zeros((len(rows), W.shape[1]))
+    _scores_at(X, rows, np.ascontiguousarray(W), table)
+    return table
 
 
 def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
@@ -219,9 +219,9 @@ def normal_product(
 
 def row_norms2(X: Rows) -> np.ndarray:
     """Return the squared L2 norms of the rows, shape (n,)."""
-    out = np.empty(n_rows(X))
-    _each_block(X, lambda k, lo, hi: _row_norms2(X, lo, hi, out))
-    return out
+    norms = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _row_norms2(X, lo, hi, norms))
+    return norms
 
 
 def origin_of(X: Rows) -> np.ndarray:
@@ -288,11 +288,11 @@ def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
-    out = np.empty((len(X), len(S)), order="F")
+    columns = np.empty((len(X), len(S)), order="F")
     step = max(GRAM_ENTRIES // max(len(S), 1), 1)
     for lo in range(0, len(X), step):  # avoids a second copy of all rows
-        out[lo : lo + step] = X[lo : lo + step, S] * factor
-    return out
+        columns[lo : lo + step] = X[lo : lo + step, S] * factor
+    return columns
 
 
 def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -318,9 +318,9 @@ def dense_gram(
     matrix, sums = np.zeros((d, d)), np.zeros(d)
     piece, product = np.empty((min(step, len(rows)), d)), np.empty((d, d))
     for lo in range(0, len(rows), step):
-        dense, some = dense_rows(X, rows[lo : lo + step])
-        part = piece[: len(some)]
-        _centred_rows(dense, some, s[lo : lo + step], origin, part, sums)
+        dense, places = dense_rows(X, rows[lo : lo + step])
+        part = piece[: len(places)]
+        _centred_rows(dense, places, s[lo : lo + step], origin, part, sums)
         matrix += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
     return matrix, sums
 
@@ -498,19 +498,19 @@ def _csr_squares(X, lo, hi, s, out):
 @compiled
 def _csr_variances(X, s, mean):
     n, d = len(X.indptr) - 1, len(mean)
-    out, share, count, members = np.zeros(d), np.zeros(d), np.zeros(d, np.int64), 0
+    variances, share, count, members = np.zeros(d), np.zeros(d), np.zeros(d, np.int64), 0
     for i in range(n):
         if s[i] != 0.0:
             members += 1
             for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 j = np.uint64(X.indices[k])
-                out[j] += s[i] * (X.data[k] - mean[j]) ** 2
+                variances[j] += s[i] * (X.data[k] - mean[j]) ** 2
                 share[j] += s[i]
                 count[j] += 1
     for k in range(d):
         if count[k] < members:  # the zeros that are not stored
-            out[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
-    return out
+            variances[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
+    return variances
 
 
 @compiled
@@ -594,11 +594,10 @@ def _centred(X, i, origin, x):
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices are ascending within a row, so this fills the lower triangle
-    one = np.uint64(1)
     for i in range(lo, hi):
         if s[i] != 0.0:
             first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
             for a in range(first, last):
                 c, row = s[i] * X.data[a], out[np.uint64(X.indices[a])]
-                for b in range(first, a + one):
+                for b in range(first, a + np.uint64(1)):
                     row[np.uint64(X.indices[b])] += c * X.data[b]

@@ -18,9 +18,9 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
     z : ndarray, shape (n,)
     rows : ndarray of int, shape (k,)
     """
-    out = np.empty_like(rows)
-    if _sorted_by_digits(z, rows, out):
-        return out
+    order = np.empty_like(rows)
+    if _sorted_by_digits(z, rows, order):
+        return order
     return rows[np.argsort(z[rows])]
 
 
@@ -32,7 +32,7 @@ def _sorted_by_digits(z, rows, out):
         low, high = min(low, z[i]), max(high, z[i])
     scale = (2.0 ** (_DIGIT_BITS * _DIGITS) - 1.0) / (high - low) if high > low else 0.0
     row_bits, last = np.uint64(64 - _DIGIT_BITS * _DIGITS), np.uint64((1 << _DIGIT_BITS) - 1)
-    keys, other = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    keys, buffer = np.empty(n, np.uint64), np.empty(n, np.uint64)
     place = np.zeros((_DIGITS, 1 << _DIGIT_BITS), np.int64)
     for k in range(n):
         key = np.uint64((z[rows[k]] - low) * scale)
@@ -45,9 +45,9 @@ def _sorted_by_digits(z, rows, out):
             place[p, digit], begin = begin, begin + place[p, digit]
         for k in range(n):
             digit = keys[k] >> shift & last
-            other[place[p, digit]] = keys[k]
+            buffer[place[p, digit]] = keys[k]
             place[p, digit] += 1
-        keys, other = other, keys
+        keys, buffer = buffer, keys
     left = _MAX_MEAN_SHIFT * n
     for k in range(n):
         i = np.int64(keys[k] & np.uint64((1 << row_bits) - 1))

@@ -103,9 +103,9 @@ class Source:
         **settings
             ``feature_names`` and ``target_name``.
         """
-        out = cls([list], **settings)
-        out.loads, out._factory, out.counts = None, factory, PassCounts(None)
-        return out
+        source = cls([list], **settings)
+        source.loads, source._factory, source.counts = None, factory, PassCounts(None)
+        return source
 
     _factory: Callable[[], Iterable[Any]]
     elsewhere = False  # whether other processes load the parts, to which per-row numbers are sent
@@ -183,12 +183,12 @@ class Source:
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
         """Return the same rows with other labels or weights (n,), if given."""
-        out = copy.copy(self)
+        view = copy.copy(self)
         labels = {"y": y, "sample_weight": weight}
-        out.replaced = self.replaced | {
+        view.replaced = self.replaced | {
             name: np.asarray(values) for name, values in labels.items() if values is not None
         }
-        return out
+        return view
 
     def mapped(self, function: Callable[[Any], Any], spool: Spool | None = None) -> "Source":
         """Return the same rows behind a function of X, which other processes can load.
@@ -200,23 +200,23 @@ class Source:
         spool : Spool, optional
             Where its results are kept after the first pass.
         """
-        out = copy.copy(self)
-        out.spool, out.feature_names, out.n_features, out.columns = spool, None, None, ()
+        view = copy.copy(self)
+        view.spool, view.feature_names, view.n_features, view.columns = spool, None, None, ()
         if self.loads is not None:
-            out.loads = [partial(_mapped, load, function) for load in self.loads]
-            return out
+            view.loads = [partial(_mapped, load, function) for load in self.loads]
+            return view
         factory = self._factory
-        out._factory = lambda: (_with_rows(as_part(part, ""), function) for part in factory())
-        return out
+        view._factory = lambda: (_with_rows(as_part(part, ""), function) for part in factory())
+        return view
 
     @property
     def rows_alone(self) -> "Source":
         """The same rows for passes that need no labels."""
         if not self.replaced:
             return self
-        out = copy.copy(self)
-        out.replaced = {}
-        return out
+        view = copy.copy(self)
+        view.replaced = {}
+        return view
 
     def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the labels and the weights of all rows, shape (n,) each, in one pass.

@@ -150,22 +150,22 @@ def _dense_dot(X, i, w):
 # CSR bodies use unsigned indices, which avoids the check for negative ones, and the dot
 # keeps four sums, so that additions need not wait for each other (docs/performance.md).
 def _csr_dot(X, i, w):
-    one, four = np.uint64(1), np.uint64(4)
+    step, block = np.uint64(1), np.uint64(4)
     k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-    whole = k + (end - k) // four * four
+    blocks_end = k + (end - k) // block * block
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    while k < whole:
+    while k < blocks_end:
         a += X.data[k] * w[np.uint64(X.indices[k])]
-        k += one
+        k += step
         b += X.data[k] * w[np.uint64(X.indices[k])]
-        k += one
+        k += step
         c += X.data[k] * w[np.uint64(X.indices[k])]
-        k += one
+        k += step
         d += X.data[k] * w[np.uint64(X.indices[k])]
-        k += one
+        k += step
     while k < end:
         a += X.data[k] * w[np.uint64(X.indices[k])]
-        k += one
+        k += step
     return (a + b) + (c + d)
 
 

@@ -221,10 +221,10 @@ class _Watched(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
-        some = self.raw.read(size) or b""
-        self.native.hexadecimal |= _has_hexadecimal(self.end, some)
-        self.end = some[-1:]
-        return some
+        piece = self.raw.read(size) or b""
+        self.native.hexadecimal |= _has_hexadecimal(self.end, piece)
+        self.end = piece[-1:]
+        return piece
 
 
 def _has_hexadecimal(before: bytes, text: bytes) -> bool:

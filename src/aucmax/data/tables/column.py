@@ -282,8 +282,8 @@ class FileColumn:
         if of_model is not None and self.reading.for_model:
             hint, remedy = of_model, self.reading.without(self.name)
         where = "" if row is None else self.source.place(row)
-        what = f"column {self.name!r} {what}"
-        return Obstacle(self.name, what, hint, where, remedy, provisional)
+        problem = f"column {self.name!r} {what}"
+        return Obstacle(self.name, problem, hint, where, remedy, provisional)
 
     def not_one(
         self, strange: NDArray[np.bool_], kind: str, others: str = "", of_model: str | None = None
@@ -311,11 +311,11 @@ class FileColumn:
         if few and self.reading.lenient and self.reading.may_have_gaps(self.name):
             place = self.source.place(row)
             where = f"line {place}" if isinstance(place, int) else place
-            what = f"{word!r} ({where}) is not {kind}"
+            finding = f"{word!r} ({where}) is not {kind}"
             if count > 1:
-                what = f"{count:,} values are not {kind}, the first {word!r} ({where})"
+                finding = f"{count:,} values are not {kind}, the first {word!r} ({where})"
             otherwise = {"categories": [self.name]}
-            return Decision(self.name, f"{what}: taken as missing", otherwise, doubtful=True)
+            return Decision(self.name, f"{finding}: taken as missing", otherwise, doubtful=True)
         raise self.wrong(
             f"holds {word!r}, which is not {kind}{others and ', '}{others}",
             f"correct it, or leave the column {self.out}",

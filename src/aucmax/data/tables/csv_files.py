@@ -87,14 +87,15 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
         kept=_stacked(files, as_kept, list(reading.keep)) if reading.keep else None,
     )
     rows, doubts = extract(source, target, features, reading)
-    rows.decisions = [*decisions, *(one for one in strange if one.column in used), *rows.decisions]
+    decisions += [decision for decision in strange if decision.column in used]
+    rows.decisions = [*decisions, *rows.decisions]
     return rows, doubts
 
 
 def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> pa.Table:
     """Return columns of the tables of files as one, with those that the files' folders name."""
-    both = zip(files, tables, strict=True)
-    chosen = [with_constants(table, constants_of(file), names) for file, table in both]
+    pairs = zip(files, tables, strict=True)
+    chosen = [with_constants(table, constants_of(file), names) for file, table in pairs]
     return stacked(files, chosen)
 
 
@@ -166,17 +167,19 @@ def _arrow_tables(
     pa = needs("pyarrow", "a CSV file")
     tables = [_arrow_table(text, reading) for text in texts]
     words = set()
-    for name in tables[0].column_names if len(tables) > 1 else ():
-        fields = [one.schema.field(name) for one in tables if one.column_names.count(name) == 1]
+    schemas = [table.schema for table in tables]
+    for name in schemas[0].names if len(schemas) > 1 else ():
+        fields = [schema.field(name) for schema in schemas if schema.names.count(name) == 1]
         try:
             pa.unify_schemas([pa.schema([field]) for field in fields], promote_options="permissive")
         except pa.ArrowException:
             words.add(name)
     if words:
         tables = [_arrow_table(text, reading, words) for text in texts]
-    both = zip(texts, tables, strict=True)
-    in_utf8 = [_in_utf8(text, table, reading.prepare) for text, table in both]
-    return [table for table, _ in in_utf8], [one for _, decisions in in_utf8 for one in decisions]
+    pairs = zip(texts, tables, strict=True)
+    in_utf8 = [_in_utf8(text, table, reading.prepare) for text, table in pairs]
+    decisions = [decision for _, of_text in in_utf8 for decision in of_text]
+    return [table for table, _ in in_utf8], decisions
 
 
 def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> pa.Table:
@@ -188,10 +191,10 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
 
     # text and dates are kept as written, such as "01"
     as_written = {
-        name for name, one in reading.declared.items() if one.is_text or not one.is_number
+        name for name, column in reading.declared.items() if column.is_text or not column.is_number
     }
-    as_written.update(reading.keep)
-    as_text = [one for one, name in zip(raw, names, strict=True) if name in {*as_written, *words}]
+    as_written.update(reading.keep, words)
+    as_text = [raw_name for raw_name, name in zip(raw, names, strict=True) if name in as_written]
     nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:
         nulls += {f(word) for word in NO_NUMBER for f in (str, str.upper, str.title)}
@@ -246,10 +249,10 @@ def _in_utf8(text: _Text, table: pa.Table, lenient: bool) -> tuple[pa.Table, lis
             column = pa.array(np.array([*words, None], dtype=object)[cells.codes], pa.string())
             row, count = cells.first(strange), cells.rows(strange)
             where = f"{column[row].as_py()!r} (line {text.line(row, table.num_rows)})"
-            what = f"{where} is not UTF-8"
+            finding = f"{where} is not UTF-8"
             if count > 1:
-                what = f"{count:,} cells are not UTF-8, the first {where}"
-            decisions.append(Decision(field.name, f"{what}: read as {WESTERN}", doubtful=True))
+                finding = f"{count:,} cells are not UTF-8, the first {where}"
+            decisions.append(Decision(field.name, f"{finding}: read as {WESTERN}", doubtful=True))
         table = table.set_column(j, field.name, column)
     return table, decisions
 
@@ -266,8 +269,8 @@ def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
     """Raise DataFileError if a column of integers has a value such as 0x10."""
     from pyarrow import types
 
-    whole = {name for name in used if types.is_integer(table.schema.field(name).type)}
-    places = [j for j, name in enumerate(table.column_names) if name in whole]
+    integers = {name for name in used if types.is_integer(table.schema.field(name).type)}
+    places = [j for j, name in enumerate(table.column_names) if name in integers]
     for line, row in itertools.islice(text.rows(), 1, None):
         for j in places:
             if j < len(row) and re.fullmatch(r"[+-]?0[xX][0-9a-fA-F]+", row[j].strip()):
@@ -346,10 +349,10 @@ class _Text:
         counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != self.sep}
         mark = max(counts, key=lambda mark: counts[mark])
         if counts[mark]:
-            what = f"one column, {names[0]!r}: values are separated by {mark!r}"
+            problem = f"one column, {names[0]!r}: values are separated by {mark!r}"
             hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {self.sep!r}"
             remedy = {"sep": mark} if reading.sep is None else None
-            raise TableError(self.path, [Obstacle("", what, hint, 1, remedy)])
+            raise TableError(self.path, [Obstacle("", problem, hint, 1, remedy)])
 
     def rows(self, errors: str = "replace") -> Iterator[tuple[int, list[str]]]:
         """Yield the non-empty rows, header included, with the line each one starts on."""
@@ -409,8 +412,8 @@ class _Text:
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
             except UnicodeDecodeError:
-                what = "not UTF-8 text; name its encoding (encoding='cp1252'), or save it as UTF-8"
-                raise fault(self.path, what, number) from None
+                cause = "not UTF-8 text; name its encoding (encoding='cp1252'), or save it as UTF-8"
+                raise fault(self.path, cause, number) from None
 
     def line(self, row: int, rows: int) -> int | str:
         """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
@@ -440,16 +443,16 @@ class _Text:
             for line, row in self.rows("strict"):
                 header = header or row
                 if len(row) != len(header):
-                    what = (
+                    problem = (
                         f"{counted(len(row), 'value')} where the header names "
                         f"{counted(len(header), 'column')}"
                     )
                     if len(row) > len(header):
-                        what += f"; put quotes around a value that contains {self.sep!r}"
-                    return fault(self.path, what, line)
+                        problem += f"; put quotes around a value that contains {self.sep!r}"
+                    return fault(self.path, problem, line)
         except DataFileError as error:
             return error
         with opened(self.path) as stream:  # Python's reader fails at a lone carriage return
             blank = header is None and not stream.read(BLOCK_BYTES).strip()
-        what = "the file is empty" if blank else f"not a CSV file ({otherwise})"
-        return fault(self.path, what)
+        problem = "the file is empty" if blank else f"not a CSV file ({otherwise})"
+        return fault(self.path, problem)

@@ -115,18 +115,18 @@ def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
         )
         return _read(column, best, days[best], decision)
     form = fits[0]
-    if any(not np.array_equal(days[other], days[form], equal_nan=True) for other in fits[1:]):
+    if any(not np.array_equal(days[rival], days[form], equal_nan=True) for rival in fits[1:]):
         if column.reading.day_first is None:
             raise column.wrong(
                 f"holds dates such as {distinct.word(distinct.first(known))!r}, which may be "
-                f"{' or '.join(_ORDERS[other] for other in fits)}",
+                f"{' or '.join(_ORDERS[rival] for rival in fits)}",
                 "say which (day_first=True or day_first=False), write them as 2024-01-31, or leave "
                 f"the column {column.out}",
                 remedy={"day_first": True},
                 provisional=True,
             )
         first = "%d" if column.reading.day_first else "%m"
-        form = next(other for other in fits if other.startswith(first))
+        form = next(rival for rival in fits if rival.startswith(first))
     if column.reading.dates is not True:
         raise _dates(column, repr(distinct.word(distinct.first(known))))
     return _read(column, form, days[form])
@@ -160,17 +160,17 @@ def _told(column: FileColumn, read: Read, otherwise: str = "") -> Read:
     """Return a column with the decision that its values are dates or times."""
     values, form, more = read.values, getattr(read.column, "form", ""), ""
     row = int(np.argmax(values == values))
-    what = "dates" if form else "durations" if read.column.is_duration else "times"
+    kind = "dates" if form else "durations" if read.column.is_duration else "times"
     if form in EPOCHS:
-        what = f"{'milli' if form == '%Q' else ''}seconds since 1970"
+        kind = f"{'milli' if form == '%Q' else ''}seconds since 1970"
     ago = values < _YEAR_2000
     if "%y" in form and ago.any():
         row = int(np.argmax(ago))
         more = f"; years from {CENTURY_AGO} on are of the last century"
-    told = f"{what} such as {column.distinct.word(row)!r}, read as {read.column.shown(values[row])}"
+    text = f"{kind} such as {column.distinct.word(row)!r}, read as {read.column.shown(values[row])}"
     otherwise = otherwise or ("numbers" if column.source.typed or form in (*EPOCHS, DIGITS) else "")
     option = {otherwise: [column.name]} if otherwise else {}
-    return read._replace(decisions=(Decision(column.name, told + more, option), *read.decisions))
+    return read._replace(decisions=(Decision(column.name, text + more, option), *read.decisions))
 
 
 def _dates(column: FileColumn, example: object) -> Obstacle:

@@ -59,19 +59,19 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     lines = [*itertools.islice(io.StringIO(text, newline=""), _SAMPLE_LINES)]
     excel = _EXCEL.fullmatch(lines[0]) if lines else None
     sep, header = reading.sep or (excel[1] if excel else None), reading.header
-    layouts = [_Layout.of(lines, one, reading, bool(excel)) for one in sep or mark + _SEPARATORS]
-    layout = max(layouts, key=lambda one: one.fit)
+    layouts = [_Layout.of(lines, char, reading, bool(excel)) for char in sep or mark + _SEPARATORS]
+    layout = max(layouts, key=lambda layout: layout.fit)
     sep, header = layout.sep, layout.header
     decimal = reading.decimal or _decimal(layout.rows, sep)
     if encoding != reading.encoding:
         decisions.append(Decision("", f"read as {encoding}, as it is not UTF-8"))
     if any(line.strip() for line in lines[: header - 1]) and not reading.header:
-        what = f"line {header} names the columns, what is above it is left out"
-        decisions.append(Decision("", what, {"header": 1}))
+        finding = f"line {header} names the columns, what is above it is left out"
+        decisions.append(Decision("", finding, {"header": 1}))
     if reading.sep is None and sep != mark:
         says = ", as line 1 says" if excel else ""
-        told = f"values are separated by {_NAMES.get(sep, repr(sep))}{says}"
-        decisions.append(Decision("", told, {"sep": mark}))
+        finding = f"values are separated by {_NAMES.get(sep, repr(sep))}{says}"
+        decisions.append(Decision("", finding, {"sep": mark}))
     if reading.decimal is None and decimal == ",":
         decisions.append(Decision("", "numbers have decimal commas", {"decimal": "."}))
     if reading.header is None:
@@ -86,16 +86,16 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
 
 def distinct(names: list[str]) -> list[str]:
     """Return names of which those that occur again have numbers, such as ``amount_2``."""
-    taken, counts, out = set(names), Counter[str](), []
+    used, counts, unique = set(names), Counter[str](), []
     for name in names:
         counts[name] += 1
         new = name
-        while name and counts[name] > 1 and new in taken:
+        while name and counts[name] > 1 and new in used:
             new = f"{name}_{counts[name]}"
-            counts[name] += new in taken
-        taken.add(new)
-        out.append(new)
-    return out
+            counts[name] += new in used
+        used.add(new)
+        unique.append(new)
+    return unique
 
 
 def _encoding(start: bytes) -> str | None:
@@ -173,6 +173,6 @@ def _either(layout: _Layout, decimal: str) -> list[Decision]:
     for name, cells in zip(layout.names, zip(*layout.rows, strict=False), strict=False):
         filled = [cell.strip() for cell in cells if cell.strip()]
         if len(filled) >= _FEW_NUMBERS and all(map(_EITHER.fullmatch, filled)):
-            what = f"{filled[0]!r} is read with a decimal point, though it may part thousands"
-            doubts.append(Decision(name.strip(), what, {"decimal": ","}))
+            finding = f"{filled[0]!r} is read with a decimal point, though it may part thousands"
+            doubts.append(Decision(name.strip(), finding, {"decimal": ","}))
     return doubts

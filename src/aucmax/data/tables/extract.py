@@ -54,16 +54,16 @@ def extract(
             decisions += read.decisions
     others: dict[str, Any] = {}
     if reading.labels != "none":
-        wanted = {"target": target, **reading.aside} if target is not None else reading.aside
-        for what, name in wanted.items():
-            aside, role = FileColumn(source, name, reading), _ASIDE.get(what, labels_of)
+        roles = {"target": target, **reading.aside} if target is not None else reading.aside
+        for role, name in roles.items():
+            aside, convert = FileColumn(source, name, reading), _ASIDE.get(role, labels_of)
             try:
-                others[what] = role(aside)
+                others[role] = convert(aside)
             except Obstacle as obstacle:
                 obstacles.append(obstacle)
-            if what == "target" and is_boolean(aside.kind):
+            if role == "target" and is_boolean(aside.kind):
                 others["label_words"] = dict(enumerate(aside.truth.words))
-            if what == "target" and reading.prepare and aside.has_space:
+            if role == "target" and reading.prepare and aside.has_space:
                 decisions.append(Decision(name, "the space around labels is not part of them"))
     if obstacles:
         raise TableError(source.path, obstacles)
@@ -83,7 +83,7 @@ def extract(
         [*map(str, files_of(file))],
         columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
-    return rows, [one for one in doubts if one is not None]
+    return rows, [obstacle for obstacle in doubts if obstacle is not None]
 
 
 def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator[Read | Obstacle]:

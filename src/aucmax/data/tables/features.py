@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.needs import needs
+from aucmax.basics.visible import counted
 from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Words, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
@@ -131,10 +132,10 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
             remedy=column.drop,
             of_model="replace it",
         )
-    infinite_numbers = "infinite number" if count == 1 else "infinite numbers"
-    what = f"{count:,} {infinite_numbers}: taken as missing"
+    finding = f"{counted(count, 'infinite number')}: taken as missing"
+    decision = Decision(column.name, finding, doubtful=True)
     values = np.where(infinite, np.nan, read.values)
-    return Read(read.column, values, (*read.decisions, Decision(column.name, what, doubtful=True)))
+    return Read(read.column, values, (*read.decisions, decision))
 
 
 def _empty(column: FileColumn) -> Obstacle:
@@ -236,8 +237,8 @@ def _of_text(column: FileColumn) -> Read:
         stored = Decision(
             column.name, "numbers that are stored as text", {"categories": [column.name]}
         )
-        told = (stored,) if typed_text and not reading.for_model else ()
-        return Read(declared, distinct.of_rows(cells.numbers), told)
+        decisions = (stored,) if typed_text and not reading.for_model else ()
+        return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if cells.strange.any() and not reading.prepare:
         _check_decimal(column, cells.strange)
     if reading.for_model or column.declared is not None:
@@ -255,9 +256,9 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     truth = YesNo.written(column.name, words)
     if truth is not None and len(words) > 1:
         no, yes = truth.words
-        told = Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")
+        decision = Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")
         values = distinct.of_rows(_cells(distinct, truth, reading).numbers)
-        return Read(truth, values, (told,))
+        return Read(truth, values, (decision,))
     cells = _amounts(column, plain)
     few = cells.filled.sum() <= 2  # two words are as good as numbers
     if cells.strange.any() and not few and not _are_codes(distinct):
@@ -357,12 +358,12 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
         odd = np.isnan(plain_numbers(distinct.words)) & ~np.isnan(cells.numbers)
         example = distinct.word(distinct.first(odd))
         value = cells.numbers[int(distinct.codes[distinct.first(odd)])]
-        told = Decision(
+        decision = Decision(
             column.name,
             f"numbers such as {example!r}, read as {value:.15g}",
             {"categories": [column.name]},
         )
-        decisions = (told, *decisions)
+        decisions = (decision, *decisions)
         decisions += _told_of_units(column, cells, cells.column)
         decisions += _told_of_bounds(column, odd)
     return Read(cells.column, distinct.of_rows(cells.numbers), decisions)
@@ -453,12 +454,12 @@ def _refuse_numbers(column: FileColumn, cells: _Cells) -> None:
         return
     row = distinct.first(strange)
     if as_numbers[distinct.codes[row]]:
-        what, right = "looks like a number", "write it with digits and a decimal point only"
+        problem, right = "looks like a number", "write it with digits and a decimal point only"
     else:
-        what = f"is not a number, as {numbers:,} of its {total:,} values are"
+        problem = f"is not a number, as {numbers:,} of its {total:,} values are"
         right = "correct it"
     raise column.wrong(
-        f"holds {distinct.word(row)!r}, which {what}",
+        f"holds {distinct.word(row)!r}, which {problem}",
         f"{right}, leave the column {column.out}, or take every value as a category "
         f"(categories={[column.name]!r})",
         row,

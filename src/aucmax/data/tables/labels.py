@@ -30,8 +30,8 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
     if is_text(column.kind):
         return _text_labels(column)
     if not is_numeric(column.kind):
-        what = f"the label column {name!r} has the type {column.kind}"
-        raise Obstacle(name, what, "labels are numbers or text")
+        problem = f"the label column {name!r} has the type {column.kind}"
+        raise Obstacle(name, problem, "labels are numbers or text")
     return _number_labels(column)
 
 
@@ -39,18 +39,18 @@ def _text_labels(column: FileColumn) -> NDArray[Any]:
     distinct = (column.distinct if column.reading.prepare else column.written).each_once()
     words, codes = distinct.words.to_pylist(), distinct.codes
     for code, word in enumerate(words):
-        what = hint = ""
+        problem = hint = ""
         if "\0" in word:  # NumPy drops it at the end of a string
-            what, hint = (
+            problem, hint = (
                 f"the label {word!r} in column {column.name!r} holds a NUL character",
                 "remove it",
             )
         if "\n" in word:  # a stray quotation mark swallows whole rows into one value
-            what = f"the label in column {column.name!r} runs over several lines"
+            problem = f"the label in column {column.name!r} runs over several lines"
             hint = "look for a stray quotation mark"
-        if what:
+        if problem:
             place = column.source.place(int(np.argmax(codes == code)))
-            raise Obstacle(column.name, what, hint, place)
+            raise Obstacle(column.name, problem, hint, place)
     return np.asarray(words)[codes]
 
 
@@ -64,12 +64,12 @@ def _number_labels(column: FileColumn) -> NDArray[Any]:
     values, name = column.numbers(), column.name
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        what = f"the label in column {name!r} is {values[row]}, not a finite number"
-        raise Obstacle(name, what, "", column.source.place(row))
-    what = label_too_large(values)
-    if what:
+        problem = f"the label in column {name!r} is {values[row]}, not a finite number"
+        raise Obstacle(name, problem, "", column.source.place(row))
+    problem = label_too_large(values)
+    if problem:
         place = column.source.place(int(np.abs(values).argmax()))
-        raise Obstacle(name, f"column {name!r}: {what}", "", place)
+        raise Obstacle(name, f"column {name!r}: {problem}", "", place)
     return whole_labels(values)
 
 
@@ -80,8 +80,8 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
         values = _numbers(column)
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
-            what = f"holds {column.distinct.word(row)!r}, which is not a number"
-            raise column.wrong(what, "weights are numbers", row)
+            problem = f"holds {column.distinct.word(row)!r}, which is not a number"
+            raise column.wrong(problem, "weights are numbers", row)
     elif is_numeric(column.kind):
         values = column.numbers().copy()
     else:
@@ -112,9 +112,9 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
     dates = None
     if is_text(column.kind):
         reading = replace(column.reading, dates=True, missing=False, prepare=False)
-        taken = replace(column, reading=reading)
+        date_column = replace(column, reading=reading)
         try:
-            dates = dates_in_text(taken, np.ones(len(taken.distinct.words), dtype=bool))
+            dates = dates_in_text(date_column, np.ones(len(date_column.distinct.words), dtype=bool))
         except Obstacle as obstacle:  # whose hint is for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None

@@ -39,24 +39,24 @@ def read_parquet(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
             only = nullcontext(held.enter_context(_readable(path)))
             open_file = {path: only}.__getitem__
         names, sizes = [], []
-        for one in files:
-            with open_file(one) as file:
-                names.append(with_partition(one, _names(file)))
-                sizes.append(_count(file, one))
+        for part in files:
+            with open_file(part) as file:
+                names.append(with_partition(part, _names(file)))
+                sizes.append(_count(file, part))
         target, features = choose(path, names[0], reading)
         check_others(files, names, reading)
         used = list(columns_used(target, features, reading))
 
         def read(columns: list[str]) -> pa.Table:
             tables = []
-            for one in files:
-                with open_file(one) as file:
-                    tables.append(_columns(file, one, columns))
+            for part in files:
+                with open_file(part) as file:
+                    tables.append(_columns(file, part, columns))
             return stacked(files, tables)
 
-        slices = any(isinstance(one, RowGroups) and one.most is not None for one in files)
+        slices = any(isinstance(part, RowGroups) and part.most is not None for part in files)
         table = read(used) if slices else InTurn(sum(sizes), read, used)
-        places = [partial(_row, first=getattr(one, "first", 0)) for one in files]
+        places = [partial(_row, first=getattr(part, "first", 0)) for part in files]
         rows = ArrowFile(path, table, place_in(files, sizes, places), unnamed="" in names[0])
         return extract(rows, target, features, reading)
 
@@ -119,7 +119,7 @@ def _slices(path: RowGroups, names: list[str]) -> _Slices:
         for batch in file.iter_batches(path.most, row_groups=groups, columns=names):
             batches.append(batch.slice(min(skipped, batch.num_rows)))
             skipped = max(skipped - batch.num_rows, 0)
-            while (rows := sum(one.num_rows for one in batches)) >= min(path.most, left) > 0:
+            while (rows := sum(batch.num_rows for batch in batches)) >= min(path.most, left) > 0:
                 table = pa.Table.from_batches(batches)
                 yield table.slice(0, path.most), left > path.most
                 left -= path.most
@@ -154,20 +154,20 @@ def row_groups(path: Any, part_bytes: int) -> Iterator[RowGroups]:
     with _readable(path) as file:
         about, width = file.metadata, 8 * max(len(_names(file)), 1)
         counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
-    taken: list[int] = []
+    numbers: list[int] = []
     first = rows = 0
     for k, count in enumerate(counts):
-        if taken and (rows + count) * width > part_bytes:
-            yield RowGroups(path, tuple(taken), first)
-            first, rows, taken = first + rows, 0, []
+        if numbers and (rows + count) * width > part_bytes:
+            yield RowGroups(path, tuple(numbers), first)
+            first, rows, numbers = first + rows, 0, []
         if count * width > part_bytes:
             yield from _sliced(RowGroups(path, (k,), first), count, int(part_bytes // width) or 1)
             first += count
         elif count:
-            taken.append(k)
+            numbers.append(k)
             rows += count
-    if taken:
-        yield RowGroups(path, tuple(taken), first)
+    if numbers:
+        yield RowGroups(path, tuple(numbers), first)
 
 
 def _sliced(group: RowGroups, rows: int, most: int) -> Iterator[RowGroups]:
@@ -192,10 +192,10 @@ def _file(path: Any, native: Any, buffer_bytes: int) -> parquet.ParquetFile:
     written = getattr(mark, "written", None)
     fresh = isinstance(written, int) and time.time_ns() - written < _FRESH_NANOSECONDS
     # without a buffer all of a row group's bytes are read ahead
-    how: dict[str, Any] = {"buffer_size": buffer_bytes, "pre_buffer": not buffer_bytes}
+    options: dict[str, Any] = {"buffer_size": buffer_bytes, "pre_buffer": not buffer_bytes}
     if mark is None or fresh:
-        return parquet.ParquetFile(native, **how)
-    file = parquet.ParquetFile(native, metadata=_seen.get(mark), **how)
+        return parquet.ParquetFile(native, **options)
+    file = parquet.ParquetFile(native, metadata=_seen.get(mark), **options)
     if mark not in _seen:
         _seen.clear()
         _seen[mark] = file.metadata
@@ -213,5 +213,5 @@ def _readable(path: Any, buffer_bytes: int = 0) -> Iterator[parquet.ParquetFile]
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
     except UnicodeDecodeError:
-        what = "a column's name or text is not UTF-8; write the file again"
-        raise fault(path, what) from None
+        problem = "a column's name or text is not UTF-8; write the file again"
+        raise fault(path, problem) from None

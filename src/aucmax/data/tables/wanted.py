@@ -30,10 +30,10 @@ def check_columns(file: Any, names: list[str], first: Any, others: list[str]) ->
     lacks = [name for name in others if name not in columns]
     more = [name for name in names if name not in columns_of_first]
     if lacks or more:
-        what = " and ".join(
-            f"{verb} {listing(some)}" for verb, some in (("lacks", lacks), ("has", more)) if some
+        difference = " and ".join(
+            f"{verb} {listing(odd)}" for verb, odd in (("lacks", lacks), ("has", more)) if odd
         )
-        raise fault(file, f"{what}, unlike {first}; give files with the same columns")
+        raise fault(file, f"{difference}, unlike {first}; give files with the same columns")
 
 
 def check_others(files: Sequence[Any], names: Sequence[list[str]], reading: Reading) -> None:
@@ -62,11 +62,11 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
     target = _target(path, names, reading)
     for name in reading.categories:
         if name not in counts:
-            what = f"no column {name!r} to read as categories{suggest(name, names)}"
-            raise fault(path, what)
+            problem = f"no column {name!r} to read as categories{suggest(name, names)}"
+            raise fault(path, problem)
         if name == target or name in reading.drop:
-            other = "the label column" if name == target else "dropped"
-            raise fault(path, f"column {name!r} is both {other} and read as categories")
+            role = "the label column" if name == target else "dropped"
+            raise fault(path, f"column {name!r} is both {role} and read as categories")
     _check_aside(path, names, target, reading)
     for name in reading.keep:
         if name not in counts:
@@ -82,52 +82,52 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
     if not features:
         raise fault(path, "no feature column is left")
     if "" in features and reading.names is None:
-        what = f"column {names.index('') + 1} has no name (a saved row index?)"
+        problem = f"column {names.index('') + 1} has no name (a saved row index?)"
         hint = "name it in the header, or leave it out (drop=[''])"
-        raise TableError(path, [Obstacle("no name", what, hint, remedy={"drop": [""]})])
+        raise TableError(path, [Obstacle("no name", problem, hint, remedy={"drop": [""]})])
     return target, features
 
 
 def _check_aside(path: Any, names: list[str], target: str | None, reading: Reading) -> None:
     """Refuse a weight, group or time column that is missing or has another role."""
-    taken = {name: "read as categories" for name in reading.categories}
-    taken |= {name: "dropped" for name in reading.drop}
+    roles = {name: "read as categories" for name in reading.categories}
+    roles |= {name: "dropped" for name in reading.drop}
     if target is not None:
-        taken[target] = "the label column"
-    for what, name in reading.aside.items():
+        roles[target] = "the label column"
+    for role, name in reading.aside.items():
         part = {"weight": "the weight of the rows", "groups": "their groups", "time": "their time"}
         if name not in names:
-            raise fault(path, f"no column {name!r} for {part[what]}{suggest(name, names)}")
-        if name in taken:
-            raise fault(path, f"column {name!r} is both {taken[name]} and {part[what]}")
-        taken[name] = part[what]
+            raise fault(path, f"no column {name!r} for {part[role]}{suggest(name, names)}")
+        if name in roles:
+            raise fault(path, f"column {name!r} is both {roles[name]} and {part[role]}")
+        roles[name] = part[role]
 
 
 def _target(path: Any, names: list[str], reading: Reading) -> str | None:
-    wanted = reading.target
-    if wanted is None and not (reading.labels == "none" and reading.columns is not None):
-        taken = {*reading.drop, *(reading.names or ()), *reading.aside.values()}
-        candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
+    target = reading.target
+    if target is None and not (reading.labels == "none" and reading.columns is not None):
+        claimed = {*reading.drop, *(reading.names or ()), *reading.aside.values()}
+        candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in claimed]
         if len(candidates) > 1:
             raise fault(
                 path,
                 f"{' and '.join(map(repr, candidates))} could each be the label column; "
                 "name one (target=…)",
             )
-        wanted = candidates[0] if candidates else None
-    if wanted in reading.drop:
-        raise fault(path, f"column {wanted!r} is both the label column and dropped")
-    if wanted in names:
-        return wanted
+        target = candidates[0] if candidates else None
+    if target in reading.drop:
+        raise fault(path, f"column {target!r} is both the label column and dropped")
+    if target in names:
+        return target
     if reading.labels != "required":
         return None
-    if wanted is None:
+    if target is None:
         raise fault(
             path,
             f"no column is called {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; name the "
             f"label column (target=…){suggest('', names)}{header_hint(names)}",
         )
-    raise fault(path, f"no label column {wanted!r}{suggest(wanted, names)}{header_hint(names)}")
+    raise fault(path, f"no label column {target!r}{suggest(target, names)}{header_hint(names)}")
 
 
 def suggest(name: str, names: list[str]) -> str:

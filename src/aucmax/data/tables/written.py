@@ -166,9 +166,9 @@ def _usual(words: pa.Array, decimal: str) -> NDArray[np.float64]:
 
     mark = _THOUSANDS[decimal]
     groups = "(?:,[0-9]{2,3})*,[0-9]{3}" if decimal == "." else "(?:[.][0-9]{3})+"
-    whole = rf"(?:[1-9][0-9]{{0,2}}{groups}|[0-9]+)"
+    integer = rf"(?:[1-9][0-9]{{0,2}}{groups}|[0-9]+)"
     fraction = rf"[{decimal}][0-9]"
-    pattern = rf"^[+-]?(?:{whole}(?:{fraction}*)?|{fraction}+)(?:[eE][+-]?[0-9]+)?$"
+    pattern = rf"^[+-]?(?:{integer}(?:{fraction}*)?|{fraction}+)(?:[eE][+-]?[0-9]+)?$"
     fits = pc.match_substring_regex(words, pattern)
     digits = pc.replace_substring(words, mark, "")
     return _numbers(pc.replace_substring(digits, ",", ".") if decimal == "," else digits, fits)
