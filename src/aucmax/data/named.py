@@ -174,8 +174,8 @@ def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
         values[key] = {word: kind(word) for word in own_words} | {_NO_VALUE: None}
     constants = [tuple((key, values[key][word]) for key, word in row.items()) for row in rows]
     return [
-        Partitioned(file, values) if values else file
-        for file, values in zip(files, constants, strict=True)
+        Partitioned(file, columns) if columns else file
+        for file, columns in zip(files, constants, strict=True)
     ]
 
 
