@@ -83,22 +83,16 @@ def _(model: AdditiveAUCClassifier) -> str:
     scores = (f"{shape} {auc_text(s.mean())}" for shape, s in model.shape_scores_.items())
     best, interval = auc_text(model.best_score_), interval_text(*model.best_interval_[1:3])
     parts = ("lines", "curves", "maps")[: len(model.shape_scores_)]
-    pairs = zip(model.alphas_.tolist(), parts, strict=False)
-    alphas = ", ".join(f"alpha {alpha:.3g} of {part}" for alpha, part in pairs)
+    of_parts = zip(model.alphas_.tolist(), parts, strict=False)
+    alphas = ", ".join(f"alpha {alpha:.3g} of {part}" for alpha, part in of_parts)
     optimality = f"optimality {model.optimality_:.1e} (0 at the optimum, 1 at w = 0)"
     facts = [
         ("ranks", f"{positive} above {negative}"),
         ("columns", f"{model.n_features_in_:,}"),
         ("shape", f"{model.shape_} (held out: {', '.join(scores)})"),
         (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
-        (
-            "settings",
-            f"loss {model.loss_}, " + ", ".join(f"alpha {a:.3g} of {p}" for a, p in alphas),
-        ),
-        (
-            "solver",
-            f"{model.solver_}, optimality {model.optimality_:.1e} (0 at the optimum, 1 at w = 0)",
-        ),
+        ("settings", f"loss {model.loss_}, {alphas}"),
+        ("solver", f"{model.solver_}, {optimality}"),
     ]
     gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
     bars = [(" × ".join(map(str, pair)), gain) for pair, gain in gains if np.isfinite(gain)]
