@@ -81,9 +81,9 @@ def show(report: Report, as_json: bool, html: Path | None = None) -> None:
         return
     screen = console()
     terminal(page, screen)
-    for what, path in (("ROC curve drawn", report.plot), ("report written", report.html)):
+    for event, path in (("ROC curve drawn", report.plot), ("report written", report.html)):
         if path is not None:
-            screen.print(f"\n{what} to {path}", soft_wrap=True)
+            screen.print(f"\n{event} to {path}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

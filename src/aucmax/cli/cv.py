@@ -223,17 +223,17 @@ def _tests(rows: Labelled, parts: Pairs, held_out: list[np.ndarray]) -> list[Sco
 
 def _number_of_folds(rows: Labelled, asked: int | None) -> int:
     """Return the number of folds; raise ValueError if there are too few rows for them."""
-    few, wanted = rows.rarest, FOLDS if asked is None else asked
-    most = Folding.of(rows).most(rows.positive, wanted)
+    few, folds = rows.rarest, FOLDS if asked is None else asked
+    most = Folding.of(rows).most(rows.positive, folds)
     if asked is None and most > 1:
         return most
-    if few < wanted:
+    if few < folds:
         instead = f"use --folds {few}" if few > 1 else "cross-validation needs two"
         raise ValueError(
-            f"{rows.name}: the rarer class has {counted(few, 'row')}, fewer than the {wanted} "
+            f"{rows.name}: the rarer class has {counted(few, 'row')}, fewer than the {folds} "
             f"folds; {instead}."
         )
-    return wanted
+    return folds
 
 
 def _interrupted(

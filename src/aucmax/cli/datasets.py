@@ -129,11 +129,12 @@ def _compared(entry: DataSet) -> str:
         "counts of labels": all(part.class_counts for part in entry.parts),
         "SHA-256": all(part.content_sha256 for part in entry.parts),
     }
-    missing = [what for what, is_published in published.items() if not is_published]
-    said = f"compared with what is published: {', '.join(w for w in published if w not in missing)}"
+    missing = [fact for fact, is_published in published.items() if not is_published]
+    compared = ", ".join(fact for fact in published if fact not in missing)
+    sentence = f"compared with what is published: {compared}"
     if missing:
-        said += f"; not known, and not compared: {', '.join(missing)}"
-    return f"{said}; the next download must have the same SHA-256"
+        sentence += f"; not known, and not compared: {', '.join(missing)}"
+    return f"{sentence}; the next download must have the same SHA-256"
 
 
 def _fetched(name: str, base_url: str | None, force: bool, quiet: bool) -> list[Path]:

@@ -241,7 +241,7 @@ def _tell_error(error: Exception, message: str) -> None:
     for line in more:
         say(line, sys.stderr)
     if error.remedy and error.remedy.keys() <= options_of(_given.get()).keys():
-        unsolved = any(one.remedy is None for one in error.obstacles)
+        unsolved = any(obstacle.remedy is None for obstacle in error.obstacles)
         start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
         say(f"{start}:", sys.stderr)
         say(f"  {command_line(error.remedy)}", sys.stderr)

@@ -199,9 +199,9 @@ def _explained(
     Of a file in parts some rows explain the model.
     """
     test = next(iter(tests.values()))
-    some, chance = None, chance_of(stages, test.score)
+    sample, chance = None, chance_of(stages, test.score)
     if room is not None:
-        some = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
-        stages = Stages.of(stages.model, take(rows.X, some))
-    explanation = explanation_of(stages, test, asked.confidence, some)
+        sample = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
+        stages = Stages.of(stages.model, take(rows.X, sample))
+    explanation = explanation_of(stages, test, asked.confidence, sample)
     return {"drawn": tests, "chance": chance, "explanation": explanation}

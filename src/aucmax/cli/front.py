@@ -167,8 +167,8 @@ def labelled_rows(
         rows, classes = labelled_of(source, reading)
         table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:
-            rows, why = _preparation.left_out(rows, reading)
-            decisions += why
+            rows, omissions = _preparation.left_out(rows, reading)
+            decisions += omissions
         steps = source.get("steps") or []
         prepared = Prepared(
             rows,
@@ -274,11 +274,13 @@ def _with_worth(error: TableError, reading: Reading) -> TableError:
 
 def _transformed(prepared: Prepared, reading: Reading, transforms: Transforms) -> Prepared:
     """Fit the steps that a model needs in front, and apply them."""
-    made = _preparation.behind_steps(
+    steps = _preparation.behind_steps(
         prepared.rows, reading, transforms.splines, transforms.scale.value
     )
-    decisions = [*prepared.decisions, *made.decisions]
-    return replace(prepared, rows=made.rows, steps=made.steps, decisions=decisions, before=prepared)
+    decisions = [*prepared.decisions, *steps.decisions]
+    return replace(
+        prepared, rows=steps.rows, steps=steps.steps, decisions=decisions, before=prepared
+    )
 
 
 # ---- for a model
@@ -372,20 +374,20 @@ def parts_of_table(data: Sequence[Any], reading: Reading) -> Iterator[Bunch]:
 
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
     """The arguments of `datasets.read` for what a model takes in."""
-    wanted = {"missing": False, "text": False, "dates": False} | inputs.arguments
+    arguments = {"missing": False, "text": False, "dates": False} | inputs.arguments
     if reading.target is not None:
-        return wanted
+        return arguments
     last = model[-1] if hasattr(model, "steps") else model
-    return wanted | {"target": getattr(last, "target_name_", None)}
+    return arguments | {"target": getattr(last, "target_name_", None)}
 
 
 def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
     """Return the rows in the form a model needs; raise ValueError if its features are missing."""
-    wanted = inputs.arguments["n_features"]
-    if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):
+    n_features = inputs.arguments["n_features"]
+    if rows.n_features != n_features or (inputs.arguments["columns"] and not rows.feature_names):
         raise ValueError(
             f"{data}: has {counted(rows.n_features, 'feature')} without names, but the model was "
-            f"trained on other columns ({wanted:,})."
+            f"trained on other columns ({n_features:,})."
         )
     rows.data = inputs.taken(rows.columns, rows.data)
     return rows

@@ -70,8 +70,8 @@ class Large(contextlib.AbstractContextManager[Any]):
             rows = _preparation.in_parts(
                 self.plan, path, reading, transforms.splines, transforms.scale.value
             )
-        why = self.plan.why if self.dask is None else f" by --dask {self.dask}"
-        tell("note", f"{path} is read in parts{why}")
+        reason = self.plan.why if self.dask is None else f" by --dask {self.dask}"
+        tell("note", f"{path} is read in parts{reason}")
         return rows
 
     def warn(self, name: Any, of_row: float, rows: int) -> None:
@@ -89,9 +89,9 @@ class Large(contextlib.AbstractContextManager[Any]):
         try:
             return self.plan.source(path, numbers, one_pass=True)
         except TableError as error:
-            for one in error.obstacles:
-                one.hint = "--one-pass takes numbers without gaps; leave it out, or the column"
-                one.remedy = {"drop": [one.column]}
+            for obstacle in error.obstacles:
+                obstacle.hint = "--one-pass takes numbers without gaps; leave it out, or the column"
+                obstacle.remedy = {"drop": [obstacle.column]}
             raise TableError(error.path, error.obstacles) from None
 
 
@@ -131,7 +131,7 @@ def going_on(output: Path | None, data: str, rows: Labelled, *settings: Any) -> 
 
 def passes_over(*data: Any) -> list[Pass] | None:
     """Return the passes over sources; None for rows in memory."""
-    counts = [one.counts for one in data if isinstance(one, Source)]
+    counts = [source.counts for source in data if isinstance(source, Source)]
     if not counts:
         return None
     return [

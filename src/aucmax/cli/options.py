@@ -193,8 +193,8 @@ def _options_of(kind: Any) -> tuple[Any, dict[str, tuple[Any, Any]]] | None:
         return None
     hints = get_type_hints(kind, include_extras=True)
     return kind, {
-        one.name: (one.default, _annotated(one.name, hints[one.name], **one.metadata))
-        for one in dataclasses.fields(kind)
+        entry.name: (entry.default, _annotated(entry.name, hints[entry.name], **entry.metadata))
+        for entry in dataclasses.fields(kind)
     }
 
 
@@ -209,9 +209,9 @@ def _annotated(name: str, kind: Any, flags: Sequence[str] = (), **how: Any) -> A
 def _of_field(name: str) -> tuple[Any, Any]:
     """Default and annotation of the option that stands for a field of `Reading`."""
     about = FIELDS[name]
-    how = {"help": about["help"], "metavar": about["metavar"], "rich_help_panel": _PANEL}
+    texts = {"help": about["help"], "metavar": about["metavar"], "rich_help_panel": _PANEL}
     flags = flag_of(name) if about["off"] is None else f"{flag_of(name)}/{flag_of(name, False)}"
-    kind = _annotated(name, about["kind"], [flags], **how)
+    kind = _annotated(name, about["kind"], [flags], **texts)
     return DEFAULTS[name] if about["in_commands"] is None else about["in_commands"], kind
 
 
@@ -237,10 +237,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         with contextlib.ExitStack() as held:
             for group, (kind, names) in groups.items():
-                made = kind(**{name: values.pop(name) for name in names})
-                if isinstance(made, contextlib.AbstractContextManager):
-                    held.enter_context(made)
-                values[group] = made
+                instance = kind(**{name: values.pop(name) for name in names})
+                if isinstance(instance, contextlib.AbstractContextManager):
+                    held.enter_context(instance)
+                values[group] = instance
             command(**values)
 
     parameters = [

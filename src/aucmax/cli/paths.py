@@ -41,9 +41,9 @@ def check_paths(
         if path is not None
         for file in ([_STANDARD_INPUT] if str(path) == "-" else local_files(path))
     ]
-    pairs = [(one, other) for one in written for other in read if other[1].is_file()]
-    for (flag, path), (other_flag, other) in [*combinations(written, 2), *pairs]:
-        if _same(path, other):
+    pairs = [(output, file) for output in written for file in read if file[1].is_file()]
+    for (flag, path), (other_flag, other_path) in [*combinations(written, 2), *pairs]:
+        if _same(path, other_path):
             raise ValueError(
                 f"{path}: is the file of both {flag} and {other_flag}, and one would overwrite the "
                 "other; name two files."
@@ -73,15 +73,15 @@ def _check_place(flag: str, path: Path) -> None:
         raise ValueError(f"{path}: the name of a report must end in .html.")
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(first: Path, second: Path) -> bool:
     """Return whether two paths are the same file; devices and pipes may take several outputs."""
-    if one.exists() or other.exists():
-        return one.is_file() and other.is_file() and one.samefile(other)
-    one, other = one.resolve(), other.resolve()  # also links to files that do not exist yet
-    if not one.parent.samefile(other.parent):
+    if first.exists() or second.exists():
+        return first.is_file() and second.is_file() and first.samefile(second)
+    first, second = first.resolve(), second.resolve()  # also links to files that do not exist yet
+    if not first.parent.samefile(second.parent):
         return False
-    return one.name == other.name or (
-        one.name.casefold() == other.name.casefold() and _ignores_case(one.parent)
+    return first.name == second.name or (
+        first.name.casefold() == second.name.casefold() and _ignores_case(first.parent)
     )
 
 

@@ -145,8 +145,8 @@ def _names(data: str | None, chosen: list[Any]) -> list[str]:
     all_names = dict.fromkeys(source.name for spec in chosen for source in spec.sources)
     for word in names:
         if word not in all_names:
-            what = chosen[0].name if len(chosen) == 1 else "any of them"
-            raise ValueError(f"--data: no {word!r} in {what}; there are {', '.join(all_names)}.")
+            scope = chosen[0].name if len(chosen) == 1 else "any of them"
+            raise ValueError(f"--data: no {word!r} in {scope}; there are {', '.join(all_names)}.")
     return names
 
 
@@ -179,8 +179,8 @@ def _find(spec: Any, only: list[str], options: Options) -> Sources:
     sources = [s for s in spec.sources if s.made or not only or s.name in only]
     with working(f"reading the data of {spec.name}", options.as_json):
         presence = present(sources)
-    for why in presence.broken.values():
-        tell("warning", f"{spec.name}: left out: {why}")
+    for reason in presence.broken.values():
+        tell("warning", f"{spec.name}: left out: {reason}")
     for name in presence.altered:
         tell("warning", f"{name}: its files are not the published ones; figures may not compare")
     readable = presence.readable[:2] if options.quick and not only else presence.readable
@@ -215,7 +215,7 @@ def _table(spec: TableSpec, sources: Sources, options: Options) -> Reproduced:
     jobs = len(sources.readable) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
     runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
-    beside = [options.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
+    beside = [options.output / name / "jobs.jsonl" for name in CATALOGUE if name != spec.name]
     with _running(spec, sources, runs, options.cores, jobs, options, beside) as (
         folder,
         store,
@@ -274,8 +274,8 @@ def _running(
     """
     if not options.as_json:
         console().print(spec.title)
-        what = f"{counted(len(sources.readable), 'data set')}, {runs}, on {counted(cores, 'core')}"
-        console().print(what, style="dim")
+        size = f"{counted(len(sources.readable), 'data set')}, {runs}, on {counted(cores, 'core')}"
+        console().print(size, style="dim")
     folder = options.output / spec.name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,8 +28,8 @@ def plain_table(
     last = None
     for data, *cells in rows:
         if data != last:
-            why = Text(absent.get(data, ""), style="dim")
-            screen.print(Text(data, style="bold"), why, sep="  " if why else "", soft_wrap=True)
+            note = Text(absent.get(data, ""), style="dim")
+            screen.print(Text(data, style="bold"), note, sep="  " if note else "", soft_wrap=True)
             last = data
         screen.print(_line(cells, widths), soft_wrap=True)
 
@@ -38,8 +38,8 @@ def _broken(names: Sequence[str]) -> list[list[str]]:
     """Return the lines of a head, with its words at the bottom."""
     parts = []
     for name in names:
-        for whole, broken in _BREAKS.items():
-            name = name.replace(whole, broken)
+        for phrase, broken in _BREAKS.items():
+            name = name.replace(phrase, broken)
         parts.append(name.split("\n"))
     height = max(map(len, parts))
     return [list(line) for line in zip(*([""] * (height - len(p)) + p for p in parts), strict=True)]

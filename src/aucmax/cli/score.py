@@ -157,17 +157,17 @@ class _Table(NamedTuple):
 
     def cells(self) -> Iterator[list[Any]]:
         """Yield the rows of CSV."""
-        for *cells, why in self._rows():
+        for *cells, reasons in self._rows():
             # they are for people; labels and numbers are for programs, which read them back
-            texts = [spreadsheet_cell(reasons_text([reason])) for reason in why]
+            texts = [spreadsheet_cell(reasons_text([reason])) for reason in reasons]
             yield [*cells, *texts, *[""] * ((self.most or 0) - len(texts))]
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of JSON."""
-        for *cells, why in self._rows():
+        for *cells, reasons in self._rows():
             row = dict(zip(self.columns, cells, strict=True))
             if self.most is not None:
-                row["reasons"] = list(map(_of_json, why))
+                row["reasons"] = list(map(_of_json, reasons))
             yield json_text(json.dumps(row, ensure_ascii=False)) + "\n"
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:

@@ -168,8 +168,8 @@ def _against(
     shares = np.arange(1, _SCORE_BANDS) / _SCORE_BANDS
     cuts = np.unique(quantiles(points, before, shares))
     bands = [
-        np.bincount(np.searchsorted(cuts, some, "right"), weight, len(cuts) + 1)
-        for some, weight in ((points, before), (others, now))
+        np.bincount(np.searchsorted(cuts, scores, "right"), weight, len(cuts) + 1)
+        for scores, weight in ((points, before), (others, now))
     ]
     quality = None
     if later.target is not None:

@@ -76,8 +76,8 @@ class Bends:
         if "alpha" in settings:  # of a loss, since α of different losses do not compare
             settings = {"loss": _estimators.AUCClassifier().loss, **settings}
         chosen = {of: [settings[name]] for name, of in _OF_ADDITIVE.items() if name in settings}
-        wanted = "" if shape is None else shape.value
-        return cls(wanted, {"table": table, "shape": wanted or "auto", **chosen})
+        kind = "" if shape is None else shape.value
+        return cls(kind, {"table": table, "shape": kind or "auto", **chosen})
 
 
 def check_straight(shape: str | None, reason: str) -> None:

@@ -101,7 +101,9 @@ class Lines:
 
 # the settings that are read as the other commands read them
 _OF_SETTINGS = tuple(
-    one.name for one in fields(Settings) if one.name in FIELDS and not hasattr(Lines, one.name)
+    setting.name
+    for setting in fields(Settings)
+    if setting.name in FIELDS and not hasattr(Lines, setting.name)
 )
 _READING = (
     *_OF_SETTINGS,

@@ -56,15 +56,15 @@ class Beside:
                 "or another file, or remove this one first",
             )
         if self._size > size:
-            what = f"has fewer bytes than the state has recorded ({self._size:,})"
+            problem = f"has fewer bytes than the state has recorded ({self._size:,})"
         elif self._digest() != self._state.extra.get(self._digest_name):
-            what = "is not the file to which the state has written"
+            problem = "is not the file to which the state has written"
         else:
             return self
         raise fault(
             path,
-            f"{what}: another file? Give the one that belongs to the state, or remove it to begin "
-            "a new one here",
+            f"{problem}: another file? Give the one that belongs to the state, or remove it to "
+            "begin a new one here",
         )
 
     def __exit__(self, *error: Any) -> None:

@@ -50,9 +50,9 @@ def about_training_rows(
     """Return what is suspect about rows to learn from; of rows in parts, about some of them."""
     table = prepared.table
     if table is None or table.in_parts:
-        some = prepared.sample
-        if some is not None:
-            of_sample = _suspicions.suspicions_of_sample(some, some.columns)
+        sample = prepared.sample
+        if sample is not None:
+            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns)
         elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
             of_sample = [*tuned.suspicions]
         else:
@@ -62,10 +62,13 @@ def about_training_rows(
     labels = prepared.labels if reading.binarize is None else None
     suspicions = _suspicions.suspicions_of(table, labels, dropped)
     in_place = (
-        replace(one, sentence=f"{one.sentence[:-1]}, in place of drop={[one.column]!r})")
-        if one.column in dropped
-        else one
-        for one in suspicions
+        replace(
+            suspicion,
+            sentence=f"{suspicion.sentence[:-1]}, in place of drop={[suspicion.column]!r})",
+        )
+        if suspicion.column in dropped
+        else suspicion
+        for suspicion in suspicions
     )
     decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
     return _worded(
@@ -113,4 +116,4 @@ def _dropped(data: str, reading: Reading, count: int) -> dict[str, np.ndarray]:
 
 
 def _worded(suspicions: Iterable[Suspicion]) -> list[Suspicion]:
-    return [replace(one, sentence=worded(one.sentence)) for one in suspicions]
+    return [replace(suspicion, sentence=worded(suspicion.sentence)) for suspicion in suspicions]

@@ -72,8 +72,8 @@ def _option(flag: str, value: str | None) -> str:
         return flag
     if plain is None or plain is False:
         return f"no {flag}"
-    each = plain if isinstance(plain, (list, tuple)) else [plain]
-    return " ".join(f"{flag} {quoted(str(one))}" for one in each)
+    arguments = plain if isinstance(plain, (list, tuple)) else [plain]
+    return " ".join(f"{flag} {quoted(str(argument))}" for argument in arguments)
 
 
 def options_of(words: Sequence[str]) -> dict[str, str]:
@@ -85,7 +85,7 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
     command: Any = command_of(called[0]) if called and called[0] in COMMANDS else None
     for word in called[1:2]:
         command = getattr(command, "commands", {}).get(word, command)
-    options = {one.name: one.opts for one in getattr(command, "params", ())}
+    options = {parameter.name: parameter.opts for parameter in getattr(command, "params", ())}
     if "fpr" in options:
         options["max_fpr"] = options["fpr"]
     return {

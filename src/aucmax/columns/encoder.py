@@ -136,8 +136,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([c.name for c in summary.columns], dtype=object)
         self.n_features_in_ = len(summary.columns)
         self.preparations_ = [
-            (Levels if column.is_text else Filled).of(column, one, rules)  # type: ignore[arg-type]
-            for column, one in zip(summary.columns, summary.summaries, strict=True)
+            (Levels if column.is_text else Filled).of(column, contents, rules)  # type: ignore[arg-type]
+            for column, contents in zip(summary.columns, summary.summaries, strict=True)
         ]
         return self
 
@@ -170,8 +170,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def decisions(self) -> list[Decision]:
         """Return what was decided, one line for each column of which there is something to say."""
         check_is_fitted(self)
-        told = [(column.name, "; ".join(p.told(column))) for column, p in self.prepared_columns]
-        return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+        texts = [(column.name, "; ".join(p.told(column))) for column, p in self.prepared_columns]
+        return [Decision(name, text, {"drop": [name]}) for name, text in texts if text]
 
     @property
     def prepared_columns(self) -> list[tuple[Column, Filled | Levels]]:
@@ -199,9 +199,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         starts = (np.cumsum(widths) - widths.ravel()).reshape(widths.shape)
         entries = [
             Entries(start + entry.place, entry.value)
-            for some_starts, block in zip(starts, zip(*blocks, strict=True), strict=True)
-            for start, some in zip(some_starts, block, strict=True)
-            for entry in some
+            for firsts, block in zip(starts, zip(*blocks, strict=True), strict=True)
+            for start, features in zip(firsts, block, strict=True)
+            for entry in features
         ]
         n, d = len(values[0]), int(widths.sum())
         has_levels = any(levels for *_, levels in blocks)
@@ -222,8 +222,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("the names of its columns are no names")
         if not isinstance(prepared, list) or not len(prepared) == len(names) == self.n_features_in_:
             raise ValueError(f"it does not prepare its {self.n_features_in_} columns")
-        for column, one in zip(self._all_columns, prepared, strict=True):
-            if not isinstance(one, Levels if column.is_text else Filled):
+        for column, preparation in zip(self._all_columns, prepared, strict=True):
+            if not isinstance(preparation, Levels if column.is_text else Filled):
                 raise ValueError(f"its column {column.name!r} is prepared as one of another kind")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -241,16 +241,16 @@ def in_blocks(of_columns: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:
 
 def _dense(entries: list[Entries], n: int, d: int) -> np.ndarray:
     """Return entries as an array (n, d)."""
-    out = np.zeros((n, d))
+    matrix = np.zeros((n, d))
     for rows in _blocks(n):
-        block = out[rows]
+        block = matrix[rows]
         each = np.arange(len(block))
         for place, value in entries:
             if np.ndim(place):
                 block[each, place[rows]] = value[rows]
             else:
                 block[:, place] = value[rows]
-    return out
+    return matrix
 
 
 def as_csr(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
@@ -265,12 +265,12 @@ def as_csr(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
         for k, (place, value) in enumerate(entries):
             places[:, k] = place[rows] if np.ndim(place) else place
             values[:, k] = value[rows]
-        some = values != 0.0
+        nonzero = values != 0.0
         stored = slice(ends[rows.start], ends[rows.stop])
-        data[stored], indices[stored] = values[some], places[some]
-    out = sp.csr_matrix((data, indices, ends), shape=(n, d))
-    out.sort_indices()  # of the time of day
-    return out
+        data[stored], indices[stored] = values[nonzero], places[nonzero]
+    matrix = sp.csr_matrix((data, indices, ends), shape=(n, d))
+    matrix.sort_indices()  # of the time of day
+    return matrix
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -293,7 +293,7 @@ class _TableEncoder(Step, of=[TableEncoder]):
     def features(self, features: list[Feature]) -> list[Feature]:
         return in_blocks(
             [
-                [replace(feature, function=one) for one in block]
+                [replace(feature, function=function) for function in block]
                 for block in p.functions(as_read(feature.function))
             ]
             for p, feature in zip(self.fitted.preparations_, features, strict=True)

@@ -369,8 +369,8 @@ class Words(Function):
     def then(self, outer: Pieces) -> Words:
         """Return outer(f)."""
         words = [*self.values]
-        *values, other = outer(np.array([*self.values.values(), self.other])).tolist()
-        return replace(self, values=dict(zip(words, values, strict=True)), other=other)
+        *values, default = outer(np.array([*self.values.values(), self.other])).tolist()
+        return replace(self, values=dict(zip(words, values, strict=True)), other=default)
 
     def is_gap(self) -> Words:
         """Return 0: no gap is left."""
@@ -438,10 +438,10 @@ def total(functions: Sequence[Function]) -> Function:
     tables = [function for function in functions if isinstance(function, Words)]
     values = dict.fromkeys((word for table in tables for word in table.values), 0.0)
     for table in tables:
-        other = np.nan_to_num(table.other)
+        default = np.nan_to_num(table.other)
         # what a table gives to other words it also gives to those of the other tables
-        for word in values if other else table.values:
-            values[word] += table.values.get(word, other)
+        for word in values if default else table.values:
+            values[word] += table.values.get(word, default)
     base = float(np.nansum([table.other for table in tables]))
     unknown = any(np.isnan(table.other) for table in tables)
     return replace(tables[0], values=values, other=np.nan if unknown else base)

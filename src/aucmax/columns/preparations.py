@@ -278,8 +278,8 @@ class Levels:
     def entries(self, cells: Coded) -> tuple[list[Entries], ...]:
         """Return the features of rows (n,) in each block."""
         place = {word: j for j, word in enumerate(self._known)}
-        other = len(place) if self.has_other else -1
-        places = [place.get(self.spelt.get(word, word), other) for word in [*cells.words, None]]
+        default = len(place) if self.has_other else -1
+        places = [place.get(self.spelt.get(word, word), default) for word in [*cells.words, None]]
         return [], [], [_at(np.array(places)[cells.codes])] if self._known or self.has_other else []
 
     def told(self, column: Column) -> Iterator[str]:

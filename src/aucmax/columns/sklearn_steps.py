@@ -259,7 +259,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
         return np.repeat(columns, self.fitted._n_features_outs)
 
     def features(self, features: list[Feature]) -> list[Feature]:
-        other = np.nan if self.fitted.handle_unknown == "error" else 0.0
+        default = np.nan if self.fitted.handle_unknown == "error" else 0.0
         dropped = self.fitted.drop_idx_
         encoded = []
         for j, (feature, words) in enumerate(zip(features, self.words(), strict=True)):
@@ -268,7 +268,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
             always = {} if without is None else {words[without]: 0.0}
             for place, word in enumerate(words):
                 if place != without:
-                    values = feature.function.looked_up({word: 1.0, **always}, other)
+                    values = feature.function.looked_up({word: 1.0, **always}, default)
                     encoded.append(Feature(feature.column, values))
         return encoded
 

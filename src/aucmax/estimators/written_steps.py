@@ -47,7 +47,9 @@ def in_front(steps: list[tuple[str, Any]]) -> Pipeline:
 
 def decisions_of(steps: list[tuple[str, Any]]) -> list[Decision]:
     """Return what steps decide about columns."""
-    return [one for _, step in steps if hasattr(step, "decisions") for one in step.decisions()]
+    return [
+        decision for _, step in steps if hasattr(step, "decisions") for decision in step.decisions()
+    ]
 
 
 def first_difference(one: str | None, other: str | None) -> str | None:
@@ -60,8 +62,8 @@ def first_difference(one: str | None, other: str | None) -> str | None:
     )
     names = {**first, **second}  # as text, in which NaN is equal to itself
     name = next((n for n in names if repr(first.get(n)) != repr(second.get(n))), None)
-    what = "its columns were prepared" if name is None else f"its column {name!r} was prepared"
-    return f"{what} otherwise, by levels, medians or knots of its own rows"
+    subject = "its columns were prepared" if name is None else f"its column {name!r} was prepared"
+    return f"{subject} otherwise, by levels, medians or knots of its own rows"
 
 
 def _plain(value: Any) -> Any:
@@ -74,7 +76,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return {"class": "tuple", "has": [*map(_plain, value)]}
     if isinstance(value, dict):
-        return {"class": "dict", "has": {key: _plain(one) for key, one in value.items()}}
+        return {"class": "dict", "has": {key: _plain(item) for key, item in value.items()}}
     if isinstance(value, list):
         return [*map(_plain, value)]
     return value.item() if isinstance(value, np.generic) else value
@@ -91,9 +93,9 @@ def _made(value: Any) -> Any:
         return np.array(inner, dtype=value["of"])
     if name == "tuple":
         return tuple(map(_made, inner))
-    state = {key: _made(one) for key, one in inner.items()}
+    state = {key: _made(item) for key, item in inner.items()}
     if name == "dict":
         return state
-    out: Any = object.__new__(_BY_NAME[name])
-    vars(out).update(state)
-    return out
+    instance: Any = object.__new__(_BY_NAME[name])
+    vars(instance).update(state)
+    return instance

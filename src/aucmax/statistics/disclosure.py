@@ -56,13 +56,14 @@ def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disc
         return classes
     mean, names = moments.means, moments.feature_names
     indicator = np.abs(moments.variances - mean * (1 - mean)) <= _VARIANCE_ROUNDING
-    ones, zeros = rows[:, None] * mean, rows[:, None] * (1 - mean)
+    counts = rows[:, None] * np.stack([1 - mean, mean])  # with the values 0 and 1
     # a feature that is 0, or 1, in all rows reveals nothing
-    varies = (ones > 0.5) & (zeros > 0.5)
-    revealing = np.argwhere(indicator & varies & (np.minimum(ones, zeros) < fewest - 1e-6))
+    varies = (counts > 0.5).all(axis=0)
+    revealing = np.argwhere(indicator & varies & (counts.min(axis=0) < fewest - 1e-6))
     features = []
     for k, j in revealing.tolist():
-        value, count = (1, ones[k, j]) if ones[k, j] <= zeros[k, j] else (0, zeros[k, j])
+        value = int(counts[1, k, j] <= counts[0, k, j])
+        count = counts[value, k, j]
         name = f"number {j + 1}" if names is None else repr(names[j])
         label = moments.classes.tolist()[k]
         words = f"feature {name} is {value} in only {_rows(count)} of class {label!r}"

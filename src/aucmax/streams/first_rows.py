@@ -72,7 +72,8 @@ def prepared_by(
     steps, decisions = learnt(lambda how: iter([rows_of(look.table(), how)]), table, False, "none")
     if settings.format == "ndjson" and not steps[0][1].columns_:
         return None, [], 0
-    sure = [one for one in decisions if not one.doubtful]  # the others are counted row by row
+    # those in doubt are counted row by row
+    sure = [decision for decision in decisions if not decision.doubtful]
     return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure], look.titles
 
 

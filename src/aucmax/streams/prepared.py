@@ -63,8 +63,8 @@ class Prepared:
     def facts(self) -> dict[str, Any]:
         """What a file of the state has: the arguments."""
         names = ("sep", "decimal", "strict")
-        told = {name: getattr(self, name) for name in names}
-        return {"steps": self.text, **told, "unfit": dict(self.unfit)}
+        dialect = {name: getattr(self, name) for name in names}
+        return {"steps": self.text, **dialect, "unfit": dict(self.unfit)}
 
     @classmethod
     def of_facts(cls, facts: dict[str, Any] | None) -> Prepared | None:

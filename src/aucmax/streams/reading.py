@@ -110,15 +110,15 @@ class Input:
             digest, rest = zlib.crc32(chunk, digest), rest - len(chunk)
             self._tail = chunk[-_TAIL_BYTES:]
         if rest:
-            what = f"has fewer bytes than were read ({self.state.offset:,})"
+            problem = f"has fewer bytes than were read ({self.state.offset:,})"
         elif digest != self.state.digest:
-            what = f"its first {self.state.offset:,} bytes are not those that were read"
+            problem = f"its first {self.state.offset:,} bytes are not those that were read"
         else:
             return
         raise fault(
             self.path,
-            f"{what}: another file? Give the one that the state belongs to, or another state=; or "
-            "from_here=True if all lines of this one are new",
+            f"{problem}: another file? Give the one that the state belongs to, or another state=; "
+            "or from_here=True if all lines of this one are new",
         )
 
     def _lines(self, source: BinaryIO, closed: bool) -> Iterator[list[bytes]]:

@@ -70,11 +70,11 @@ def subtract(
         aucmax moments subtract all.moments b.moments -o rest.moments
     """
     check_paths({"--out": out}, {"TOTAL": total, "PART": part})
-    whole, gone = load_moments(total), load_moments(part)
-    with _told_of(part, whole, gone):
-        left = whole - (aligned(gone, whole) if align else gone)
-    write(left, out, min_rows)
-    show(report_of(left, out), as_json)
+    moments, removed = load_moments(total), load_moments(part)
+    with _told_of(part, moments, removed):
+        rest = moments - (aligned(removed, moments) if align else removed)
+    write(rest, out, min_rows)
+    show(report_of(rest, out), as_json)
 
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
@@ -85,11 +85,11 @@ def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool)
         if len(alike) == len(before):
             part = part.relabelled([alike.get(label.casefold(), label) for label in labels])
     with _told_of(path, total, part):
-        out = total + (aligned(part, total) if align else part)
+        moments = total + (aligned(part, total) if align else part)
     strange = set(part.classes.tolist()) - set(total.classes.tolist())
-    if len(out.classes) > max(2, len(total.classes), len(part.classes)):
+    if len(moments.classes) > max(2, len(total.classes), len(part.classes)):
         tell("warning", f"{path}: the label {strange.pop()!r} is new, and others are missing")
-    return out
+    return moments
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ def fit(
     check_paths({"--out": output}, {"--like": like, **{f"MOMENTS {path}": path for path in files}})
     sites = _loaded(files, align)
     first = sites[str(files[0])]
-    with_steps = next((one for one in sites.values() if one.steps is not None), first)
+    with_steps = next((site for site in sites.values() if site.steps is not None), first)
     steps = steps_in(with_steps, files[0]) if like is None else _steps(like_of(like), first, like)
     if steps:
         for held in sites.values():
@@ -91,12 +91,12 @@ def fit(
         )
     else:
         values = {_VALUES.get(name, name): (value,) for name, value in settings.given().items()}
-        how: dict[str, Any] = {**values, **vars(stopping), "verbose": not as_json}
-        tuned = tune_on_sites(sites, reading.positive, **how)
+        arguments: dict[str, Any] = {**values, **vars(stopping), "verbose": not as_json}
+        tuned = tune_on_sites(sites, reading.positive, **arguments)
         model = tuned.model
         auc = None if tuned.auc is None else _auc(model)
         report = FitToSites.of(tuned, model=str(output), auc=auc)
-    model.decisions_ = [str(one) for one in decisions_of(steps)]
+    model.decisions_ = [str(decision) for decision in decisions_of(steps)]
     save(behind(steps, model), output)
     show(report, as_json)
 

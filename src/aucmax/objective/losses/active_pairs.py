@@ -121,9 +121,9 @@ class ActivePairs:
 
     def product(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the second derivative times u (n,), in ``out`` if given, which may be u."""
-        out = np.empty(len(u)) if out is None else out
-        self._sums(u, 0.0, 0.0, out)
-        return out
+        products = np.empty(len(u)) if out is None else out
+        self._sums(u, 0.0, 0.0, products)
+        return products
 
     def slopes(self) -> np.ndarray:
         """Return the derivative of the hinge, ½ Σ s_i s_j max(0, 1 − z_i + z_j), (n,)."""

@@ -39,10 +39,10 @@ def _prox1(penalty, j, u, step):
 
 @compiled
 def _proxes(penalty, u, step):
-    out = np.empty(len(u))
+    v = np.empty(len(u))
     for j in range(len(u)):
-        out[j] = prox1(penalty, j, u[j], step[j])
-    return out
+        v[j] = prox1(penalty, j, u[j], step[j])
+    return v
 
 
 class Pieces(NamedTuple):

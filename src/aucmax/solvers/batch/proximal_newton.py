@@ -87,8 +87,10 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         if part is None or not np.array_equal(S, part.S):
             part = ColumnSet(objective, S)
         aim = _SET_TOL * float(promise[S].sum())
-        w, taken, spent = _on_set(objective, part, w, aim, run.max_iter - cost, steps, run.monitor)
-        steps, cost = steps + taken, cost + max(spent, 1)
+        w, newton_steps, spent = _on_set(
+            objective, part, w, aim, run.max_iter - cost, steps, run.monitor
+        )
+        steps, cost = steps + newton_steps, cost + max(spent, 1)
         size = min(2 * max(size, len(S)), len(w))
 
 
@@ -160,17 +162,17 @@ class ColumnSet:
     def _weighted(self, term: ByRow) -> np.ndarray:
         bent = term.bent[:]
         rows = np.flatnonzero(bent)  # the others have no curvature
-        some = self.matrix if len(rows) == len(bent) else self.matrix[rows]
+        matrix = self.matrix if len(rows) == len(bent) else self.matrix[rows]
         bent = bent[rows]
         root = np.sqrt(bent)[:, None]
-        if isinstance(some, np.ndarray):
-            rooted = some * root
+        if isinstance(matrix, np.ndarray):
+            rooted = matrix * root
             H = rooted.T @ rooted
         else:
-            rooted = some.multiply(root).tocsc()
+            rooted = matrix.multiply(root).tocsc()
             H = (rooted.T @ rooted).toarray()
         if term.follows and len(rows):
-            total = some.T @ bent
+            total = matrix.T @ bent
             H -= np.outer(total, total) / bent.sum()
         return H
 
@@ -296,8 +298,8 @@ class _Model:
 
         η is halved if it is too long.
         """
-        taken = 0
-        while taken < _MAX_PROXIMAL_STEPS and self.spent < self.limit and self.promise > aim:
+        steps = 0
+        while steps < _MAX_PROXIMAL_STEPS and self.spent < self.limit and self.promise > aim:
             step = self.length / self.metric
             new = self.penalty.prox(self.v - step * self.slope, step)
             move = new - self.v
@@ -308,7 +310,7 @@ class _Model:
             same = np.array_equal(np.sign(new), np.sign(self.v))
             self.v, self.slope = new, self.slope + bent
             self.length *= 1.2
-            taken += 1
+            steps += 1
             if same:
                 break
 
@@ -327,9 +329,9 @@ class _Model:
         scale, start, end = self.metric[S] + bend, pieces.start[S], pieces.end[S]
 
         def embedded(u: np.ndarray) -> np.ndarray:
-            out = np.zeros(len(self.v))
-            out[S] = u
-            return out
+            vector = np.zeros(len(self.v))
+            vector[S] = u
+            return vector
 
         def leaves(move: np.ndarray, _: int) -> bool:
             return bool(np.any((now + move <= start) | (now + move >= end)))

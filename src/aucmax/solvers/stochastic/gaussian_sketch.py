@@ -186,13 +186,13 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
             kappa = max(kappa, weight * (curvature + lam))
             rate = automatic_step(kappa, steps, _distance2(mass[q], T, q, tt), lam) / slower
         rate *= weight
-        # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
-        res = omega * wx - cw - y
+        # w ← (1 − ηα) w − η (ρ x − (ρ + f/T) t/T + Z u/T) with the residual ρ
+        residual = omega * wx - cw - y
         omega *= 1.0 - rate * lam
         if not _MIN_SCALE < abs(omega) < 1.0 / _MIN_SCALE:
             _fold(omega, Omega, w, sum_w, v, g, Zw, tw)
             omega, Omega = 1.0, 0.0
-        h = -rate * res / omega, rate * (res + f / T) / (T * omega), -rate / (T * omega)
+        h = -rate * residual / omega, rate * (residual + f / T) / (T * omega), -rate / (T * omega)
         scaled_add(X, i, h[0], Omega, average, w, sum_w)
         _weights_move(h, o, u, v, g)
         _sums_move(h, o, u, tx, tw, Zt, tt)

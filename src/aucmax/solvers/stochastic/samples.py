@@ -74,7 +74,7 @@ class Batch:
         The position of the row of each step.
     before : Classes
         The sums over the earlier rows; None if the classes are known from the start.
-    whole : Classes, optional
+    classes : Classes, optional
         The sums over the whole training set, if it is known from the start.
     unit : float
         A row adds ``unit`` times its weight to the classes.
@@ -87,7 +87,7 @@ class Batch:
     weight: np.ndarray
     order: np.ndarray
     before: Classes | None
-    whole: Classes | None = None
+    classes: Classes | None = None
     unit: float = 1.0
     first: int | None = None
     _made: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -99,8 +99,8 @@ class Batch:
     @cached_property
     def after(self) -> Classes:
         """The sums over the classes, including these rows."""
-        if self.whole is not None:
-            return self.whole
+        if self.classes is not None:
+            return self.classes
         assert self.before is not None
         return self.before.joined(self.X, self.sign, self.weight, self.norm2)
 
@@ -148,10 +148,10 @@ class Batch:
 
         def make() -> tuple[float, float]:
             p, positive, (mass, total, _) = self.p, self.sign > 0, self.after
-            other = np.where(positive, 1, 0)
+            opposite = np.where(positive, 1, 0)
             mean2 = np.einsum("kj,kj->k", total, total) / mass**2
-            along = self.dots[np.arange(len(other)), other] / mass[other]
-            away2 = np.maximum(self.norm2 - 2.0 * along + mean2[other], 0.0)
+            along = self.dots[np.arange(len(opposite)), opposite] / mass[opposite]
+            away2 = np.maximum(self.norm2 - 2.0 * along + mean2[opposite], 0.0)
             curvature = 2.0 * np.where(positive, 1.0 - p, p) * np.sqrt(self.norm2 * away2)
             return float(np.max(self.weight * curvature)), float(np.max(self.weighted_norm2))
 
@@ -208,7 +208,7 @@ class Batch:
         early, after = self.order[:start], self.after
         rows = take_rows(self.X, early), self.sign[early], self.weight[early], self.norm2[early]
         before = self.before.joined(*rows)
-        return replace(self, order=self.order[start:], before=before, whole=after)
+        return replace(self, order=self.order[start:], before=before, classes=after)
 
 
 class Whole:
