@@ -236,8 +236,8 @@ class Axis:
         levels: list[Function] = [
             function.looked_up(dict.fromkeys(words, 1.0), 0.0) for words in spellings.values()
         ]
-        known = chain.from_iterable(spellings.values())
-        levels.insert(n_levels, function.looked_up(dict.fromkeys(known, 0.0), 1.0))
+        words = chain.from_iterable(spellings.values())
+        levels.insert(n_levels, function.looked_up(dict.fromkeys(words, 0.0), 1.0))
         return levels
 
 
