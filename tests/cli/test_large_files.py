@@ -272,7 +272,12 @@ def test_the_page_of_a_file_in_parts_has_the_model(folder, tmp_path, run):
     assert 1000 < number < 12_000
     assert "Measured on" not in whole
     # about the same effects, and the same rows, explained
-    effects = [re.findall(r'class="word">([abcd])</th>\s*<td>([^<]+)<', text) for text in pages]
+    effects = [
+        re.findall(
+            r'class="word">([abcd])</th>\s*<td>([^<]+)<', text.partition("AUC difference")[0]
+        )
+        for text in (whole, parts)
+    ]
     assert len(effects[0]) == 4
     for (name, of_all), (again, of_some) in zip(*effects, strict=True):
         assert name == again
