@@ -152,6 +152,9 @@ class Part:
         """Return the part with maps of the first pairs of its ranking."""
         if count not in self._with_maps:
             assert self.ranking is not None
+            _, *older = self._with_maps
+            for smaller in older[:-1]:  # the walk goes on from the last ones
+                del self._with_maps[smaller]
             features = self.features.with_pairs(self.ranking.pairs[:count])
             X = features.transform(self.ranking.table)
             self._with_maps[count] = Part(features, X, self.labelled, self.train, self.test)
