@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import duckdb
 import numpy as np
@@ -114,3 +115,21 @@ def test_probabilities_need_their_setting(files, run):
     code, _, err = run("score", *files, "--probability")
     assert code == 2
     assert "has scores but no probabilities; train it with --probability" in err
+
+
+def test_the_page_of_a_file_in_parts(files, tmp_path, run):
+    """Some rows stand for all: with words, gaps and dates, from every part."""
+    large = tmp_path / "large.csv"
+    table(2, n=30_000).to_csv(large, index=False)
+    command, pages = (str(files[0]), str(large), "--target", "outcome"), []
+    for more in ((), ("--memory", "1MB")):
+        code, _, error = run("evaluate", *command, *more, "--html", str(tmp_path / "page.html"))
+        assert code == 0, error
+        pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))
+    whole, parts = pages
+    assert "Measured on" in parts
+    assert "Measured on" not in whole
+    assert "age × dose" in parts
+    why = [re.findall(r'class="word">([\d,]+)</th>\s*<td>([^<]+)</td>', page) for page in pages]
+    assert len(why[0]) == 10
+    assert why[0] == why[1]  # the rows of the highest scores, and these

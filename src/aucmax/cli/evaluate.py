@@ -201,7 +201,8 @@ def _explained(
     test = next(iter(tests.values()))
     sample, chance = None, chance_of(stages, test.score)
     if room is not None:
-        sample = rows_to_explain(test, min(room.rows, MAX_CELLS // rows.n_features))
+        features = parts_of(stages.model)[1].n_features_in_
+        sample = rows_to_explain(test, min(room.rows, MAX_CELLS // features))
         stages = Stages.of(stages.model, take(rows.X, sample))
     explanation = explanation_of(stages, test, asked.confidence, sample)
     return {"drawn": tests, "chance": chance, "explanation": explanation}

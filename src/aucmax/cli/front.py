@@ -314,7 +314,7 @@ def rows_for(
     path = given_file(data)
     if large is not None and large.plan.takes(path, reading):
         rows = large.read(path, replace(_with_own_labels(reading), **more))
-        if hasattr(model, "steps"):
+        if _steps.parts_of(model)[0]:
             columns = tuple(named(rows.data.feature_names or [], rows.data.columns))
             rows.data = rows.data.mapped(partial(inputs.taken, columns))
         return rows

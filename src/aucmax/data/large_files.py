@@ -13,8 +13,11 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from aucmax.basics.doors import Door
 from aucmax.basics.memory import free_memory, require
+from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
@@ -27,6 +30,8 @@ from aucmax.data.scanning import scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
 __all__ = ["Footprint", "Plan", "Room", "take"]
+
+_sklearn = Door("sklearn.utils")
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES_OF_NUMBERS = 3  # while a file is read whole: the reader's, ours, and a fit's
@@ -310,11 +315,25 @@ def _without_rows(part: Part) -> tuple[Any, Any, Any]:
 
 
 def take(source: Source, places: np.ndarray) -> Any:
-    """Return the rows at ascending places of a file that is read in parts: X, in memory."""
+    """Return the rows at ascending places of a file that is read in parts: X, in memory.
+
+    They are an array, or CSR, or a data frame for a model with steps.
+    """
     sizes, d = source.sizes, source.n_features
     assert sizes is not None
-    assert d is not None
-    return to_scipy(InParts(source.rows_alone, np.array(sizes), d).take(places))
+    if d is not None:
+        return to_scipy(InParts(source.rows_alone, np.array(sizes), d).take(places))
+    starts = np.cumsum([0, *sizes])
+    cuts = np.searchsorted(places, starts)
+    of_parts = ((places[cuts[k] : cuts[k + 1]] - starts[k],) for k in range(len(sizes)))
+    tables = [*source.rows_alone.each(_rows_of_table, of_parts)]
+    if hasattr(tables[0], "iloc"):
+        return needs("pandas", "a table").concat(tables, ignore_index=True)
+    return sp.vstack(tables, format="csr") if sp.issparse(tables[0]) else np.concatenate(tables)
+
+
+def _rows_of_table(part: Part, places: np.ndarray) -> Any:
+    return _sklearn._safe_indexing(part.X, places)
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:

@@ -74,7 +74,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     Parameters
     ----------
     interactions : "auto", int or sequence of (str or int, str or int)
-        The pairs: as many as the folds support, at most a number, these ones, or 0 for none.
+        The pairs: as many as the folds support, at most a number, these ones, or 0 for none. Of
+        those that are chosen, as many as leave the model at most 3,000 features.
     losses : sequence of {"square", "squared_hinge", "logistic"}
         Losses to try. The first serves to choose all else; others are tried at the best settings.
     alphas : array-like of float, optional
@@ -362,12 +363,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         d = features.n_features_in_
         most = d * (d - 1) // 2
         widest = max(axis.n_map for axis in features.axes_)
+        most = min(most, max(_MAX_FEATURES - features.n_features, 0) // widest**2)
         if not isinstance(self.interactions, str):
             most = min(most, int(self.interactions))
-        else:
-            most = min(most, max(_MAX_FEATURES - features.n_features, 0) // widest**2)
         counts = [count for count in _COUNTS if count <= most]
-        if counts[-1] < most and (len(counts) == 1 or not isinstance(self.interactions, str)):
+        if counts[-1] < most and (len(counts) == 1 or most == self.interactions):
             counts.append(most)
         return tuple(counts)
 
@@ -387,7 +387,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         features = part.features if cell.shape else part.features.with_pairs(())
         features.curves = cell.shape > 0
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
-        mass = np.asarray(weight @ part.X[:, : len(fitted.coef)]).ravel()
+        X = part.take(part.train)[:, : len(fitted.coef)]
+        mass = np.asarray(weight @ X).ravel()
         coef, constant = features.purified(fitted.coef, mass)
         fitted = replace(fitted, coef=coef, intercept=fitted.intercept + constant)
         last.n_features_in_ = len(coef)
@@ -411,7 +412,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         )
         if self.probability:
             tests = [p.test for p in walk.parts]
-            final = part.X[:, : len(coef)] @ coef + fitted.intercept
+            final = X @ coef + fitted.intercept
             last.calibration_ = calibrate_folds(
                 tests, scores, [final[test] for test in tests], rows.positive, rows.weight,
                 self.probability,
@@ -464,7 +465,7 @@ class _Search:
         self.table, self.rows, self.settings, self.scoring = table, rows, settings, scoring
         self.shape = SHAPES.index(shape) if shape in SHAPES else None
         self.given, self.features = features.pairs_, features.with_pairs(())
-        self.X = rows.X
+        self.take = rows.X.__getitem__
 
     def run(
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
@@ -474,7 +475,7 @@ class _Search:
         if LOSSES[grid.losses[0]].by_moments:
             moments, _ = fold_moments(self.rows, folds)
         parts = [
-            Part(self.features, self.X, self.rows, train, test, of_fold)
+            Part(self.features, self.take, self.rows, train, test, of_fold)
             for (train, test), of_fold in zip(folds, moments, strict=True)
         ]
         walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
@@ -505,7 +506,7 @@ class _Search:
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.positive))
-        all_rows = Part(self.features, self.X, self.rows, every, every)
+        all_rows = Part(self.features, self.take, self.rows, every, every)
         if cell.shape == 2:
             all_rows.ranking = self._ranking(all_rows, grid, cell, grid.counts[cell.pairs])
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
 
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.data.labelled import Labelled
@@ -115,13 +116,16 @@ class Grid:
 
 
 class Part:
-    """The rows of a fit, with the features of all rows.
+    """The rows of a fit, and those that it scores.
+
+    What it keeps of the former is their moments: the features of all parts at once would be many
+    times the table.
 
     Parameters
     ----------
     features : AdditiveFeatures
-    X : csr_matrix, shape (n, D)
-        All rows by these features.
+    take : callable
+        Returns rows by these features, as CSR, given their numbers.
     labelled : Labelled
         All rows.
     train, test : ndarray of int
@@ -135,14 +139,14 @@ class Part:
     def __init__(
         self,
         features: AdditiveFeatures,
-        X: sp.csr_matrix,
+        take: Callable[[np.ndarray], sp.csr_matrix],
         labelled: Labelled,
         train: np.ndarray,
         test: np.ndarray,
         moments: ClassMoments | None = None,
         ranking: "Ranking | None" = None,
     ) -> None:
-        self.features, self.X, self.labelled, self.train = features, X, labelled, train
+        self.features, self.take, self.labelled, self.train = features, take, labelled, train
         self.test, self.ranking = test, ranking
         self.positive, self.weight = labelled.positive[train], labelled.weight_of(train)
         self._moments = moments
@@ -155,9 +159,15 @@ class Part:
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            features = self.features.with_pairs(self.ranking.pairs[:count])
-            X = features.transform(self.ranking.table)
-            self._with_maps[count] = Part(features, X, self.labelled, self.train, self.test)
+            table, features = (
+                self.ranking.table,
+                self.features.with_pairs(self.ranking.pairs[:count]),
+            )
+
+            def take(rows: np.ndarray) -> sp.csr_matrix:
+                return features.transform(_safe_indexing(table, rows))
+
+            self._with_maps[count] = Part(features, take, self.labelled, self.train, self.test)
         return self._with_maps[count]
 
     def size(self, shape: int) -> int:
@@ -171,26 +181,26 @@ class Part:
         problem: Problem
         root = (self._roots[:d, :d] @ sp.diags(factor)).tocsc()
         if d > 2 * MAX_MATRIX_FEATURES:
-            Z = (self._trained[:, :d] @ root).tocsr()
+            Z = (self.take(self.train)[:, :d] @ root).tocsr()
             problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
         elif LOSSES[loss].by_moments:
             problem = MomentsProblem(self._whitened.scaled(factor))
         else:
-            moments, X = self._whitened.scaled(factor), as_rows(self._trained[:, :d])
+            moments, X = self._whitened.scaled(factor), as_rows(self.take(self.train)[:, :d])
             problem = MappedProblem.behind(X, root, moments, self.positive, self.weight)
         fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
         return replace(fitted, coef=root @ fitted.coef, statistics=None, spread=None)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """Return the scores of the rows to score."""
-        return self._tested @ np.pad(coef, (0, self.X.shape[1] - len(coef)))
+        return self._tested @ np.pad(coef, (0, self.features.n_features - len(coef)))
 
     def slopes(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which rows are positive, their shares of a class, the slopes of the square loss.
 
         All have the shape (number of rows to fit to,).
         """
-        X = self._trained
+        X = self.take(self.train)
         problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
         slopes = problem.loss_at(LOSSES["square"], X[:, : len(coef)] @ coef).gradient[:]
         return problem.positive, problem.data.share[:], slopes
@@ -204,12 +214,8 @@ class Part:
         return self.features.roots()
 
     @cached_property
-    def _trained(self) -> sp.csr_matrix:
-        return self.X[self.train]
-
-    @cached_property
     def _tested(self) -> sp.csr_matrix:
-        return self.X[self.test]
+        return self.take(self.test)
 
     @cached_property
     def _whitened(self) -> ClassMoments:
@@ -217,7 +223,7 @@ class Part:
         moments = self._moments
         if moments is None:
             sign = np.where(self.positive, 1.0, -1.0)
-            rows = as_rows(self._trained)
+            rows = as_rows(self.take(self.train))
             moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
         return moments.mapped(self._roots)
 

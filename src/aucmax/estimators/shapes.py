@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.basics.memory import free_memory
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.folds import Pairs
 
-__all__ = ["MODEL_SHAPES", "Bent", "bent", "why_straight"]
+__all__ = ["Bent", "bent", "why_straight"]
 
-MODEL_SHAPES = SHAPES
 _MAX_COLUMNS = 500
 _MAX_CELLS = 50_000_000  # of a table as an array
+_MAX_PAIRS = 80  # that nobody has asked for: a person cannot read more maps
+_MAX_FEATURES = 3000
+_KEPT_MOMENTS = 12  # of two numbers of pairs in five folds, and those being made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +47,18 @@ def why_straight(table: Labelled) -> str:
         return f"there are more than {_MAX_COLUMNS} columns"
     if n * d > _MAX_CELLS:
         return f"there are more than {_MAX_CELLS:,} cells"
+    needed, free = _bytes_needed(n, d), free_memory()
+    if free is not None and needed > free / 2:
+        return f"they may take {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB is free"
     return ""
+
+
+def _bytes_needed(n: int, d: int) -> float:
+    """Return about how much a search takes for n rows of d columns."""
+    pairs = d * (d - 1) // 2
+    entries = 6 * d + 4 * min(pairs, _MAX_PAIRS)  # of a row: of curves twice, and of maps
+    features = min(_MAX_FEATURES, 34 * d + 25 * pairs)
+    return 12.0 * n * entries + 16.0 * _KEPT_MOMENTS * features**2
 
 
 def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any) -> Bent:
@@ -60,9 +74,10 @@ def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any
     **settings
         Of `AdditiveAUCClassifier`.
     """
-    search = AdditiveAUCClassifier(cv=folds, **settings)
     if line is None:
+        search = AdditiveAUCClassifier(cv=folds, **settings)
         return Bent(search=search, held_out=_means(search.fit(table).shape_scores_))
+    search = AdditiveAUCClassifier(_MAX_PAIRS, cv=folds, **settings)
     held_out = _means(search.fit_beside(table, line) | {SHAPES[0]: line})
     return Bent(search=search if hasattr(search, "best_estimator_") else None, held_out=held_out)
 
