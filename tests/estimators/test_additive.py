@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from aucmax import AdditiveAUCClassifier, load, metrics, save
+from aucmax.data.labelled import Labelled
+from aucmax.estimators.folds import folds_of
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +197,20 @@ def test_a_notebook_shows_the_shape(model):
     assert "age × dose" in card
     assert "interactions (held out: line" in card
     assert AdditiveAUCClassifier()._repr_html_()
+
+
+def test_a_line_from_elsewhere_is_beaten_or_kept():
+    """A good one leaves the model unfitted; beside a bad one it bends."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 3))
+    positive = X[:, 0] + rng.normal(size=400) > 1
+    rows = Labelled(X, positive, None, np.array([0, 1]))
+    folds = folds_of(rows, 5, 0)
+    good, bad = np.ones(len(folds)), np.full(len(folds), 0.5)
+    model = AdditiveAUCClassifier(cv=folds)
+    scores = model.fit_beside(rows, good)
+    assert {*scores} == {"line", "curves", "interactions"}
+    assert not hasattr(model, "best_estimator_")
+    model.fit_beside(rows, bad)
+    assert model.shape_ != "line"
+    assert model.fit(rows).shape_ == "line"
