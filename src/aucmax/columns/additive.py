@@ -27,6 +27,7 @@ from aucmax.columns.cycles import cycle_cells, cycle_functions, cycle_start, cyc
 from aucmax.columns.encoder import as_csr
 from aucmax.columns.functions import Feature, Product, as_read
 from aucmax.columns.hat_prior import prior_root
+from aucmax.columns.maps import MapPlaces, map_features
 from aucmax.columns.preparations import CYCLES, Entries
 from aucmax.columns.steps import Pair, Places, Step
 from aucmax.columns.summaries import Coded, TableSummary, cells
@@ -148,24 +149,26 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         values = [*self._cells(X)]
         entries: list[Entries] = []
-        places: dict[int, list[Entries]] = {}
         for block in self.blocks:
-            own, start = [values[j] for j in block.columns], block.features.start
-            if block.kind == 0:
-                of_block = self.axes_[block.columns[0]].linear(own[0])
-            elif block.kind == 1:
-                of_block = self.axes_[block.columns[0]].hats(own[0])
-            else:
-                for j, cell in zip(block.columns, own, strict=True):
-                    places.setdefault(j, self.axes_[j].map_places(cell))
-                of_block = self._products(block.columns, places)
-            entries += (Entries(start + place, value) for place, value in of_block)
-        return as_csr(entries, len(values[0]), self.n_features)
+            axis, own = self.axes_[block.columns[0]], values[block.columns[0]]
+            if block.kind < 2:
+                of_block = axis.hats(own) if block.kind else axis.linear(own)
+                entries += (Entries(block.features.start + e.place, e.value) for e in of_block)
+        Z = as_csr(entries, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
+        return self.with_maps(Z, self._map_places(values)) if self.pairs_ else Z
 
-    def cells(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the place of each row in the maps of each column, (d, n), and their numbers."""
-        places = [a.cells(v) for a, v in zip(self.axes_, self._cells(X), strict=True)]
-        return np.array(places, dtype=np.uint8), np.array([a.n_map for a in self.axes_])
+    def map_places(self, X: Any) -> MapPlaces:
+        """Return where rows lie along the columns of maps."""
+        return self._map_places([*self._cells(X)])
+
+    def with_maps(self, Z: sp.csr_matrix, places: MapPlaces) -> sp.csr_matrix:
+        """Return the features of rows, given those of their curves and their places in maps."""
+        return sp.hstack([Z, map_features(places, self.pairs_, self.n_places)], format="csr")
+
+    @property
+    def n_places(self) -> NDArray[np.intp]:
+        """The number of places in maps along each column."""
+        return np.array([axis.n_map for axis in self.axes_])
 
     def with_pairs(self, pairs: Iterable[tuple[int, int]]) -> Self:
         """Return the same features with other pairs, given by the places of their columns."""
@@ -213,7 +216,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def roots(self) -> sp.csc_matrix:
         """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients."""
-        return sp.block_diag([self._root(block) for block in self.blocks], format="csc")
+        roots = [(block.features.start, self._root(block)) for block in self.blocks]
+        rows, columns = (
+            np.concatenate([start + root.coords[k] for start, root in roots]) for k in (0, 1)
+        )
+        data = np.concatenate([root.data for _, root in roots])
+        return sp.csc_matrix((data, (rows, columns)), shape=(self.n_features, self.n_features))
 
     def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
         """Return the same score with maps whose mean is zero along each of their columns.
@@ -356,21 +364,14 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         units = map(self.axes_[j].on_curve, np.eye(self.axes_[j].n_map))
         return [np.array(part).T for part in zip(*units, strict=True)]
 
-    def _products(
-        self, columns: tuple[int, ...], places: dict[int, list[Entries]]
-    ) -> list[Entries]:
-        i, j = columns
-        width = self.axes_[j].n_map
-        return [
-            Entries(a.place * width + b.place, a.value * b.value)
-            for a in places[i]
-            for b in places[j]
-        ]
+    def _map_places(self, values: Sequence[Cells]) -> MapPlaces:
+        of_columns = zip(self.axes_, values, strict=True)
+        return MapPlaces.of_columns([axis.map_places(own) for axis, own in of_columns])
 
-    def _root(self, block: Block) -> Any:
+    def _root(self, block: Block) -> sp.coo_array:
         axes = [self.axes_[j] for j in block.columns]
         if block.kind == 0:
-            return sp.eye(axes[0].n_linear)
+            return sp.eye_array(axes[0].n_linear, format="coo")
         if block.kind == 1:
             return prior_root(((len(axes[0].knots), 0, False),))
         return prior_root(tuple((a.n_map - a.has_gaps, int(a.has_gaps), a.is_text) for a in axes))

@@ -161,20 +161,15 @@ class Axis:
         """Return the hats of the curve as functions of a column."""
         return [function.then(hat) for hat in _hats(self.knots)]
 
-    def map_places(self, values: Cells) -> list[Entries]:
-        """Return the places of rows in maps, with the value that each has there."""
+    def map_places(self, values: Cells) -> tuple[NDArray[np.intp], Floats]:
+        """Return the places of rows in maps and their share of the way to the next: `MapPlaces`."""
         if isinstance(values, Coded):
-            return self._levels(values, self.map_words)
+            (level,) = self._levels(values, self.map_words)
+            return level.place, np.zeros(len(values))
         low, rise, gaps = _between(values, self.map_knots)
-        ends = [Entries(low, 1.0 - rise), Entries(low + 1, rise)]
-        if not self.has_gaps:
-            return [Entries(place, value * ~gaps) for place, value in ends]
-        gap = len(self.map_knots)
-        first, second = (np.where(gaps, gap, place) for place, _ in ends)
-        return [
-            Entries(first, np.where(gaps, 1.0, ends[0].value)),
-            Entries(second, np.where(gaps, 0.0, ends[1].value)),
-        ]
+        whole = rise == 1.0
+        low, rise = low + whole, np.where(whole | gaps, 0.0, rise)
+        return np.where(gaps, len(self.map_knots) if self.has_gaps else -1, low), rise
 
     def map_functions(self, function: Function) -> list[Function]:
         """Return what rows have at each place in maps as functions of a column."""
@@ -182,13 +177,6 @@ class Axis:
             return self._level_functions(function, self.map_words)
         hats = [function.then(hat) for hat in _hats(self.map_knots)]
         return [*hats, function.is_gap()] if self.has_gaps else hats
-
-    def cells(self, values: Cells) -> NDArray[np.intp]:
-        """Return the nearest place of each row in maps, shape (n,)."""
-        places = self.map_places(values)
-        if len(places) == 1:
-            return places[0].place
-        return np.where(places[1].value > 0.5, places[1].place, places[0].place)
 
     def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
         """Return a function of the places in maps, (n_map,), by features of the curve.

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from aucmax.columns.axes import spaced
@@ -18,7 +19,7 @@ _DECAY = 0.25  # variance of hats at twice as many knots, over that of those bef
 
 
 @lru_cache(maxsize=4096)
-def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> Floats:
+def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> sp.coo_array:
     """Return the lower root of the prior covariance of hats, or of their products.
 
     Hats at 2, 3, 5, 9, … knots are added up, with variances that fall by a factor: those of
@@ -41,7 +42,7 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> Floats:
             of_level = np.kron(of_level, own)
         covariance = covariance + _DECAY**level * of_level
     covariance = covariance / np.diag(covariance).mean()
-    return np.linalg.cholesky(covariance)
+    return sp.coo_array(np.linalg.cholesky(covariance))
 
 
 def _coarse_hats(k: int, level: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.maps import MapPlaces
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.additive_search import (
@@ -467,6 +469,11 @@ class _Search:
         self.given, self.features = features.pairs_, features.with_pairs(())
         self.take = rows.X.__getitem__
 
+    @cached_property
+    def places(self) -> MapPlaces:
+        """Where all rows lie along the columns of maps."""
+        return self.features.map_places(self.table)
+
     def run(
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
@@ -518,12 +525,12 @@ class _Search:
     def _ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
         """Return the pairs for the rows of a part, at its own curves."""
         if self.given:
-            return Ranking(self.table, self.given, np.full(len(self.given), np.nan))
+            return Ranking(self.places, self.given, np.full(len(self.given), np.nan))
         curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
         coef = part.fit(grid, curves, self.settings).coef
         candidates = np.array(_candidates(self.features))
         alpha = float(grid.alphas_of(curves)[1])
-        return screened(part, self.table, coef, candidates, most or grid.counts[-1], alpha)
+        return screened(part, self.places, coef, candidates, most or grid.counts[-1], alpha)
 
 
 def _candidates(features: AdditiveFeatures) -> list[tuple[int, int]]:

@@ -9,13 +9,13 @@ lines to curves to pairs, with the first loss; then other losses are tried at th
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing
 
 from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.maps import MapPlaces
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import Fit, Settings, solve
@@ -159,13 +159,11 @@ class Part:
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            table, features = (
-                self.ranking.table,
-                self.features.with_pairs(self.ranking.pairs[:count]),
-            )
+            places = self.ranking.places
+            features = self.features.with_pairs(self.ranking.pairs[:count])
 
             def take(rows: np.ndarray) -> sp.csr_matrix:
-                return features.transform(_safe_indexing(table, rows))
+                return features.with_maps(self.take(rows), places.at(rows))
 
             self._with_maps[count] = Part(features, take, self.labelled, self.train, self.test)
         return self._with_maps[count]
@@ -233,20 +231,20 @@ class Ranking(NamedTuple):
 
     Parameters
     ----------
-    table : data frame or array
-        All rows.
+    places : MapPlaces
+        Of all rows.
     pairs : list of (int, int)
     gains : ndarray, shape (number of pairs,)
         How much each lowers the loss alone.
     """
 
-    table: Any
+    places: MapPlaces
     pairs: list[tuple[int, int]]
     gains: np.ndarray
 
 
 def screened(
-    part: Part, table: Any, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
+    part: Part, places: MapPlaces, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
 ) -> Ranking:
     """Return the pairs that lower the loss of a fit of curves most.
 
@@ -254,8 +252,8 @@ def screened(
     ----------
     part : Part
         The rows of the fit.
-    table : data frame or array
-        All rows.
+    places : MapPlaces
+        Of all rows.
     coef : ndarray, shape (D,)
         The fit's coefficients.
     pairs : ndarray of int, shape (m, 2)
@@ -265,11 +263,10 @@ def screened(
     alpha : float
         α of the cells of each pair.
     """
-    cells, sizes = part.features.cells(table)
-    cells = np.ascontiguousarray(cells[:, part.train])
-    worth = gains(cells, sizes, pairs, part.slopes(coef), alpha)
+    cells = places.at(part.train).nearest()
+    worth = gains(cells, part.features.n_places, pairs, part.slopes(coef), alpha)
     best = np.argsort(-worth, kind="stable")[:most]
-    return Ranking(table, [*map(tuple, pairs[best].tolist())], worth[best])
+    return Ranking(places, [*map(tuple, pairs[best].tolist())], worth[best])
 
 
 class Walk:

@@ -12,6 +12,7 @@ pairwise interactions", screen pairs by such counts, for other models.
 """
 
 from itertools import combinations
+from typing import NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -59,11 +60,12 @@ def gains(
     n_jobs : int, optional
         Threads.
     """
+    counted = _Counted.of(cells, sizes, rows)
     chunks = [
         pairs[first : first + _PAIRS_AT_A_TIME] for first in range(0, len(pairs), _PAIRS_AT_A_TIME)
     ]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
-    worth = pool(delayed(_gains)(cells, sizes, chunk, rows, alpha, tau) for chunk in chunks)
+    worth = pool(delayed(_gains)(counted, sizes, chunk, alpha, tau) for chunk in chunks)
     return np.concatenate(worth) if worth else np.empty(0)
 
 
@@ -77,22 +79,71 @@ def cell_sums(
 
     Beyond the cells of a pair there are zeros.
     """
-    most = int(np.prod(sizes[pairs], axis=1).max(initial=0))
-    sums = np.zeros((len(pairs), most, 3))
-    positive, weight, slope = rows
-    _add_up(cells, sizes, pairs, positive, weight, slope, sums)
-    return sums[..., 1], sums[..., 0], sums[..., 2]
+    return _Counted.of(cells, sizes, rows).sums(sizes, pairs)
+
+
+class _Counted(NamedTuple):
+    """Rows by their places, and the sums of each place of each column.
+
+    Parameters
+    ----------
+    cells : ndarray of uint8, shape (d, n)
+    summands : ndarray, shape (n, 3)
+        What each row adds to p, q and g.
+    of_places : ndarray, shape (d, places, 3)
+        The sums of p, q and g.
+    common : ndarray of int, shape (d,)
+        The place with most rows.
+    ends : ndarray of int, shape (d + 1,)
+    others : ndarray of int32
+        The rows at other places, column by column: those of j are ends[j] to ends[j + 1].
+    """
+
+    cells: Cells
+    summands: Floats
+    of_places: Floats
+    common: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    others: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        cells: Cells,
+        sizes: NDArray[np.int64],
+        rows: tuple[NDArray[np.bool_], Floats, Floats],
+    ) -> Self:
+        positive, weight, slope = rows
+        summands = np.column_stack([weight * positive, weight * ~positive, slope])
+        most = int(sizes.max(initial=0))
+        counts = np.array([np.bincount(places, minlength=most) for places in cells])
+        common = counts.argmax(axis=1)
+        ends = np.cumsum([0, *(cells.shape[1] - counts.max(axis=1))])
+        listed = [np.flatnonzero(own != place) for own, place in zip(cells, common, strict=True)]
+        of_places = np.array(
+            [[np.bincount(own, v, minlength=most) for v in summands.T] for own in cells]
+        )
+        others = np.concatenate(listed).astype(np.int32)
+        return cls(cells, summands, of_places.transpose(0, 2, 1).copy(), common, ends, others)
+
+    def sums(
+        self, sizes: NDArray[np.int64], pairs: NDArray[np.int64]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return p, q and g of the cells of each pair: see `cell_sums`."""
+        most = int(np.prod(sizes[pairs], axis=1).max(initial=0))
+        sums = np.zeros((len(pairs), most, 3))
+        _add_up(self, sizes, pairs, sums)
+        return sums[..., 0], sums[..., 1], sums[..., 2]
 
 
 def _gains(
-    cells: Cells,
+    counted: _Counted,
     sizes: NDArray[np.int64],
     pairs: NDArray[np.int64],
-    rows: tuple[NDArray[np.bool_], Floats, Floats],
     alpha: float,
     tau: float,
 ) -> Floats:
-    p, q, g = cell_sums(cells, sizes, pairs, rows)
+    p, q, g = counted.sums(sizes, pairs)
     diagonal = 2.0 * tau * p + 2.0 * (1.0 - tau) * q + alpha
     solved = g / diagonal
     U = np.stack([p, q], axis=-1)
@@ -105,11 +156,21 @@ def _gains(
 
 
 @compiled
-def _add_up(cells, sizes, pairs, positive, weight, slope, out):
+def _add_up(counted, sizes, pairs, out):
+    # only rows that are not at the common place of one column: the sums of all others follow
+    cells, summands, of_places, common, ends, others = counted
     for m in range(len(pairs)):
         i, j = pairs[m]
-        first, second, width = cells[i], cells[j], sizes[j]
-        for r in range(len(weight)):
-            cell = first[r] * width + second[r]
-            out[m, cell, 1 if positive[r] else 0] += weight[r]
-            out[m, cell, 2] += slope[r]
+        a, b, step_a, step_b = i, j, sizes[j], 1
+        if ends[j + 1] - ends[j] < ends[i + 1] - ends[i]:
+            a, b, step_a, step_b = j, i, 1, sizes[j]
+        for r in others[ends[a] : ends[a + 1]]:
+            cell = cells[a, r] * step_a + cells[b, r] * step_b
+            for k in range(3):
+                out[m, cell, k] += summands[r, k]
+        for place in range(sizes[b]):
+            for k in range(3):
+                left = of_places[b, place, k]
+                for other in range(sizes[a]):
+                    left -= out[m, other * step_a + place * step_b, k]
+                out[m, common[a] * step_a + place * step_b, k] = left
