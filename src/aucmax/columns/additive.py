@@ -214,14 +214,24 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             [b.kind for b in self.blocks], [b.features.stop - b.features.start for b in self.blocks]
         )
 
-    def roots(self) -> sp.csc_matrix:
-        """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients."""
-        roots = [(block.features.start, self._root(block)) for block in self.blocks]
-        rows, columns = (
-            np.concatenate([start + root.coords[k] for start, root in roots]) for k in (0, 1)
-        )
-        data = np.concatenate([root.data for _, root in roots])
-        return sp.csc_matrix((data, (rows, columns)), shape=(self.n_features, self.n_features))
+    def roots(self, share: float = 1.0) -> sp.csc_matrix:
+        """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients.
+
+        Parameters
+        ----------
+        share : float
+            Of the variance of each block: smaller axes of the covariance have no column in T.
+        """
+        row, column = 0, 0
+        rows, columns, data = list[Floats](), list[Floats](), list[Floats]()
+        for block in self.blocks:
+            root = self._root(block, share)
+            rows.append(row + root.coords[0])
+            columns.append(column + root.coords[1])
+            data.append(root.data)
+            row, column = row + root.shape[0], column + root.shape[1]
+        entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
+        return sp.csc_matrix(entries, shape=(row, column))
 
     def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
         """Return the same score with maps whose mean is zero along each of their columns.
@@ -368,13 +378,14 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         of_columns = zip(self.axes_, values, strict=True)
         return MapPlaces.of_columns([axis.map_places(own) for axis, own in of_columns])
 
-    def _root(self, block: Block) -> sp.coo_array:
+    def _root(self, block: Block, share: float) -> sp.coo_array:
         axes = [self.axes_[j] for j in block.columns]
         if block.kind == 0:
             return sp.eye_array(axes[0].n_linear, format="coo")
         if block.kind == 1:
-            return prior_root(((len(axes[0].knots), 0, False),))
-        return prior_root(tuple((a.n_map - a.has_gaps, int(a.has_gaps), a.is_text) for a in axes))
+            return prior_root(((len(axes[0].knots), 0, False),), share)
+        sizes = tuple((a.n_map - a.has_gaps, int(a.has_gaps), a.is_text) for a in axes)
+        return prior_root(sizes, share)
 
 
 def _columns_of(X: Any) -> list[Column]:

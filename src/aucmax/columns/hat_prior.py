@@ -19,8 +19,10 @@ _DECAY = 0.25  # variance of hats at twice as many knots, over that of those bef
 
 
 @lru_cache(maxsize=4096)
-def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> sp.coo_array:
-    """Return the lower root of the prior covariance of hats, or of their products.
+def prior_root(sizes: tuple[tuple[int, int, bool], ...], share: float = 1.0) -> sp.coo_array:
+    """Return a root of the prior covariance of hats, or of their products.
+
+    Its columns are along the covariance's axes, the one with the largest variance first.
 
     Hats at 2, 3, 5, 9, … knots are added up, with variances that fall by a factor: those of
     neighbouring knots are alike, as they share coarser hats. Levels of words are all different.
@@ -29,6 +31,8 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> sp.coo_array:
     ----------
     sizes : tuple of (int, int, bool)
         For each column, its knots or levels, whether gaps have one more, whether it has words.
+    share : float
+        Of the variance: axes beyond it are left out.
     """
     finest = max(max(int(np.ceil(np.log2(max(k - 1, 1)))), 0) for k, _, _ in sizes)
     covariance: Any = 0.0
@@ -42,7 +46,11 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...]) -> sp.coo_array:
             of_level = np.kron(of_level, own)
         covariance = covariance + _DECAY**level * of_level
     covariance = covariance / np.diag(covariance).mean()
-    return sp.coo_array(np.linalg.cholesky(covariance))
+    variances, axes = np.linalg.eigh(covariance)
+    order = np.argsort(-variances, kind="stable")
+    of_first = np.cumsum(variances[order]) / variances.sum()
+    order = order[: int(np.searchsorted(of_first, share)) + 1]
+    return sp.coo_array(axes[:, order] * np.sqrt(variances[order]))
 
 
 def _coarse_hats(k: int, level: int) -> Floats:

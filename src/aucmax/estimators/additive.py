@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,12 +14,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
-from aucmax.columns.maps import MapPlaces
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.additive_search import (
+    LEADING_SHARE,
     SHAPES,
     Cell,
+    CurveRows,
     Grid,
     Part,
     Ranking,
@@ -285,7 +285,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                 rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
             else:
                 rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
-            search = _Search(X, features, rows, self._settings(), scoring, self.shape)
+            curves = CurveRows(features.with_pairs(()), rows, X)
+            search = _Search(curves, features.pairs_, self._settings(), scoring, self.shape)
             folds, n_folds = _folds(rows, cv)
             walk, cell = search.run(folds, self._grid(features, rows), n_folds, line)
             scores = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
@@ -445,11 +446,9 @@ class _Search:
 
     Parameters
     ----------
-    table : data frame or array
-    features : AdditiveFeatures
-        With the pairs that are given, if any.
-    rows : Labelled
-        All rows by their features without pairs.
+    rows : CurveRows
+    given : list of (int, int)
+        The pairs that are given, if any.
     settings : Settings
     scoring : Metric
     shape : str
@@ -457,32 +456,22 @@ class _Search:
 
     def __init__(
         self,
-        table: Any,
-        features: AdditiveFeatures,
-        rows: Labelled,
+        rows: CurveRows,
+        given: list[tuple[int, int]],
         settings: Settings,
         scoring: Metric,
         shape: str,
     ) -> None:
-        self.table, self.rows, self.settings, self.scoring = table, rows, settings, scoring
+        self.rows, self.given, self.settings, self.scoring = rows, given, settings, scoring
         self.shape = SHAPES.index(shape) if shape in SHAPES else None
-        self.given, self.features = features.pairs_, features.with_pairs(())
-        self.take = rows.X.__getitem__
-
-    @cached_property
-    def places(self) -> MapPlaces:
-        """Where all rows lie along the columns of maps."""
-        return self.features.map_places(self.table)
 
     def run(
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
         """Return the walk and the cell that it chooses, None for a line that rivals it."""
-        moments: Sequence[Any] = [None] * len(folds)
-        if LOSSES[grid.losses[0]].by_moments:
-            moments, _ = fold_moments(self.rows, folds)
+        moments, _ = fold_moments(self.rows.labelled_leading, folds)
         parts = [
-            Part(self.features, self.take, self.rows, train, test, of_fold)
+            Part(self.rows, train, test, LEADING_SHARE, of_fold)
             for (train, test), of_fold in zip(folds, moments, strict=True)
         ]
         walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
@@ -512,25 +501,25 @@ class _Search:
 
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
-        every = np.arange(len(self.rows.positive))
-        all_rows = Part(self.features, self.take, self.rows, every, every)
+        every = np.arange(len(self.rows.labelled.positive))
+        all_rows = Part(self.rows, every, every)
         if cell.shape == 2:
             all_rows.ranking = self._ranking(all_rows, grid, cell, grid.counts[cell.pairs])
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
-        rows = self.rows
+        rows = self.rows.labelled
         return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
 
     def _ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
         """Return the pairs for the rows of a part, at its own curves."""
         if self.given:
-            return Ranking(self.places, self.given, np.full(len(self.given), np.nan))
+            return Ranking(self.given, np.full(len(self.given), np.nan))
         curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
         coef = part.fit(grid, curves, self.settings).coef
-        candidates = np.array(_candidates(self.features))
+        candidates = np.array(_candidates(self.rows.features))
         alpha = float(grid.alphas_of(curves)[1])
-        return screened(part, self.places, coef, candidates, most or grid.counts[-1], alpha)
+        return screened(part, coef, candidates, most or grid.counts[-1], alpha)
 
 
 def _candidates(features: AdditiveFeatures) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ lines to curves to pairs, with the first loss; then other losses are tried at th
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.maps import MapPlaces
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
+from aucmax.data.rows.store import InMemory
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.objective import MAX_MATRIX_FEATURES
@@ -28,9 +29,21 @@ from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pairs import gains
 
-__all__ = ["SHAPES", "Cell", "Grid", "Part", "Ranking", "Walk", "screened", "simplest"]
+__all__ = [
+    "LEADING_SHARE",
+    "SHAPES",
+    "Cell",
+    "CurveRows",
+    "Grid",
+    "Part",
+    "Ranking",
+    "Walk",
+    "screened",
+    "simplest",
+]
 
 SHAPES = ("line", "curves", "interactions")
+LEADING_SHARE = 0.995  # of the variance of the prior, with which the folds do: 7 of 33 hats
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
 _FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
 
@@ -115,6 +128,38 @@ class Grid:
         return sum(((place - self.usual) / 2.0) ** 2 for place in places)
 
 
+class CurveRows:
+    """All rows of a table by the features of their curves, and where they lie in maps.
+
+    Parameters
+    ----------
+    features : AdditiveFeatures
+        Without pairs.
+    labelled : Labelled
+        The rows, in memory, as CSR.
+    table : data frame or array
+        The same rows as they came.
+    """
+
+    def __init__(self, features: AdditiveFeatures, labelled: Labelled, table: Any) -> None:
+        self.features, self.labelled, self._table = features, labelled, table
+
+    @cached_property
+    def places(self) -> MapPlaces:
+        """Where rows lie along the columns of maps."""
+        return self.features.map_places(self._table)
+
+    @cached_property
+    def leading(self) -> np.ndarray:
+        """The rows in the leading coordinates of the prior, shape (n, k)."""
+        return (self.labelled.X @ self.features.roots(LEADING_SHARE)).toarray()
+
+    @property
+    def labelled_leading(self) -> Labelled:
+        """The labelled rows in these coordinates."""
+        return replace(self.labelled, X=self.leading, store=InMemory(self.leading))
+
+
 class Part:
     """The rows of a fit, and those that it scores.
 
@@ -123,33 +168,30 @@ class Part:
 
     Parameters
     ----------
-    features : AdditiveFeatures
-    take : callable
-        Returns rows by these features, as CSR, given their numbers.
-    labelled : Labelled
-        All rows.
+    rows : CurveRows
     train, test : ndarray of int
         The rows to fit to, and those to score.
+    share : float
+        Of the variance of the prior that coordinates have.
     moments : ClassMoments, optional
-        Those of the rows to fit to, if they are known.
-    ranking : Ranking, optional
-        The pairs that may get maps.
+        Those of the rows to fit to in these coordinates, if they are known.
     """
 
     def __init__(
         self,
-        features: AdditiveFeatures,
-        take: Callable[[np.ndarray], sp.csr_matrix],
-        labelled: Labelled,
+        rows: CurveRows,
         train: np.ndarray,
         test: np.ndarray,
+        share: float = 1.0,
         moments: ClassMoments | None = None,
-        ranking: "Ranking | None" = None,
     ) -> None:
-        self.features, self.take, self.labelled, self.train = features, take, labelled, train
-        self.test, self.ranking = test, ranking
-        self.positive, self.weight = labelled.positive[train], labelled.weight_of(train)
-        self._moments = moments
+        self.rows, self.train, self.test, self.share = rows, train, test, share
+        self.positive = rows.labelled.positive[train]
+        self.weight = rows.labelled.weight_of(train)
+        self.features = rows.features
+        self.ranking: Ranking | None = None
+        if moments is not None:
+            self._moments = moments
         self._with_maps: dict[int, Part] = {0: self}
 
     def with_maps(self, count: int) -> "Part":
@@ -159,14 +201,17 @@ class Part:
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            places = self.ranking.places
-            features = self.features.with_pairs(self.ranking.pairs[:count])
-
-            def take(rows: np.ndarray) -> sp.csr_matrix:
-                return features.with_maps(self.take(rows), places.at(rows))
-
-            self._with_maps[count] = Part(features, take, self.labelled, self.train, self.test)
+            part = Part(self.rows, self.train, self.test, self.share)
+            part.features = self.features.with_pairs(self.ranking.pairs[:count])
+            if self.share < 1.0:
+                part._moments = part._moments_beside(self._moments)
+            self._with_maps[count] = part
         return self._with_maps[count]
+
+    def take(self, rows: np.ndarray) -> sp.csr_matrix:
+        """Return the features of rows, given their numbers."""
+        X = self.rows.labelled.X[rows]
+        return self.features.with_maps(X, self.rows.places.at(rows)) if self.features.pairs_ else X
 
     def size(self, shape: int) -> int:
         """Return the number of features of a model of a shape."""
@@ -175,16 +220,18 @@ class Part:
     def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
         """Return the fit of a cell, with coefficients of its features."""
         d, loss = self.size(cell.shape), grid.losses[cell.loss]
-        factor = grid.alphas_of(cell)[self._kinds[:d]] ** -0.5
+        root, kinds = self._coordinates
+        own = kinds <= cell.shape
+        factor = grid.alphas_of(cell)[kinds[own]] ** -0.5
         problem: Problem
-        root = (self._roots[:d, :d] @ sp.diags(factor)).tocsc()
-        if d > 2 * MAX_MATRIX_FEATURES:
+        root = (root[:d, own] @ sp.diags(factor)).tocsc()
+        if len(factor) > 2 * MAX_MATRIX_FEATURES:
             Z = (self.take(self.train)[:, :d] @ root).tocsr()
             problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
         elif LOSSES[loss].by_moments:
-            problem = MomentsProblem(self._whitened.scaled(factor))
+            problem = MomentsProblem(self._moments.scaled(factor))
         else:
-            moments, X = self._whitened.scaled(factor), as_rows(self.take(self.train)[:, :d])
+            moments, X = self._moments.scaled(factor), as_rows(self.take(self.train)[:, :d])
             problem = MappedProblem.behind(X, root, moments, self.positive, self.weight)
         fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
         return replace(fitted, coef=root @ fitted.coef, statistics=None, spread=None)
@@ -204,26 +251,37 @@ class Part:
         return problem.positive, problem.data.share[:], slopes
 
     @cached_property
-    def _kinds(self) -> np.ndarray:
-        return self.features.kinds()
-
-    @cached_property
-    def _roots(self) -> sp.csc_matrix:
-        return self.features.roots()
+    def _coordinates(self) -> tuple[sp.csc_matrix, np.ndarray]:
+        """The features by coordinates of their prior, and the kind of each coordinate."""
+        root = self.features.roots(self.share)
+        return root, self.features.kinds()[root.indices[root.indptr[:-1]]]
 
     @cached_property
     def _tested(self) -> sp.csr_matrix:
         return self.take(self.test)
 
     @cached_property
-    def _whitened(self) -> ClassMoments:
-        """The moments of the features in the coordinates of their prior, block by block."""
-        moments = self._moments
-        if moments is None:
-            sign = np.where(self.positive, 1.0, -1.0)
-            rows = as_rows(self.take(self.train))
-            moments = ClassMoments([-1.0, 1.0]).add_rows(rows, sign, self.weight)
-        return moments.mapped(self._roots)
+    def _moments(self) -> ClassMoments:
+        """The moments of the rows to fit to, in the coordinates of the prior."""
+        return self._moments_of(self.take(self.train)).mapped(self._coordinates[0])
+
+    def _moments_of(self, X: sp.csr_matrix) -> ClassMoments:
+        sign = np.where(self.positive, 1.0, -1.0)
+        return ClassMoments([-1.0, 1.0]).add_rows(as_rows(X), sign, self.weight)
+
+    def _moments_beside(self, of_curves: ClassMoments) -> ClassMoments:
+        """Return the moments of all coordinates, given those of lines and curves."""
+        root, _ = self._coordinates
+        d, k = self.rows.features.n_features, of_curves.n_features
+        maps = self.take(self.train)[:, d:]
+        root, of_maps = root[d:, k:], self._moments_of(maps)
+        cross = np.empty((2, k, root.shape[1]))
+        for c, own in enumerate((~self.positive, self.positive)):
+            weight = np.ones(int(own.sum())) if self.weight is None else self.weight[own]
+            share = weight / weight.sum()
+            curves = self.rows.leading[self.train[own]] - of_curves.means[c]
+            cross[c] = (root.T @ (maps[own].T @ (share[:, None] * curves))).T
+        return of_curves.joined(of_maps.mapped(root), cross)
 
 
 class Ranking(NamedTuple):
@@ -231,29 +289,22 @@ class Ranking(NamedTuple):
 
     Parameters
     ----------
-    places : MapPlaces
-        Of all rows.
     pairs : list of (int, int)
     gains : ndarray, shape (number of pairs,)
         How much each lowers the loss alone.
     """
 
-    places: MapPlaces
     pairs: list[tuple[int, int]]
     gains: np.ndarray
 
 
-def screened(
-    part: Part, places: MapPlaces, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float
-) -> Ranking:
+def screened(part: Part, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float) -> Ranking:
     """Return the pairs that lower the loss of a fit of curves most.
 
     Parameters
     ----------
     part : Part
         The rows of the fit.
-    places : MapPlaces
-        Of all rows.
     coef : ndarray, shape (D,)
         The fit's coefficients.
     pairs : ndarray of int, shape (m, 2)
@@ -263,10 +314,10 @@ def screened(
     alpha : float
         α of the cells of each pair.
     """
-    cells = places.at(part.train).nearest()
+    cells = part.rows.places.at(part.train).nearest()
     worth = gains(cells, part.features.n_places, pairs, part.slopes(coef), alpha)
     best = np.argsort(-worth, kind="stable")[:most]
-    return Ranking(places, [*map(tuple, pairs[best].tolist())], worth[best])
+    return Ranking([*map(tuple, pairs[best].tolist())], worth[best])
 
 
 class Walk:

@@ -160,6 +160,22 @@ class ClassMoments(ClassStatistics):
         covariances *= factor[:, None]
         return self._with(self.means[:, :k] * factor, covariances)
 
+    def joined(self, other: "ClassMoments", cross: np.ndarray) -> "ClassMoments":
+        """Return the moments of these features and of others of the same rows.
+
+        Parameters
+        ----------
+        other : ClassMoments
+            Of k features.
+        cross : ndarray, shape (K, d, k)
+            Covariances of both in each class.
+        """
+        covariances = [
+            np.block([[own, between], [between.T, theirs]])
+            for own, between, theirs in zip(self.covs, cross, other.covs, strict=True)
+        ]
+        return self._with(np.hstack([self.means, other.means]), np.array(covariances))
+
     # ---- inside --------------------------------------------------------------------------
 
     def _with(self, means: np.ndarray, covariances: np.ndarray) -> "ClassMoments":
