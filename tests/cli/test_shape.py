@@ -38,15 +38,19 @@ def trained(run, folder, name, *options):
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("pair", "interactions"), ("curve", "curves"), ("line", "line")]
+    ("name", "shapes"),
+    [("pair", ["interactions"]), ("curve", ["curves", "interactions"]), ("line", ["line"])],
 )
-def test_the_folds_choose_the_shape(run, folder, name, shape):
+def test_the_folds_choose_the_shape(run, folder, name, shapes):
     report = trained(run, folder, name)
-    held_out = report["held_out_auc_of_shapes"]
-    assert report["shape"] == shape
+    held_out, shape = report["held_out_auc_of_shapes"], report["shape"]
+    assert shape in shapes  # of maps that gain little, one in some tables is chosen by chance
+    if shapes == ["curves", "interactions"]:
+        assert held_out["interactions"] < held_out["curves"] + 0.01
+        assert held_out["curves"] > held_out["line"] + 0.05
     assert held_out.keys() == {"line", "curves", "interactions"}
     assert report["held_out_auc"] == pytest.approx(held_out[shape], abs=1e-3)
-    if shape == "interactions":
+    if name == "pair":
         assert "age × dose" in report["interactions"]
         assert held_out["interactions"] > held_out["curves"] + 0.05
     table = pd.read_csv(folder / f"{name}.csv")

@@ -155,15 +155,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
                 of_block = axis.hats(own) if block.kind else axis.linear(own)
                 entries += (Entries(block.features.start + e.place, e.value) for e in of_block)
         Z = as_csr(entries, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
-        return self.with_maps(Z, self._map_places(values)) if self.pairs_ else Z
+        return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
 
     def map_places(self, X: Any) -> MapPlaces:
         """Return where rows lie along the columns of maps."""
         return self._map_places([*self._cells(X)])
 
-    def with_maps(self, Z: sp.csr_matrix, places: MapPlaces) -> sp.csr_matrix:
-        """Return the features of rows, given those of their curves and their places in maps."""
-        return sp.hstack([Z, map_features(places, self.pairs_, self.n_places)], format="csr")
+    def maps(self, places: MapPlaces) -> sp.csr_matrix:
+        """Return the last features, those of maps, of rows at these places."""
+        return map_features(places, self.pairs_, self.n_places)
 
     @property
     def n_places(self) -> NDArray[np.intp]:

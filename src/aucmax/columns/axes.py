@@ -167,8 +167,8 @@ class Axis:
             (level,) = self._levels(values, self.map_words)
             return level.place, np.zeros(len(values))
         low, rise, gaps = _between(values, self.map_knots)
-        whole = rise == 1.0
-        low, rise = low + whole, np.where(whole | gaps, 0.0, rise)
+        at_next = rise == 1.0
+        low, rise = low + at_next, np.where(at_next | gaps, 0.0, rise)
         return np.where(gaps, len(self.map_knots) if self.has_gaps else -1, low), rise
 
     def map_functions(self, function: Function) -> list[Function]:

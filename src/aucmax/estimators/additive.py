@@ -37,7 +37,7 @@ from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
-from aucmax.estimators.tuning import fold_moments, warn_of
+from aucmax.estimators.tuning import warn_of
 from aucmax.metrics import cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
@@ -285,7 +285,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                 rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
             else:
                 rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
-            curves = CurveRows(features.with_pairs(()), rows, X)
+            curves = CurveRows(features.with_pairs(()), rows, X, LEADING_SHARE)
             search = _Search(curves, features.pairs_, self._settings(), scoring, self.shape)
             folds, n_folds = _folds(rows, cv)
             walk, cell = search.run(folds, self._grid(features, rows), n_folds, line)
@@ -387,8 +387,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         part = all_rows.with_maps(grid.counts[cell.pairs])
         if all_rows.ranking is not None:
             gains = all_rows.ranking.gains[: len(part.features.pairs_)]
-        features = part.features if cell.shape else part.features.with_pairs(())
-        features.curves = cell.shape > 0
+        features = part.features
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         X = part.take(part.train)[:, : len(fitted.coef)]
         mass = np.asarray(weight @ X).ravel()
@@ -469,10 +468,9 @@ class _Search:
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
         """Return the walk and the cell that it chooses, None for a line that rivals it."""
-        moments, _ = fold_moments(self.rows.labelled_leading, folds)
         parts = [
-            Part(self.rows, train, test, LEADING_SHARE, of_fold)
-            for (train, test), of_fold in zip(folds, moments, strict=True)
+            Part(self.rows, train, test, of_fold)
+            for (train, test), of_fold in zip(folds, self.rows.moments(folds), strict=True)
         ]
         walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
         most = 2 if self.shape is None else self.shape
@@ -502,7 +500,7 @@ class _Search:
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.labelled.positive))
-        all_rows = Part(self.rows, every, every)
+        all_rows = Part(self.rows.in_full(cell.shape), every, every)
         if cell.shape == 2:
             all_rows.ranking = self._ranking(all_rows, grid, cell, grid.counts[cell.pairs])
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)

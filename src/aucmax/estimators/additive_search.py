@@ -20,7 +20,9 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators.fitting import Fit, Settings, solve
+from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.tuning import fold_moments
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.mapped import MappedProblem
@@ -43,7 +45,7 @@ __all__ = [
 ]
 
 SHAPES = ("line", "curves", "interactions")
-LEADING_SHARE = 0.995  # of the variance of the prior, with which the folds do: 7 of 33 hats
+LEADING_SHARE = 0.998  # of the variance of the prior, with which the folds do: 11 of 33 hats
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
 _FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
 
@@ -139,10 +141,24 @@ class CurveRows:
         The rows, in memory, as CSR.
     table : data frame or array
         The same rows as they came.
+    share : float
+        Of the variance of the prior that the coordinates of fits have.
     """
 
-    def __init__(self, features: AdditiveFeatures, labelled: Labelled, table: Any) -> None:
-        self.features, self.labelled, self._table = features, labelled, table
+    def __init__(
+        self, features: AdditiveFeatures, labelled: Labelled, table: Any, share: float = 1.0
+    ) -> None:
+        self.features, self.labelled, self.share = features, labelled, share
+        self._table = table
+
+    def in_full(self, shape: int) -> "CurveRows":
+        """Return the rows for fits of a shape in all coordinates."""
+        if shape:
+            return CurveRows(self.features, self.labelled, self._table)
+        features = self.features.with_pairs(())
+        features.curves = False
+        lines = replace(self.labelled, X=self.labelled.X[:, : features.n_features])
+        return CurveRows(features, lines, self._table)
 
     @cached_property
     def places(self) -> MapPlaces:
@@ -150,14 +166,14 @@ class CurveRows:
         return self.features.map_places(self._table)
 
     @cached_property
-    def leading(self) -> np.ndarray:
-        """The rows in the leading coordinates of the prior, shape (n, k)."""
-        return (self.labelled.X @ self.features.roots(LEADING_SHARE)).toarray()
+    def coordinates(self) -> np.ndarray:
+        """The rows in coordinates of the prior, shape (n, k)."""
+        return (self.labelled.X @ self.features.roots(self.share)).toarray()
 
-    @property
-    def labelled_leading(self) -> Labelled:
-        """The labelled rows in these coordinates."""
-        return replace(self.labelled, X=self.leading, store=InMemory(self.leading))
+    def moments(self, folds: Pairs) -> list[ClassMoments]:
+        """Return the moments of each training part in these coordinates."""
+        X = self.coordinates
+        return fold_moments(replace(self.labelled, X=X, store=InMemory(X)), folds)[0]
 
 
 class Part:
@@ -171,10 +187,8 @@ class Part:
     rows : CurveRows
     train, test : ndarray of int
         The rows to fit to, and those to score.
-    share : float
-        Of the variance of the prior that coordinates have.
     moments : ClassMoments, optional
-        Those of the rows to fit to in these coordinates, if they are known.
+        Those of the rows to fit to in the coordinates of ``rows``, if they are known.
     """
 
     def __init__(
@@ -182,16 +196,14 @@ class Part:
         rows: CurveRows,
         train: np.ndarray,
         test: np.ndarray,
-        share: float = 1.0,
         moments: ClassMoments | None = None,
     ) -> None:
-        self.rows, self.train, self.test, self.share = rows, train, test, share
+        self.rows, self.train, self.test = rows, train, test
         self.positive = rows.labelled.positive[train]
         self.weight = rows.labelled.weight_of(train)
         self.features = rows.features
         self.ranking: Ranking | None = None
-        if moments is not None:
-            self._moments = moments
+        self._given = moments
         self._with_maps: dict[int, Part] = {0: self}
 
     def with_maps(self, count: int) -> "Part":
@@ -201,17 +213,17 @@ class Part:
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            part = Part(self.rows, self.train, self.test, self.share)
+            part = Part(self.rows, self.train, self.test, self._given)
             part.features = self.features.with_pairs(self.ranking.pairs[:count])
-            if self.share < 1.0:
-                part._moments = part._moments_beside(self._moments)
             self._with_maps[count] = part
         return self._with_maps[count]
 
     def take(self, rows: np.ndarray) -> sp.csr_matrix:
         """Return the features of rows, given their numbers."""
-        X = self.rows.labelled.X[rows]
-        return self.features.with_maps(X, self.rows.places.at(rows)) if self.features.pairs_ else X
+        curves = self.rows.labelled.X[rows]
+        return (
+            sp.hstack([curves, self._maps(rows)], format="csr") if self.features.pairs_ else curves
+        )
 
     def size(self, shape: int) -> int:
         """Return the number of features of a model of a shape."""
@@ -253,8 +265,11 @@ class Part:
     @cached_property
     def _coordinates(self) -> tuple[sp.csc_matrix, np.ndarray]:
         """The features by coordinates of their prior, and the kind of each coordinate."""
-        root = self.features.roots(self.share)
+        root = self.features.roots(self.rows.share)
         return root, self.features.kinds()[root.indices[root.indptr[:-1]]]
+
+    def _maps(self, rows: np.ndarray) -> sp.csr_matrix:
+        return self.features.maps(self.rows.places.at(rows))
 
     @cached_property
     def _tested(self) -> sp.csr_matrix:
@@ -263,7 +278,9 @@ class Part:
     @cached_property
     def _moments(self) -> ClassMoments:
         """The moments of the rows to fit to, in the coordinates of the prior."""
-        return self._moments_of(self.take(self.train)).mapped(self._coordinates[0])
+        if self._given is None:
+            return self._moments_of(self.take(self.train)).mapped(self._coordinates[0])
+        return self._moments_beside(self._given) if self.features.pairs_ else self._given
 
     def _moments_of(self, X: sp.csr_matrix) -> ClassMoments:
         sign = np.where(self.positive, 1.0, -1.0)
@@ -273,14 +290,14 @@ class Part:
         """Return the moments of all coordinates, given those of lines and curves."""
         root, _ = self._coordinates
         d, k = self.rows.features.n_features, of_curves.n_features
-        maps = self.take(self.train)[:, d:]
+        maps = self._maps(self.train)
         root, of_maps = root[d:, k:], self._moments_of(maps)
         cross = np.empty((2, k, root.shape[1]))
         for c, own in enumerate((~self.positive, self.positive)):
             weight = np.ones(int(own.sum())) if self.weight is None else self.weight[own]
-            share = weight / weight.sum()
-            curves = self.rows.leading[self.train[own]] - of_curves.means[c]
-            cross[c] = (root.T @ (maps[own].T @ (share[:, None] * curves))).T
+            weighed = maps[own].T @ sp.diags(weight / weight.sum())
+            products = weighed @ self.rows.coordinates[self.train[own]]
+            cross[c] = (root.T @ (products - np.outer(of_maps.means[c], of_curves.means[c]))).T
         return of_curves.joined(of_maps.mapped(root), cross)
 
 

@@ -58,7 +58,8 @@ def _bytes_needed(n: int, d: int) -> float:
     pairs = d * (d - 1) // 2
     entries = 6 * d + 4 * min(pairs, _MAX_PAIRS)  # of a row: of curves twice, and of maps
     features = min(_MAX_FEATURES, 34 * d + 25 * pairs)
-    return 12.0 * n * entries + 16.0 * _KEPT_MOMENTS * features**2
+    coordinates = 12 * d  # of a curve: see `LEADING_SHARE`
+    return n * (12.0 * entries + 8.0 * coordinates) + 16.0 * _KEPT_MOMENTS * features**2
 
 
 def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any) -> Bent:

@@ -171,6 +171,6 @@ def _add_up(counted, sizes, pairs, out):
         for place in range(sizes[b]):
             for k in range(3):
                 left = of_places[b, place, k]
-                for other in range(sizes[a]):
-                    left -= out[m, other * step_a + place * step_b, k]
+                for level in range(sizes[a]):
+                    left -= out[m, level * step_a + place * step_b, k]
                 out[m, common[a] * step_a + place * step_b, k] = left
