@@ -23,23 +23,12 @@ from aucmax import AdditiveAUCClassifier, AUCClassifierCV
 from aucmax.additive import Binning, SplineFeatures
 from benchmarks.common.data import binary
 from benchmarks.common.engine import Line, measured
+from benchmarks.common.nonlinear import explainable, light, scores
 from benchmarks.common.results import Results
 from benchmarks.common.tables import Names, show
 
 FOLDS = 3
 WARM_ROWS = 500  # of the fit that compiles before the clock starts
-
-
-def ebm(**settings: Any) -> Any:
-    from interpret.glassbox import ExplainableBoostingClassifier
-
-    return ExplainableBoostingClassifier(n_jobs=1, random_state=0, **settings)
-
-
-def boosted() -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(n_jobs=1, random_state=0, verbose=-1)
 
 
 METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -51,17 +40,10 @@ METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "aucmax, curves": ("sklearn", lambda: AdditiveAUCClassifier(0)),
     "aucmax, curves and pairs": ("sklearn", AdditiveAUCClassifier),
-    "LightGBM": ("lightgbm", boosted),
-    "EBM, no pairs": ("interpret", lambda: ebm(interactions=0)),
-    "EBM": ("interpret", ebm),
+    "LightGBM": ("lightgbm", lambda: light(None)),
+    "EBM, no pairs": ("interpret", lambda: explainable(None, interactions=0)),
+    "EBM": ("interpret", lambda: explainable(None)),
 }
-
-
-def score(model: Any, X: np.ndarray) -> np.ndarray:
-    """Return the scores of rows."""
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X))
-    return np.asarray(model.predict_proba(X)[:, 1])
 
 
 def run(load: Callable[[], tuple[Any, np.ndarray]], method: str, fold: int) -> Iterator[Line]:
@@ -73,7 +55,7 @@ def run(load: Callable[[], tuple[Any, np.ndarray]], method: str, fold: int) -> I
         make().fit(X[few], y[few])
     train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))[fold]
     model, spent = measured(lambda: make().fit(X[train], y[train]))
-    yield spent | {"auc": f"{roc_auc_score(y[test], score(model, X[test])):.5f}"}
+    yield spent | {"auc": f"{roc_auc_score(y[test], scores(model, X[test])):.5f}"}
 
 
 def main(sets: Names = ["german", "magic04", "a9a"], methods: list[str] = [*METHODS]) -> None:

@@ -17,6 +17,7 @@ made again; those of a file of your own in the current folder.
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -39,6 +40,7 @@ from aucmax.data.obstacles import TableError
 from aucmax.metrics import average_precision, partial_auc, roc_auc
 from benchmarks.common.data import BINARY
 from benchmarks.common.engine import Line, measured
+from benchmarks.common.nonlinear import NONLINEAR, PACKAGES, WIDEST, scores
 from benchmarks.common.results import Results
 from benchmarks.common.tables import Names, line, show
 
@@ -201,19 +203,21 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     PRECISE[1]: lambda X: Best(
         [logistic(power, None, average_precision)(X) for power in POWERS.values()]
     ),
-}
+} | NONLINEAR
 
 
 def obstacle(method: str, X: Any) -> str:
     """Return why a method is not run on rows like X, or nothing."""
-    if X.shape[1] > WIDE and method in ("LDA, shrunk", "LightGBM"):
+    widest = WIDEST if method in NONLINEAR else WIDE
+    if X.shape[1] > widest and method in ("LDA, shrunk", "LightGBM", *NONLINEAR):
         return f"takes too long with {X.shape[1]:,} features"
-    if method == "LightGBM":
-        try:
-            import lightgbm  # noqa: F401
-        except ImportError:
-            return "is not installed"
-    return ""
+    package = package_of(method)
+    return "" if find_spec(package) else "is not installed"
+
+
+def package_of(method: str) -> str:
+    """Return the package that a method comes from."""
+    return PACKAGES.get(method.split(",")[0], "sklearn")
 
 
 # ---- the data ----------------------------------------------------------------------------
@@ -296,12 +300,12 @@ def run(load: Callable[[], Task], positives: int | None, seed: int, method: str)
         yield {"rows": len(train), "note": note}
         return
     model, spent = measured(lambda: METHODS[method](X).fit(X, y))
-    truth, scores = task.y[test].astype(int), model.decision_function(task.X[test])
+    truth, scored = task.y[test].astype(int), scores(model, task.X[test])
     yield spent | {
         "rows": len(train),
-        "auc": f"{roc_auc(truth, scores):.6f}",
-        "partial_auc": f"{partial_auc(truth, scores, MAX_FPR):.6f}",
-        "average_precision": f"{average_precision(truth, scores):.6f}",
+        "auc": f"{roc_auc(truth, scored):.6f}",
+        "partial_auc": f"{partial_auc(truth, scored, MAX_FPR):.6f}",
+        "average_precision": f"{average_precision(truth, scored):.6f}",
     }
 
 
@@ -315,10 +319,8 @@ def runs(
             for positives in COUNTS:
                 for method in methods:
                     what = {"data": name, "positives": positives or "all", "method": method}
-                    package = "aucmax" if method.startswith("aucmax") else "sklearn"
-                    package = "lightgbm" if method == "LightGBM" else package
                     run_split = partial(run, load, positives, seed, method)
-                    yield what | {"repeat": seed, "package": package}, run_split
+                    yield what | {"repeat": seed, "package": package_of(method)}, run_split
 
 
 def main(
