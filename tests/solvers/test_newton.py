@@ -395,3 +395,10 @@ def test_it_stops_where_rounding_is_all_that_moves_the_weights():
     result = Newton().solve(objective, None, Run(Monitor(objective), 1e-8, 4000))
     assert result.n_iter < 20
     assert result.message
+
+
+def test_conjugate_gradient_claims_nothing_of_what_is_no_number():
+    b = np.ones(3)
+    solved = minimise(lambda v: v, b, lambda v: v * np.nan, lambda gained, left: False, 10)
+    assert solved.left == np.inf
+    assert minimise(lambda v: v, b, lambda v: v, lambda gained, left: False, 10).left == 0.0

@@ -76,3 +76,13 @@ def test_moments_of_mapped_rows():
     np.testing.assert_allclose(mapped.means, direct.means, atol=1e-14)
     np.testing.assert_allclose(mapped.covs, direct.covs, atol=1e-14)
     assert mapped.counts.tolist() == direct.counts.tolist()
+
+
+def test_variances_of_mapped_rows_are_not_negative():
+    """Along a direction in which no row moves, rounding alone would give them any sign."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 1)) @ rng.normal(size=(1, 8)) * 100.0
+    T = np.linalg.qr(np.column_stack([X[0], rng.normal(size=(8, 7))]))[0]
+    mapped = ClassMoments.from_data(X, rng.random(50) < 0.4).mapped(T)
+    assert mapped.variances.min() >= 0.0
+    assert (mapped.variances > 1.0).any(axis=1).all()

@@ -66,10 +66,9 @@ class Axis:
         if not len(finite):
             return cls(np.array([0.0, 1.0]), np.array([0.0, 1.0]), has_gaps=gaps)
         knots = _knots(finite, n_knots)
-        if len(knots) == 2:  # of yes and no, and like a level if one of them is rare
-            centre, scale = knots.mean(), (knots[1] - knots[0]) / 2.0
-        else:
-            centre, scale = finite.mean(), finite.std() or 1.0
+        centre, scale = finite.mean(), finite.std() or 1.0
+        if len(knots) == 2:  # of yes and no: halfway to a level, which is small if it is rare
+            scale = np.sqrt(scale * (knots[1] - knots[0]) / 2.0)
         coarse = knots[spaced(len(knots), map_knots)]
         return cls(knots, coarse, float(centre), float(scale), has_gaps=gaps)
 

@@ -151,6 +151,8 @@ class ClassMoments(ClassStatistics):
         T : ndarray or sparse matrix, shape (d, k)
         """
         covariances = np.array([T.T @ (T.T @ covariance).T for covariance in self.covs])
+        k = np.arange(covariances.shape[1])
+        covariances[:, k, k] = np.maximum(covariances[:, k, k], 0.0)  # rounding can lower it
         return self._with(self.means @ T, covariances)
 
     def scaled(self, factor: np.ndarray) -> "ClassMoments":

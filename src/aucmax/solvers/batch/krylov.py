@@ -120,6 +120,8 @@ def minimise(
         if look and looked < len(a):
             smallest, looked = min(smallest, smallest_ritz(a, t)), len(a)
         mu = min(max(floor, SMALLEST_VALUE_SHARE * smallest), POLE_DISTANCE * smallest)
+        if np.isnan(rz):
+            return np.inf
         return 0.5 * rz * radau(a, t, mu) if rz > 0.0 else 0.0
 
     while True:
