@@ -7,6 +7,7 @@ FIRST = [
     "plot_rare_events.py",
     "plot_low_false_positives.py",
     "plot_comparing_scorers.py",
+    "plot_kernel.py",
     "plot_sparse_text.py",
     "plot_scorecard.py",
     "plot_ten_shards_merged.py",
