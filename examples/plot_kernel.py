@@ -75,5 +75,5 @@ plt.show()
 
 # %%
 # More landmarks come closer to the kernel itself and take longer; some hundreds do for most tables.
-# Khalid, Ray & Chitsaz (2018), "Scalable nonlinear AUC maximization methods", rank by such features.
+# Khalid, Ray & Chitsaz (2018), "Scalable nonlinear AUC maximization methods", rank by these, too.
 # More on curves and maps: :doc:`/additive`.
