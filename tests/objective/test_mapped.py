@@ -48,6 +48,16 @@ def test_products_are_those_of_the_mapped_rows(problems):
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_second_derivatives_are_those_of_the_mapped_rows(problems, loss):
+    v = np.random.default_rng(2).normal(size=28)
+    matrices = []
+    for problem in problems:
+        objective = Objective(problem, LOSSES[loss], L2(0.01))
+        matrices.append(objective.bend_matrix(objective.at(problem.scores(v))))
+    np.testing.assert_allclose(*matrices, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_the_optimum_is_that_of_the_mapped_rows(problems, loss):
     fits = []
     for problem in problems:

@@ -63,6 +63,13 @@ class MappedProblem(RowsProblem):
     def pair_gram_cost(self) -> float:
         return np.inf
 
+    def pair_gram(
+        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
+    ) -> np.ndarray:
+        X = self.data.in_memory()
+        matrix = products.pair_gram(X, s[:], rows, others, first, np.zeros(self.data.n_features))
+        return self.root.T @ (self.root.T @ matrix).T
+
     def scores(self, W: np.ndarray) -> np.ndarray:
         return self.data.store.stacked(products.scores, self.root @ W)
 

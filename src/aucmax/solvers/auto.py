@@ -7,6 +7,7 @@ from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.batch.cutting_plane import CuttingPlane
 from aucmax.solvers.batch.exact import Exact
 from aucmax.solvers.batch.newton import Newton
+from aucmax.solvers.batch.newton_on_cone import NewtonOnCone
 
 __all__ = ["choose", "pick"]
 
@@ -20,7 +21,7 @@ def pick(objective: Objective) -> Solver | None:
     problem = objective.problem
     by_matrix = problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES
     square = Exact if by_matrix or "products" not in problem.offers else ConjugateGradient
-    solvers = (cls() for cls in (square, CoordinateDescent, Newton, CuttingPlane))
+    solvers = (cls() for cls in (square, CoordinateDescent, Newton, CuttingPlane, NewtonOnCone))
     return next((solver for solver in solvers if solver.unfit(objective) is None), None)
 
 

@@ -186,6 +186,7 @@ _PENALTIES = {
     "convex": "convex penalties",
     "elastic net": "elastic nets without bounds",
     "l2": "l2 penalties without bounds",
+    "cone": "l2 penalties on a cone",
 }
 _BOOLEAN_SETTINGS = ("average", "centered", "project", "safeguard")  # of any solver
 
@@ -314,7 +315,7 @@ def lacking(
         The supported kinds of losses.
     single : bool
         Whether the loss must be one of single rows, not of pairs.
-    penalty : {"prox", "convex", "elastic net", "l2"}
+    penalty : {"prox", "convex", "elastic net", "l2", "cone"}
         What the penalty must offer.
     data : of {"moments", "products", "rows"}, optional
         What the problem must offer, one of these.
