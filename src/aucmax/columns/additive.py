@@ -9,7 +9,7 @@ than 0 in each column, and four products in each pair.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, product, starmap
@@ -37,6 +37,8 @@ from aucmax.data.decisions import Decision
 __all__ = ["AdditiveFeatures"]
 
 Floats = NDArray[np.float64]
+
+_TRENDS = {1: "rises", -1: "falls"}
 
 
 class Block(NamedTuple):
@@ -82,6 +84,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         The axes that have a map.
     alphas_ : ndarray, shape (3,)
         Of a fitted `AdditiveAUCClassifier`: α of each kind of features.
+    trends_ : list of (int, int)
+        Of a fitted `AdditiveAUCClassifier`: the columns with which its score only rises, with 1, or
+        only falls, with −1.
     columns_ : tuple of Column
         The columns that are not plain numbers.
     n_features_in_, feature_names_in_
@@ -142,7 +147,27 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         as_written += [True] * len(self.cycles_)
         self.axes_ = [*map(self._axis, self._cells(X), as_written)]
         self.pairs_ = [self._places(pair) for pair in self.pairs]
+        self.trends_: list[tuple[int, int]] = []
         return self
+
+    def with_trends(self, monotone: Mapping[Any, int]) -> Self:
+        """Return the same features for scores that are monotone along some columns.
+
+        Parameters
+        ----------
+        monotone : mapping of str or int to {1, −1}
+            Columns by their names or their places.
+
+        Raises
+        ------
+        ValueError
+            For something else, for columns of words, and for a column that is named twice.
+        """
+        features = self.with_pairs(self.pairs_)
+        features.trends_ = [self._trend(column, sign) for column, sign in monotone.items()]
+        if len(dict(features.trends_)) < len(monotone):
+            raise ValueError("monotone names a column twice, by its name and by its place.")
+        return features
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return rows as features, shape (n, number of features)."""
@@ -265,16 +290,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             As for `purified`.
         """
         of_column = {(b.kind, b.columns[0]): b.features for b in self.blocks if b.kind < 2}
-        curves = {j: self._curve_of_places(j) for j in {*chain.from_iterable(self.pairs_)}}
+        curves = {j: self.curve_of_places(j) for j in {*chain.from_iterable(self.pairs_)}}
         P = sp.vstack([sp.csr_matrix((1, self.n_features)), sp.eye(self.n_features)]).tolil()
         for block in self.blocks:
             if block.kind < 2:
                 continue
-            shape = [self.axes_[j].n_map for j in block.columns]
-            units = np.eye(math.prod(shape)).reshape(*shape, -1)
-            effects = _margins(units, mass[block.features].reshape(shape))
+            effects = self.margins(block, mass)
             added = effects[0][:, None] + effects[1]
-            P[_after(block.features), block.features] -= added.reshape(units.shape[-1], -1)
+            size = block.features.stop - block.features.start
+            P[_after(block.features), block.features] -= added.reshape(size, size)
             for j, effect in zip(block.columns, effects, strict=True):
                 constant, linear, hats = (part @ effect for part in curves[j])
                 P[0, block.features] += constant
@@ -282,6 +306,28 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
                 if len(hats):
                     P[_after(of_column[1, j]), block.features] += hats
         return P.tocsr()
+
+    def margins(self, block: Block, mass: Floats) -> tuple[Floats, Floats]:
+        """Return what goes from a map to the curves of its columns, by the map's coefficients.
+
+        Parameters
+        ----------
+        block : Block
+        mass : ndarray, shape (D,)
+            As for `purified`.
+
+        Returns
+        -------
+        tuple of ndarray, shape (places of a column, size of the block)
+        """
+        shape = [self.axes_[j].n_map for j in block.columns]
+        units = np.eye(math.prod(shape)).reshape(*shape, -1)
+        return _margins(units, mass[block.features].reshape(shape))
+
+    def curve_of_places(self, j: int) -> list[Floats]:
+        """Return the matrices that `Axis.on_curve` multiplies with effects: all are linear."""
+        units = map(self.axes_[j].on_curve, np.eye(self.axes_[j].n_map))
+        return [np.array(part).T for part in zip(*units, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features: those of their columns, with a number."""
@@ -302,7 +348,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             cycles = [cycle for owner, cycle in self.cycles_ if owner == j]
             date = [f"a date: days, {' and '.join(cycles)}".replace("hour", "time of day")]
             told.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
-        return [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+        decisions = [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+        trends = [(self._named[j], _TRENDS[sign]) for j, sign in self.trends_]
+        return decisions + [Decision(j, f"the score only {trend} with it") for j, trend in trends]
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -325,6 +373,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         for name, is_text, axis in zip(self.axis_names, text, axes, strict=True):
             if not isinstance(axis, Axis) or axis.is_text != is_text:
                 raise ValueError(f"its axis of the column {name!r} is one of another kind")
+        for j, sign in self.trends_:
+            if not is_whole(j) or not j < d or axes[j].is_text or sign not in _TRENDS:
+                raise ValueError("its score is monotone along no column of numbers")
         for i, j in self.pairs_:
             if not is_whole(i) or not is_whole(j) or not i < j < len(axes):
                 raise ValueError("its pairs are no pairs of columns")
@@ -356,23 +407,28 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return Axis.of_numbers(values, self.n_knots, self.map_knots)
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
-        names = self.axis_names
-        places = []
-        for column in pair:
-            is_place = isinstance(column, (int, np.integer)) and 0 <= column < len(names)
-            if not is_place and column not in names:
-                raise ValueError(
-                    f"pairs name the column {column!r}, which the table does not have."
-                )
-            places.append(int(column) if is_place else names.index(column))
+        places = [self._place(column, self.axis_names, "pairs name") for column in pair]
         if places[0] == places[1]:
             raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
         return min(places), max(places)
 
-    def _curve_of_places(self, j: int) -> list[Floats]:
-        """Return the matrices that `Axis.on_curve` multiplies with effects: all are linear."""
-        units = map(self.axes_[j].on_curve, np.eye(self.axes_[j].n_map))
-        return [np.array(part).T for part in zip(*units, strict=True)]
+    def _place(self, column: Any, names: list[str], setting: str) -> int:
+        if isinstance(column, (int, np.integer)) and 0 <= column < len(names):
+            return int(column)
+        if column not in names:
+            raise ValueError(f"{setting} the column {column!r}, which the table does not have.")
+        return names.index(column)
+
+    def _trend(self, column: Any, sign: Any) -> tuple[int, int]:
+        j = self._place(column, self._named, "monotone names")
+        if self.axes_[j].is_text:
+            raise ValueError(f"monotone names {column!r}, a column of words: these have no order.")
+        if isinstance(sign, bool) or sign not in (1, -1):
+            raise ValueError(
+                f"monotone[{column!r}] must be 1, for a score that only rises with the column, or "
+                f"-1, for one that only falls; got {sign!r}."
+            )
+        return j, int(sign)
 
     def _map_places(self, values: Sequence[Cells]) -> MapPlaces:
         of_columns = zip(self.axes_, values, strict=True)
@@ -422,7 +478,7 @@ def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     file_types = (AdditiveFeatures, Axis)
-    results = ("axes_", "cycles_", "pairs_", "columns_", "n_features_in_")
+    results = ("axes_", "cycles_", "pairs_", "trends_", "columns_", "n_features_in_")
     encodes = True
     takes_tables = True
 

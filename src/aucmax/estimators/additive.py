@@ -1,10 +1,11 @@
 """AdditiveAUCClassifier: a sum of curves of single columns and maps of pairs, tuned for the AUC."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.additive_search import (
@@ -41,6 +43,7 @@ from aucmax.estimators.tuning import warn_of
 from aucmax.metrics import cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
+from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import RowsProblem
 from aucmax.statistics.pairs import all_pairs
 
@@ -69,6 +72,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     or curves with pairs, with an α for each, and how many pairs. The simplest of the three is taken
     whose mean held-out score is within one standard error of the best.
 
+    With `monotone`, the score of any row only rises, or only falls, with some columns, whatever the
+    other columns are, maps included. All fits obey this, those to the folds as well.
+
     Pairs are screened by how much the square loss falls at the fitted curves if a map is added,
     anew in each training part. After the fit, maps have mean zero along each of their columns, over
     the rows of the fit: all that depends on one column is in its curve.
@@ -78,6 +84,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     interactions : "auto", int or sequence of (str or int, str or int)
         The pairs: as many as the folds support, at most a number, these ones, or 0 for none. Of
         those that are chosen, as many as leave the model at most 3,000 features.
+    monotone : mapping of str or int to {1, −1}, optional
+        Columns, of numbers, yes and no, or dates, by their names or places; 1 if the score must not
+        fall as the column rises, −1 if it must not rise. Gaps are not compared with numbers, and
+        of a date only the days count, not the weekday and the time of day. The model then has at
+        most 3,000 features.
     losses : sequence of {"square", "squared_hinge", "logistic"}
         Losses to try. The first serves to choose all else; others are tried at the best settings.
     alphas : array-like of float, optional
@@ -103,7 +114,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     interactions_ : list of (str, str)
         The pairs that have a map, by the names of their columns, the largest gain first.
     gains_ : ndarray, shape (number of pairs,)
-        How much each lowers the square loss at the fitted curves, alone.
+        How much each lowers the square loss at the fitted curves, alone, without `monotone`.
     loss_ : str
     alphas_ : ndarray, shape (3,)
         The chosen α of lines and levels, of curves, of pairs.
@@ -125,6 +136,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     ----------
     Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with pairwise interactions".
     Wood (2017), "Generalized additive models".
+    Ramsay (1988), "Monotone regression splines in action".
 
     Examples
     --------
@@ -140,6 +152,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def __init__(
         self,
         interactions: Any = "auto",
+        monotone: Mapping[Any, int] | None = None,
         *,
         shape: str = "auto",
         losses: Sequence[str] = ("square", "logistic"),
@@ -156,6 +169,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         verbose: int = 0,
     ) -> None:
         self.interactions = interactions
+        self.monotone = monotone
         self.shape = shape
         self.losses = losses
         self.alphas = alphas
@@ -187,7 +201,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Raises
         ------
         ValueError
-            As for `AUCClassifierCV`; or for a pair that names no column.
+            As for `AUCClassifierCV`; for a pair that names no column; for a monotone column that
+            does not exist or is one of words; with `monotone`, for more than 3,000 features.
         """
         self._fit(X, y, sample_weight, groups)
         return self
@@ -242,6 +257,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         -----
         The bound is ‖g‖²/(2α), with g the slope of the loss along the map in the coordinates of its
         prior: a convex loss falls by at most g·u, of which the penalty takes α‖u‖²/2.
+
+        A map of a column in ``monotone`` must keep the score monotone, and with it the other parts
+        may be less so. There the bound is ‖P(−g)‖²/2 with the map minus ‖P(−g)‖²/2 without, where g
+        is the slope along all coordinates in which every α is 1, and P(−g) the monotone score that
+        is nearest to −g.
         """
         check_is_fitted(self)
         X, y, sample_weight, _ = _weighed(X, y, sample_weight, None)
@@ -251,13 +271,24 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         problem = RowsProblem.of(as_rows(Z), rows.positive, rows.weight)
         slope = problem.loss_at(LOSSES[self.loss_], Z @ last.coef_[0]).gradient[:]
         pairs = [pair for pair in _candidates(features) if pair not in features.pairs_]
-        names, bounds = features.axis_names, []
-        for first in range(0, len(pairs), _PAIRS_AT_A_TIME):
-            maps = features.with_pairs(pairs[first : first + _PAIRS_AT_A_TIME])
+        tied = {j for j, _ in features.trends_}
+        free = [pair for pair in pairs if tied.isdisjoint(pair)]
+        bounds: dict[tuple[int, int], float] = {}
+        for first in range(0, len(free), _PAIRS_AT_A_TIME):
+            maps = features.with_pairs(free[first : first + _PAIRS_AT_A_TIME])
             g = maps.roots().T @ (maps.transform(X).T @ slope)
-            of_maps = [g[block.features] for block in maps.blocks if block.kind == 2]
-            bounds += [float(of_map @ of_map) / (2.0 * self.alphas_[2]) for of_map in of_maps]
-        named = [LeftOut((names[i], names[j]), b) for (i, j), b in zip(pairs, bounds, strict=True)]
+            for block in maps.blocks:
+                if block.kind == 2:
+                    of_map = g[block.features]
+                    bounds[block.columns] = float(of_map @ of_map) / (2.0 * self.alphas_[2])
+        if tied:
+            reach = _Reach(X, slope, problem.data.weight[:], self.alphas_)
+            without = reach(features)
+            for pair in pairs:
+                if pair not in bounds:
+                    bounds[pair] = reach(features.with_pairs([*features.pairs_, pair])) - without
+        names = features.axis_names
+        named = [LeftOut((names[i], names[j]), bound) for (i, j), bound in bounds.items()]
         return sorted(named, key=lambda pair: -pair.bound)
 
     # ---- inside --------------------------------------------------------------------------
@@ -318,7 +349,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if n_knots is None:
             room = _MAX_HATS // max((*np.shape(X), 1, 1)[1], 1)
             n_knots = next((k for k in _KNOTS if k <= room), _KNOTS[-1])
-        return AdditiveFeatures(pairs, n_knots=n_knots, map_knots=self.map_knots).fit(X)
+        features = AdditiveFeatures(pairs, n_knots=n_knots, map_knots=self.map_knots).fit(X)
+        return features.with_trends(self.monotone or {})
 
     def _checked(self) -> Metric:
         scoring = scoring_of(self.scoring, self.max_fpr)
@@ -339,6 +371,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             )
         if isinstance(self.interactions, (int, np.integer)):
             number(self.interactions, "interactions", whole=True)
+        if not isinstance(self.monotone, Mapping | None):
+            raise ValueError(f"monotone must map columns to 1 or -1; got {self.monotone!r}.")
         if self.shape not in ("auto", *SHAPES):
             names = ", ".join(map(repr, SHAPES))
             raise ValueError(f"shape must be 'auto' or one of {names}; got {self.shape!r}.")
@@ -429,6 +463,23 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.classes_ = rows.classes
         for name in ("n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(last, name))
+
+
+class _Reach(NamedTuple):
+    """How far monotone scores can follow the fall of a loss: ‖P(−g)‖²/2, see `left_out`."""
+
+    X: Any
+    slope: np.ndarray
+    weight: np.ndarray
+    alphas: np.ndarray
+
+    def __call__(self, features: AdditiveFeatures) -> float:
+        Z = features.transform(self.X)
+        root = features.roots() @ sp.diags(self.alphas[features.kinds()] ** -0.5)
+        scores = monotone_scores(features, np.asarray(self.weight @ Z).ravel())
+        cone = L2Cone(1.0, scores.in_coordinates(root))
+        nearest = cone.prox(-(root.T @ (Z.T @ self.slope)), 0.0)
+        return 0.5 * float(nearest @ nearest)
 
 
 def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:

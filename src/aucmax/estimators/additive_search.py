@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.maps import MapPlaces
+from aucmax.columns.monotone import MonotoneScores, monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.store import InMemory
@@ -27,6 +28,7 @@ from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.penalties import L2
+from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pairs import gains
@@ -237,6 +239,14 @@ class Part:
         factor = grid.alphas_of(cell)[kinds[own]] ** -0.5
         problem: Problem
         root = (root[:d, own] @ sp.diags(factor)).tocsc()
+        penalty = L2(1.0)
+        if self.features.trends_:
+            if d > 2 * MAX_MATRIX_FEATURES:
+                raise ValueError(
+                    f"with monotone, a model has at most {2 * MAX_MATRIX_FEATURES:,} features, and "
+                    f"this one has {d:,}; ask for fewer interactions, or leave out columns."
+                )
+            penalty = L2Cone(1.0, self._monotone.in_coordinates(root))
         if len(factor) > 2 * MAX_MATRIX_FEATURES:
             Z = (self.take(self.train)[:, :d] @ root).tocsr()
             problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
@@ -245,12 +255,18 @@ class Part:
         else:
             moments, X = self._moments.scaled(factor), as_rows(self.take(self.train)[:, :d])
             problem = MappedProblem.behind(X, root, moments, self.positive, self.weight)
-        fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=L2(1.0)))
+        fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=penalty))
         return replace(fitted, coef=root @ fitted.coef, statistics=None, spread=None)
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
         """Return the scores of the rows to score."""
         return self._tested @ np.pad(coef, (0, self.features.n_features - len(coef)))
+
+    @property
+    def mass(self) -> np.ndarray:
+        """The sum of each feature over the rows to fit to, by their weights."""
+        weight = np.ones(len(self.train)) if self.weight is None else self.weight
+        return np.asarray(weight @ self.take(self.train)).ravel()
 
     def slopes(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which rows are positive, their shares of a class, the slopes of the square loss.
@@ -299,6 +315,11 @@ class Part:
             products = weighed @ self.rows.coordinates[self.train[own]]
             cross[c] = (root.T @ (products - np.outer(of_maps.means[c], of_curves.means[c]))).T
         return of_curves.joined(of_maps.mapped(root), cross)
+
+    @cached_property
+    def _monotone(self) -> MonotoneScores:
+        """The scores that follow the trends."""
+        return monotone_scores(self.features, self.mass)
 
 
 class Ranking(NamedTuple):

@@ -84,6 +84,9 @@ def _(model: AdditiveAUCClassifier) -> str:
     best, interval = auc_text(model.best_score_), interval_text(*model.best_interval_[1:3])
     parts = ("lines", "curves", "maps")[: len(model.shape_scores_)]
     of_parts = zip(model.alphas_.tolist(), parts, strict=False)
+    trends = (
+        f"{'rises' if s > 0 else 'falls'} with {j}" for j, s in (model.monotone or {}).items()
+    )
     alphas = ", ".join(f"alpha {alpha:.3g} of {part}" for alpha, part in of_parts)
     optimality = f"optimality {model.optimality_:.1e} (0 at the optimum, 1 at w = 0)"
     facts = [
@@ -91,6 +94,7 @@ def _(model: AdditiveAUCClassifier) -> str:
         ("columns", f"{model.n_features_in_:,}"),
         ("shape", f"{model.shape_} (held out: {', '.join(scores)})"),
         (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
+        *([("monotone", ", ".join(trends))] if model.monotone else []),
         ("settings", f"loss {model.loss_}, {alphas}"),
         ("solver", f"{model.solver_}, {optimality}"),
     ]
