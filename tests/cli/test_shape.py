@@ -110,3 +110,45 @@ def test_a_rival_learns_from_columns_and_levels(run, folder):
     assert code == 0, error
     additive, logistic = json.loads(out)["scorers"]
     assert additive["auc"] > logistic["auc"] + 0.1
+
+
+@pytest.mark.parametrize("options", [(), ("--shape", "line")])
+def test_monotone_scores(run, folder, options):
+    """Of a table in which the score should fall and rise with age, whatever the shape."""
+    trends = ("--monotone", "age=increasing", "--monotone", "dose=decreasing")
+    options = (*trends, *options, "--drop", "city", "--alpha", "0.1")
+    report = trained(run, folder, "curve", *options)
+    said = {d["column"]: d["what"] for d in report["decisions"]}
+    assert (said["age"], said["dose"]) == (
+        "the score only rises with it",
+        "the score only falls with it",
+    )
+    assert report["shape"] == "line" or "--shape" not in options
+    model = load(folder / "model")
+    ages, doses = np.linspace(20.0, 90.0, 60), [-1.0, 0.5, np.nan]
+    rows = pd.DataFrame([(a, d) for d in doses for a in ages], columns=["age", "dose"])
+    scores = model.decision_function(rows).reshape(3, -1)
+    assert np.diff(scores).min() >= -1e-12 * np.ptp(scores)
+    assert (scores[0] >= scores[1] - 1e-12).all()
+    code, out, error = run("show", str(folder / "model"))
+    assert code == 0, error
+    assert "dose: the score only falls with it" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["age=up"], "--monotone age=up must be COLUMN=increasing or COLUMN=decreasing."),
+        (["age"], "--monotone age must be COLUMN=increasing or COLUMN=decreasing."),
+        (["height=increasing"], "monotone names the column 'height', which the table does not"),
+        (["city=increasing"], "monotone names 'city', a column of words"),
+        (["age=increasing", "--splines"], "--monotone does not go with --splines."),
+        (["age=increasing", "--one-pass"], "--monotone does not go with --one-pass."),
+        (["age=increasing", "--l1-ratio", "0.5"], "--monotone does not go with --l1-ratio."),
+    ],
+)
+def test_what_monotone_cannot_do_is_told(run, folder, options, message):
+    file = str(folder / "line.csv")
+    code, _, error = run("train", file, "--target", "sick", "--monotone", *options)
+    assert code == 2
+    assert message in " ".join(error.split())

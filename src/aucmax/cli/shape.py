@@ -1,4 +1,4 @@
-"""``--shape``: whether a model bends, and what that needs."""
+"""``--shape`` and ``--monotone``: whether a model bends, and how, and what that needs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from aucmax.basics.doors import Door
 from aucmax.cli.front import Prepared
-from aucmax.cli.options import Transforms
+from aucmax.cli.options import Transforms, option
 
-__all__ = ["SHAPE_HELP", "Bends", "Shape", "check_straight"]
+__all__ = ["Bends", "Form", "Shape"]
 
 _estimators = Door("aucmax.estimators")
 _shapes = Door("aucmax.estimators.shapes")
@@ -27,11 +27,49 @@ class Shape(StrEnum):
     interactions = "interactions"
 
 
-SHAPE_HELP = (
-    "What the score is: a line, a curve for each column, or curves and maps of pairs of columns "
-    "(interactions). By default the simplest that ranks as well as the best in the folds; a line "
-    "if nothing is tuned."
-)
+_TRENDS = {"increasing": 1, "decreasing": -1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """Options of what a score may be."""
+
+    shape: Shape | None = option(
+        None,
+        "What the score is: a line, a curve for each column, or curves and maps of pairs of "
+        "columns (interactions). By default the simplest that ranks as well as the best in the "
+        "folds; a line if nothing is tuned.",
+    )
+    monotone: list[str] | None = option(
+        None,
+        "increasing: the score never falls with this column, whatever the others are; or "
+        "decreasing.",
+        metavar="COLUMN=TREND",
+    )
+
+    @property
+    def needs_folds(self) -> str:
+        """The option of these, if any, that only a search over curves and maps can obey."""
+        if self.monotone:
+            return "--monotone"
+        return "" if self.shape in (None, Shape.line) else f"--shape {self.shape.value}"
+
+    def check_straight(self, reason: str) -> None:
+        """Raise ValueError for an option that does not go with what means a plain line."""
+        if self.needs_folds:
+            raise ValueError(f"{self.needs_folds} does not go with {reason}.")
+
+    def trends(self) -> dict[str, int]:
+        """Return ``--monotone`` in the form of `AdditiveAUCClassifier`'s argument."""
+        trends = {}
+        for word in self.monotone or ():
+            column, _, trend = word.rpartition("=")
+            if not column or trend not in _TRENDS:
+                raise ValueError(
+                    f"--monotone {word} must be COLUMN=increasing or COLUMN=decreasing."
+                )
+            trends[column] = _TRENDS[trend]
+        return trends
 
 
 @dataclass(frozen=True)
@@ -40,47 +78,41 @@ class Bends:
 
     Parameters
     ----------
-    named : str
-        The shape that --shape asks for, if it is not a line.
+    named : bool
+        Whether an option asks for what only their search can do.
     arguments : dict
         For `tuned`.
     why_not : str
         Why they are not tried, where that is worth a word.
     """
 
-    named: str = ""
+    named: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
     why_not: str = ""
 
     @classmethod
     def of(
         cls,
-        shape: Shape | None,
+        form: Form,
         settings: dict[str, Any],
         prepared: Prepared,
         transforms: Transforms,
     ) -> Bends:
         """Return what the options mean; raise ValueError if some exclude each other."""
-        before = transforms.given()
-        if shape is Shape.line or (shape is None and before):
-            return cls(arguments={"shape": "line"})
+        before, named, trends = transforms.given(), bool(form.needs_folds), form.trends()
+        if not named and (form.shape is Shape.line or before):
+            return cls(arguments={"shape": "line", "monotone": trends})
         others = [name for name in settings if name not in _OF_ADDITIVE]
         for name in (*before, *others):
-            check_straight(shape, f"--{name.replace('_', '-')}")
+            form.check_straight(f"--{name.replace('_', '-')}")
         table = prepared.rows if prepared.before is None else prepared.before.rows
         if table.in_parts:
-            check_straight(shape, "a file that is read in parts (--memory)")
+            form.check_straight("a file that is read in parts (--memory)")
         why_not = _shapes.why_straight(table)
-        if why_not and shape is None:
-            return cls(arguments={"shape": "line"}, why_not=why_not)
+        if why_not and not named:
+            return cls(arguments={"shape": "line", "monotone": trends}, why_not=why_not)
         if "alpha" in settings:  # of a loss, since α of different losses do not compare
             settings = {"loss": _estimators.AUCClassifier().loss, **settings}
         chosen = {of: [settings[name]] for name, of in _OF_ADDITIVE.items() if name in settings}
-        kind = "" if shape is None else shape.value
-        return cls(kind, {"table": table, "shape": kind or "auto", **chosen})
-
-
-def check_straight(shape: str | None, reason: str) -> None:
-    """Raise ValueError for curves with an option, or a reason, that means a line."""
-    if shape not in (None, "", Shape.line):
-        raise ValueError(f"--shape {shape} does not go with {reason}.")
+        shape = "auto" if form.shape is None else form.shape.value
+        return cls(named, {"table": table, "shape": shape, "monotone": trends, **chosen})

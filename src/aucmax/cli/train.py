@@ -25,7 +25,7 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths, model_of
-from aucmax.cli.shape import SHAPE_HELP, Bends, Shape, check_straight
+from aucmax.cli.shape import Bends, Form
 from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.files import exists
 from aucmax.data.labelled import Labelled
@@ -83,16 +83,15 @@ class Fixed(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnFolds:
-    """Options of the folds."""
+class OnFolds(Form):
+    """Options of the folds, and of what they choose."""
 
     seed: int = option(0, "Random seed of the folds and of stochastic solvers.", min=0)
     probability: Probability = False
-    shape: Shape | None = option(None, SHAPE_HELP)
 
     def check(self, untuned: str) -> None:
         """Raise ValueError for --probability with options that turn tuning off."""
-        if self.probability and untuned and self.shape in (None, Shape.line):
+        if self.probability and untuned and not self.needs_folds:
             raise ValueError(
                 "--probability calibrates on the folds of the tuning, which "
                 f"{untuned} turns off; leave out one of the two."
@@ -100,7 +99,7 @@ class OnFolds:
 
     def check_folds(self, name: str) -> None:
         """Raise ValueError for what needs folds, with rows that are too few for them."""
-        check_straight(self.shape, _FEW)
+        self.check_straight(_FEW)
         if self.probability:
             raise ValueError(
                 f"{name}: --probability needs folds, and is possible if each class has more rows."
@@ -131,7 +130,8 @@ def train(
 
     The same folds decide whether the score is a line in each column, bends, or has maps of pairs of
     columns that act together; of these the simplest is taken that ranks as well as the best.
-    --shape decides it otherwise.
+    --shape decides it otherwise, and --monotone says with which columns the score may only rise, or
+    only fall.
 
     --groups keeps the rows of a group in one fold, --time trains folds on the past, and with both
     not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
@@ -150,6 +150,8 @@ def train(
 
         aucmax train visits.csv --groups customer --weight amount -o booked.aucmax
 
+        aucmax train visits.csv --monotone income=increasing --monotone age=decreasing
+
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
     output = output or model_of(data)
@@ -159,7 +161,7 @@ def train(
     untuned = {**settings, **vars(stopping), "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
-        check_straight(on_folds.shape, "--one-pass")
+        on_folds.check_straight("--one-pass")
         model = _estimators.AUCClassifier(**untuned)
         with working("fitting in one pass", as_json):
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
@@ -168,7 +170,7 @@ def train(
         prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, folding = prepared.rows, Folding.of(prepared.rows)
     started, tuning, result = time.perf_counter(), None, None
-    bends = Bends.of(on_folds.shape, settings, prepared, transforms)
+    bends = Bends.of(on_folds, settings, prepared, transforms)
     untunable = (bool(settings) and not bends.named) or folding.most(rows.positive, FOLDS) < 2
     if untunable:
         on_folds.check_folds(rows.name)

@@ -73,10 +73,11 @@ def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any
     line : ndarray, shape (folds,), optional
         The held-out score of the line in each fold that has one; without it the model is additive.
     **settings
-        Of `AdditiveAUCClassifier`.
+        Of `AdditiveAUCClassifier`; without a line, the shape among them.
     """
     if line is None:
-        search = AdditiveAUCClassifier(cv=folds, **settings)
+        most = _MAX_PAIRS if settings["shape"] == "auto" else "auto"
+        search = AdditiveAUCClassifier(most, cv=folds, **settings)
         return Bent(search=search, held_out=_means(search.fit(table).shape_scores_))
     search = AdditiveAUCClassifier(_MAX_PAIRS, cv=folds, **settings)
     held_out = _means(search.fit_beside(table, line) | {SHAPES[0]: line})

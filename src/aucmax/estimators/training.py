@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,6 +92,7 @@ def tuned(
     *,
     table: Labelled | None = None,
     shape: str = "line",
+    monotone: Mapping[Any, int] | None = None,
     seed: int = 0,
     probability: bool = False,
     verbose: bool = False,
@@ -110,6 +111,8 @@ def tuned(
         The rows before the steps, in memory, for other shapes than lines.
     shape : {"auto", "line", "curves", "interactions"}
         What the model is; by default what the folds choose, see `bent`.
+    monotone : mapping of str to {1, −1}, optional
+        As for `AdditiveAUCClassifier`, which is then fitted to ``table`` whatever the shape.
     seed : int
         Random seed of the folds, which follow the groups or times of the rows.
     probability : bool
@@ -125,8 +128,9 @@ def tuned(
         If there are too few rows of a class, groups or times, or too few rows fit in memory.
     """
     settings["positive"] = rows.positive_label
-    if table is not None and shape not in ("line", "auto"):
-        return _bent(table, seed, shape=shape, probability=probability, **settings)
+    if table is not None and (monotone or shape not in ("line", "auto")):
+        settings |= {"shape": shape, "monotone": monotone, "probability": probability}
+        return _bent(table, seed, **settings)
     if room is None:
         search, line = _searched(rows, seed, verbose, probability=probability, **settings)
         if table is None or shape == "line":
