@@ -4,10 +4,12 @@ import importlib
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
-from benchmarks import large_files, messy, regression
+from benchmarks import large_files, messy, rare_events, regression
 from benchmarks.__main__ import main, summaries
 from benchmarks.common import engine
 from benchmarks.common.data import Task, generated_dense, generated_sparse, insurance
@@ -335,3 +337,32 @@ def test_rates_are_relative_to_the_parser_of_the_same_repeat():
     assert "| pyarrow.csv | 3 | 4.00 | 2.00 | 1.00 | 1.00 | 1 |" in text
     assert "| aucmax | 3 | 8.00 | 4.00 | 0.50 | 0.50 | 1 |" in text
     assert "| a weight of words | 1 | 10.00 | 5.00 |  |  | 1 |" in text
+
+
+def test_tasks_of_two_classes_of_a_suite_are_run(monkeypatch, tmp_path, capsys):
+    """OpenML's package has these functions; the tables would come from its server."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(size=600), "city": rng.choice(["Bonn", "Ulm"], 600)})
+    X.loc[::7, "age"] = np.nan
+    y = pd.Series(
+        np.where(X.age.fillna(0.0) + rng.normal(size=600) > 1, "ill", "well"), dtype="category"
+    )
+    table = SimpleNamespace(get_data=lambda target: (X, y, [False, True], [*X]))
+
+    def task(number):
+        labels = ["ill", "well"] if number == 31 else ["a", "b", "c"]
+        return SimpleNamespace(class_labels=labels, target_name="y", get_dataset=lambda: table)
+
+    openml = SimpleNamespace(
+        study=SimpleNamespace(get_suite=lambda name: SimpleNamespace(tasks=[3, 31])),
+        tasks=SimpleNamespace(get_task=task),
+    )
+    monkeypatch.setitem(sys.modules, "openml", openml)
+    path = tmp_path / "results.csv"
+    rare_events.main(
+        suite_name="OpenML-CC18", splits=1, methods=["aucmax, moments only", "LightGBM, default"],
+        results=path,
+    )  # fmt: skip
+    runs = pd.read_csv(path)
+    assert {*runs.data} == {"openml 31"}
+    assert runs[runs.method == "aucmax, moments only"].auc.min() > 0.6
