@@ -16,7 +16,7 @@ from aucmax.cli.screen import tell
 from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
 from aucmax.experiments.comparison import Comparison
-from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
+from aucmax.experiments.methods import CONTESTANTS, USUAL_CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,
     Measure,
@@ -39,7 +39,9 @@ class Contest:
     """The algorithms to compare."""
 
     solvers: str | None = option(
-        None, f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.", metavar="A,B,…"
+        None,
+        f"Algorithms to compare: {', '.join(CONTESTANTS)}. All but additive by default.",
+        metavar="A,B,…",
     )
     against: str | None = option(
         None, "Algorithm that the others are tested against; by default the first.", metavar="NAME"
@@ -105,10 +107,10 @@ def compare(
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
     gap of the objective, each the largest over the splits. In the interval of the mean test AUC, a
-    row that several splits test counts once. "tuned", "logistic" and "least_squares" choose their
-    own settings, by cross-validation on the training rows. Tests are paired: Nadeau and Bengio's
-    corrected resampled t-test over the splits, or DeLong's test if there is one split; the
-    verdict is "tie" unless p < 0.05.
+    row that several splits test counts once. "tuned", "additive", "logistic" and "least_squares"
+    choose their own settings, by cross-validation on the training rows. Tests are paired: Nadeau
+    and Bengio's corrected resampled t-test over the splits, or DeLong's test if there is one split;
+    the verdict is "tie" unless p < 0.05.
 
     How the columns are prepared is learned from all rows.
 
@@ -206,7 +208,7 @@ def _best(runs: list[Contestant]) -> str:
 
 def _named(solvers: str | None, option: str = "--solvers") -> list[str]:
     if solvers is None:
-        return list(CONTESTANTS)
+        return [*USUAL_CONTESTANTS]
     try:
         names = contestants_named(listed(solvers))
     except ValueError as error:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.data.rows import as_rows, to_scipy
-from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+from aucmax.estimators import AdditiveAUCClassifier, AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.experiments.trial import quiet
 from aucmax.experiments.tuning import GridOptimum, coarse_to_fine, whole_grid
 from aucmax.objective import Objective, UnivariateObjective
@@ -289,6 +289,11 @@ RIVALS = {
     "tuned": Rival(
         lambda folds, seed: AUCClassifierCV(cv=folds), {"alphas": [1.0]}, "AUCClassifierCV"
     ),
+    "additive": Rival(
+        lambda folds, seed: AdditiveAUCClassifier(cv=folds),
+        {"alphas": [1.0], "interactions": 0},
+        "AdditiveAUCClassifier: curves and maps of pairs",
+    ),
     LOGISTIC: Rival(
         _scikit_learn("BalancedLogisticRegression"),
         {"grid": [0.01]},
@@ -301,6 +306,7 @@ RIVALS = {
     ),
 }
 CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
+USUAL_CONTESTANTS = tuple(name for name in CONTESTANTS if name != "additive")  # which is slow
 
 
 @dataclass(frozen=True)
