@@ -32,7 +32,8 @@ Like = Annotated[
 def like_of(path: Path) -> Any:
     """Return what tells the columns of a model, or of moments: a model, fitted or not."""
     if kind_of(path) in (None, "model"):
-        return load_model(path)
+        model = load_model(path)
+        return getattr(model, "best_estimator_", model)
     moments = load_moments(path)
     if moments.steps is not None:
         return in_front(steps_in(moments, path))

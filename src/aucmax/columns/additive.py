@@ -233,6 +233,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         """The number of features."""
         return self.blocks[-1].features.stop
 
+    @property
+    def prepared_columns(self) -> list[tuple[Column, list[Axis]]]:
+        """The columns, with their axes: each one's own, and those of its cycles."""
+        columns, owners = [*named(self._named, self.columns_)], np.array(self.owners)
+        of_columns = (np.flatnonzero(owners == j).tolist() for j in range(len(columns)))
+        return [
+            (c, [self.axes_[k] for k in own]) for c, own in zip(columns, of_columns, strict=True)
+        ]
+
     def kinds(self) -> NDArray[np.intp]:
         """Return the kind of each feature: see `Block`."""
         return np.repeat(
@@ -257,6 +266,13 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             row, column = row + root.shape[0], column + root.shape[1]
         entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
         return sp.csc_matrix(entries, shape=(row, column))
+
+    def coordinates(self) -> Any:
+        """Return T, (D, D): coefficients T u with the penalty ‖u‖²/2 have the prior and its α.
+
+        The features are those of a fitted model.
+        """
+        return (self.roots() @ sp.diags(self.alphas_[self.kinds()] ** -0.5)).tocsc()
 
     def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
         """Return the same score with maps whose mean is zero along each of their columns.
@@ -504,8 +520,7 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
         features = self.fitted
         if not hasattr(features, "alphas_"):
             return None
-        scale = features.alphas_[features.kinds()] ** -0.5
-        return features.purification(mass)[1:] @ features.roots() @ sp.diags(scale)
+        return features.purification(mass)[1:] @ features.coordinates()
 
     def features(self, features: list[Feature]) -> list[Feature | Product]:
         columns = [replace(feature, function=as_read(feature.function)) for feature in features]

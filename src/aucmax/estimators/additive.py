@@ -18,6 +18,8 @@ from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
+from aucmax.data.rows.source import Source, opened
+from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.additive_search import (
     LEADING_SHARE,
     SHAPES,
@@ -40,11 +42,13 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
 from aucmax.estimators.tuning import warn_of
+from aucmax.estimators.written_steps import as_text, first_difference
 from aucmax.metrics import cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import RowsProblem
+from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pairs import all_pairs
 
 __all__ = ["AdditiveAUCClassifier"]
@@ -54,6 +58,7 @@ _MAX_FEATURES = 3000  # of a model with pairs that are chosen
 _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
 _MAX_HATS = 2000  # of all curves
 _PAIRS_AT_A_TIME = 200
+_OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
 
@@ -291,6 +296,64 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         named = [LeftOut((names[i], names[j]), bound) for (i, j), bound in bounds.items()]
         return sorted(named, key=lambda pair: -pair.bound)
 
+    def moments(self, X: Any, y: Any = None, sample_weight: Any = None) -> ClassMoments:
+        """Return the class moments of rows by the features of the fitted model.
+
+        Those of other rows can be added, subtracted and decayed, also from files. Together they
+        are what `fit_moments` takes.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (n, d), or Source
+            Rows as for `fit`; a source of these is read once, and has the labels and weights.
+        y, sample_weight
+            As for `fit`.
+        """
+        check_is_fitted(self)
+        features = self.best_estimator_[0]
+        X, y, sample_weight = opened(X, y, sample_weight)
+        if isinstance(X, Source):
+            rows = ClassMoments.from_data(X.mapped(features.transform))
+        else:
+            rows = ClassMoments.from_data(features.transform(X), y, sample_weight)
+        rows.feature_names = features.get_feature_names_out().tolist()
+        rows.steps = as_text([("features", features)])
+        return rows
+
+    def fit_moments(self, moments: ClassMoments, alpha: float | None = None) -> Self:
+        """Fit the features of the fitted model anew, to moments: as to all of their rows.
+
+        Columns, knots, levels and pairs stay as they are, and so does what the search found; the
+        loss is the square loss, without probabilities.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Made by `moments`, of exactly two classes.
+        alpha : float, optional
+            α of lines and levels; those of curves and pairs follow in proportion. By default all
+            stay as they are.
+
+        Raises
+        ------
+        ValueError
+            If the moments are those of other features.
+        """
+        check_is_fitted(self)
+        features = self.best_estimator_[0]
+        if difference := first_difference(as_text([("features", features)]), moments.steps):
+            raise ValueError(f"these are moments of other features: {difference}.")
+        prior = Prior(features)
+        settings = prior.settings({} if alpha is None else {"alpha": alpha})
+        settings |= {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        fitted = AUCClassifier(**settings).fit_moments(prior.moments(moments))
+        features, last = prior.behind(fitted, moments.counts @ moments.means)
+        self.best_estimator_: Pipeline = Pipeline([("features", features), ("model", last)])
+        self.loss_, self.alphas_ = "square", features.alphas_
+        for name in _OF_FIT:
+            setattr(self, name, getattr(last, name))
+        return self
+
     # ---- inside --------------------------------------------------------------------------
 
     def _fit(
@@ -460,8 +523,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
-        self.classes_ = rows.classes
-        for name in ("n_iter_", "solver_", "objective_", "optimality_"):
+        for name in _OF_FIT:
             setattr(self, name, getattr(last, name))
 
 

@@ -12,15 +12,22 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
+from aucmax.basics.doors import Door
 from aucmax.columns import SplineFeatures, TableEncoder
+from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.axes import Axis
 from aucmax.columns.preparations import Filled, Levels
 from aucmax.data.columns import KINDS
 from aucmax.data.decisions import Decision
-from aucmax.estimators.files import check_model
 
 __all__ = ["as_text", "decisions_of", "first_difference", "in_front", "of_text"]
 
-_KINDS: tuple[type, ...] = (TableEncoder, SplineFeatures, Normalizer, Filled, Levels, *KINDS)
+_OTHERWISE = "prepared otherwise, by levels, medians or knots of its own rows"
+
+_files = Door("aucmax.estimators.files")  # which imports the models
+
+_STEPS: tuple[type, ...] = (TableEncoder, SplineFeatures, Normalizer, AdditiveFeatures)
+_KINDS: tuple[type, ...] = (*_STEPS, Filled, Levels, Axis, *KINDS)
 _BY_NAME = {kind.__name__: kind for kind in _KINDS}
 
 
@@ -34,8 +41,8 @@ def as_text(steps: list[tuple[str, Any]]) -> str | None:
 def of_text(text: str | None) -> list[tuple[str, Any]]:
     """Return the steps in a text; ValueError unless a fit could have left them."""
     steps = [] if text is None else _made(json.loads(text))
-    check_model(steps)
-    if not all(isinstance(step, (TableEncoder, SplineFeatures, Normalizer)) for _, step in steps):
+    _files.check_model(steps)
+    if not all(isinstance(step, _STEPS) for _, step in steps):
         raise ValueError("its steps are no steps")
     return [(str(name), step) for name, step in steps]
 
@@ -56,14 +63,23 @@ def first_difference(one: str | None, other: str | None) -> str | None:
     """Return how the steps in two texts differ; None if they do not, or one is unknown."""
     if one is None or other is None or one == other:
         return None
-    first, second = (
-        {c.name: (c, p) for c, p in getattr(of_text(text)[0][1], "prepared_columns", ())}
-        for text in (one, other)
-    )
-    names = {**first, **second}  # as text, in which NaN is equal to itself
-    name = next((n for n in names if repr(first.get(n)) != repr(second.get(n))), None)
-    subject = "its columns were prepared" if name is None else f"its column {name!r} was prepared"
-    return f"{subject} otherwise, by levels, medians or knots of its own rows"
+    first, second = (_decided(of_text(text)[0][1]) for text in (one, other))
+    names = (n for n in {**first, **second} if first.get(n) != second.get(n))
+    return next(names, f"its columns were {_OTHERWISE}")
+
+
+def _decided(step: Any) -> dict[str, str]:
+    """Return what a fitted step decided, as text by what to say if it is different elsewhere."""
+    prepared = getattr(step, "prepared_columns", ())
+    decided: dict[str, Any] = {
+        f"its column {column.name!r} was {_OTHERWISE}": (column, steps)
+        for column, steps in prepared
+    }
+    if isinstance(step, AdditiveFeatures):
+        maps = [" × ".join(pair) for pair in step.pairs]
+        decided |= {f"only one of the two has a map of {name!r}": () for name in maps}
+        decided["its α of lines, curves and maps differ"] = step.__dict__.get("alphas_")
+    return {text: json.dumps(_plain(value), sort_keys=True) for text, value in decided.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ __all__ = [
     "Rows",
     "Settings",
     "TrainingRows",
+    "alphas_text",
     "auc_facts",
     "calibration_facts",
     "calibration_of",
@@ -166,20 +167,33 @@ class FittedModel(Settings, Fit):
     """A fitted `AUCClassifier`."""
 
     probability: str | None = optional()
+    alphas: Mapping[str, float] | None = optional()  # of lines, curves and maps
 
     @classmethod
-    def of(cls, model: Any) -> Self:
-        """Describe a fitted model."""
+    def of(cls, model: Any, alphas: Mapping[str, float] | None = None) -> Self:
+        """Describe a fitted model; an additive one has ``alphas`` for its kinds of features."""
+        settings = {name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")}
         return cls.of_solver(
             model,
-            **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
+            **settings | ({} if alphas is None else {"alpha": alphas["lines"]}),
             standardize=model.standardize_,
             probability=calibration_of(model),
+            alphas=alphas,
         )
+
+    def __str__(self) -> str:
+        if self.alphas is None:
+            return super().__str__()
+        return f"loss {self.named_loss}, alpha {alphas_text(self.alphas)}"
 
     def facts(self) -> Facts:
         """Return what `Fit` says, and how scores become probabilities."""
         return [*super().facts(), *calibration_facts(self.probability)]
+
+
+def alphas_text(alphas: Mapping[str, float]) -> str:
+    """Return the α of the kinds of features of an additive model, in words."""
+    return ", ".join(f"{alpha:.3g} of {kind}" for kind, alpha in alphas.items())
 
 
 def calibration_of(model: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,10 @@ class FitToSites(Report):
     auc: AUCOfMoments | None
 
     @classmethod
-    def of(cls, tuned: TunedOnSites, **more: Any) -> FitToSites:
-        """Describe how a model was tuned; ``more`` are the other fields."""
+    def of(
+        cls, tuned: TunedOnSites, alphas: Mapping[str, float] | None = None, **more: Any
+    ) -> FitToSites:
+        """Describe how a model was tuned; ``alphas`` as for `FittedModel.of`."""
         negative, positive = tuned.model.classes_.tolist()
         return cls(
             sites=[
@@ -62,7 +64,7 @@ class FitToSites(Report):
             settings_tried=tuned.settings_tried,
             held_out_loss=tuned.loss,
             held_out_auc=None if tuned.auc is None else AUCOfMoments.of(tuned.auc),
-            fitted=FittedModel.of(tuned.model),
+            fitted=FittedModel.of(tuned.model, alphas),
             **more,
         )
 

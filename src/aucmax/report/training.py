@@ -23,6 +23,7 @@ from aucmax.report.facts import (
     Folds,
     Pass,
     TrainingRows,
+    alphas_text,
     auc_facts,
     dropped_text,
     facts_of_fit,
@@ -75,8 +76,7 @@ class Bending:
 
     def settings(self) -> str:
         """Return the settings of an additive model, in words."""
-        alphas = ", ".join(f"{alpha:.3g} of {part}" for part, alpha in (self.alphas or {}).items())
-        return f"loss {self.loss}, alpha {alphas}"
+        return f"loss {self.loss}, alpha {alphas_text(self.alphas or {})}"
 
     def __str__(self) -> str:
         if self.why_straight:
@@ -261,14 +261,16 @@ class FitToMoments(Report):
     why_not_tuned: str = unlisted("")
 
     @classmethod
-    def of(cls, fitted: AUCClassifier, **more: Any) -> FitToMoments:
-        """Describe a model; ``more`` are the other fields."""
+    def of(
+        cls, fitted: AUCClassifier, alphas: Mapping[str, float] | None = None, **more: Any
+    ) -> FitToMoments:
+        """Describe a model; ``alphas`` as for `FittedModel.of`, ``more`` are the other fields."""
         negative, positive = fitted.classes_.tolist()
         return cls(
             positive=positive,
             negative=negative,
             features=fitted.n_features_in_,
-            fitted=FittedModel.of(fitted),
+            fitted=FittedModel.of(fitted, alphas),
             **more,
         )
 

@@ -183,7 +183,8 @@ class ClassMoments(ClassStatistics):
     def _with(self, means: np.ndarray, covariances: np.ndarray) -> "ClassMoments":
         """Return other features of the same rows."""
         features = self.empty(self.classes)
-        features._d = means.shape[1]
+        features._d, features._declared = means.shape[1], self._declared
+        features.target_name, features.guarantee = self.target_name, self.guarantee
         features._parts = self._parts | {"means": means, "covariances": covariances}
         return features
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from aucmax.cli.common import show
@@ -15,6 +16,7 @@ from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
+from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.files import save
 from aucmax.estimators.inputs import behind, names_after
 from aucmax.estimators.labelling import of_two_classes
@@ -59,6 +61,10 @@ def fit(
     are given: the sites are left out one at a time, and the model of the others is judged by the
     moments of the one left out. No row may be in two files.
 
+    Of moments built with --like and a model of curves and maps, this fits such a model, with the
+    --alpha of that one unless another is given, or chosen by sites: that of lines, to which those
+    of curves and maps are in proportion.
+
     The model takes the columns of the files: how they become numbers is in the moments. If these
     were built with --like and a scikit-learn pipeline, give the same file here.
 
@@ -76,26 +82,30 @@ def fit(
     if steps:
         for held in sites.values():
             held.feature_names = held.steps = None  # behind the steps, which name them
+    prior, chosen = Prior.of(steps), settings.given()
+    if prior is not None:
+        mass = sum(held.counts @ held.means for held in sites.values())
+        chosen = prior.settings(chosen, tunes=len(files) > 1)
+        sites = {name: prior.moments(held) for name, held in sites.items()}
     model: AUCClassifier
     report: Report
     if len(files) == 1:
-        held, label = of_two_classes(first, reading.positive, files[0])
-        model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
+        held, label = of_two_classes(sites[str(files[0])], reading.positive, files[0])
+        model = AUCClassifier(**chosen, **vars(stopping), positive=label)
         model.fit_moments(held)
-        report = FitToMoments.of(
-            model,
-            model=str(output),
-            moments=str(files[0]),
-            auc=_auc(model),
-            why_not_tuned=_NO_SITES if settings.alpha is None else "",
-        )
+        why_not_tuned = _NO_SITES if settings.alpha is None else ""
+        more = {"moments": str(files[0]), "auc": _auc(model), "why_not_tuned": why_not_tuned}
+        report = FitToMoments.of(model, _alphas(prior, model), model=str(output), **more)
     else:
-        values = {_VALUES.get(name, name): (value,) for name, value in settings.given().items()}
-        arguments: dict[str, Any] = {**values, **vars(stopping), "verbose": not as_json}
-        tuned = tune_on_sites(sites, reading.positive, **arguments)
+        tuned = tune_on_sites(
+            sites, reading.positive, **_several(chosen), **vars(stopping), verbose=not as_json
+        )
         model = tuned.model
         auc = None if tuned.auc is None else _auc(model)
-        report = FitToSites.of(tuned, model=str(output), auc=auc)
+        report = FitToSites.of(tuned, _alphas(prior, model), model=str(output), auc=auc)
+    if prior is not None:
+        features, model = prior.behind(model, mass)
+        steps = [("features", features)]
     model.decisions_ = [str(decision) for decision in decisions_of(steps)]
     save(behind(steps, model), output)
     show(report, as_json)
@@ -105,6 +115,19 @@ def _auc(model: AUCClassifier) -> AUCOfMoments | None:
     """Return what the moments of a model imply about the AUC of their rows."""
     auc = auc_of_moments(model.moments_, model.coef_[0], model.classes_.tolist()[1])
     return None if auc is None else AUCOfMoments.of(auc)
+
+
+def _several(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as arguments that take several values of each."""
+    return {
+        _VALUES.get(name, name): value if np.ndim(value) else (value,)
+        for name, value in settings.items()
+    }
+
+
+def _alphas(prior: Prior | None, model: AUCClassifier) -> dict[str, float] | None:
+    """Return the α of lines, curves and maps of a fit; None if all is a line."""
+    return None if prior is None else prior.alphas(model.alpha)
 
 
 def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
