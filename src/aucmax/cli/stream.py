@@ -24,9 +24,8 @@ from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.data.files import COMPRESSIONS, fault
 from aucmax.data.reading import FIELDS, Reading
-from aucmax.estimators import AUCClassifier
+from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.files import save
-from aucmax.estimators.inputs import behind
 from aucmax.estimators.written_steps import as_text
 from aucmax.report.page import write_page
 from aucmax.report.stream import Stream
@@ -158,7 +157,12 @@ class Learning:
         "moments: the optimum for the class moments of all rows; spam: one step per row, "
         "for many features.",
     )
-    alpha: float = option(3e-4, "Strength of the penalty.", min=0.0)
+    alpha: float | None = option(
+        None,
+        "Strength of the penalty; 3e-4, or that of the lines of a --like with curves, to which "
+        "those of curves and maps are in proportion.",
+        min=0.0,
+    )
     half_life: float | None = option(
         None,
         "Forget: the weight of a row halves after this many rows. With --learner moments.",
@@ -171,9 +175,11 @@ class Learning:
         min=1,
     )
 
-    def settings(self) -> dict[str, Any]:
-        """Return these options as settings of a stream."""
-        return vars(self) | {"learner": self.learner.value}
+    def settings(self, prior: Prior | None) -> dict[str, Any]:
+        """Return these options as settings of a stream of plain features, or of additive ones."""
+        usual = None if prior is None else prior.alphas()["lines"]
+        alpha = usual if self.alpha is None else self.alpha
+        return vars(self) | {"learner": self.learner.value, "alpha": alpha}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,12 +245,7 @@ class Telling:
     def results(self, state: State, title: str) -> None:
         """Write the model and the report at the end."""
         if self.output is not None:
-            model = AUCClassifier(alpha=state.settings.alpha, positive=state.settings.positive)
-            moments, prepared = state.learner.moments(), state.prepared
-            steps = [] if prepared is None else prepared.steps
-            if steps:
-                moments.feature_names = None  # behind the steps, which name them
-            save(behind(steps, model.fit_moments(moments)), self.output)
+            save(state.model(), self.output)
             say(f"model saved to {self.output}", sys.stderr)
         if self.html is not None and self.monitor is not None:
             write_page(Stream.of(title, self.monitor).page(command_line()), self.html)
@@ -286,14 +287,16 @@ def stream(
     telling.check(file, like, learning.learner)
     going.check(path, piped, telling.state)
     line = sys.stdin.buffer.readline() if piped and lines.format is None else None
-    settings = Settings(**lines.settings(path, line, reading), **learning.settings())
+    steps = None if like is None else getattr(like_of(like), "steps", [])[:-1]
+    of_learner = learning.settings(Prior.of(steps or []))
+    settings = Settings(**lines.settings(path, line, reading), **of_learner)
     with ExitStack() as stack:
         state = stack.enter_context(telling.begun(settings))
         begun = state.lines
         if going.from_here:
             state.next_input()
         source = Input(file, state, telling.every, line or b"")
-        _prepare(state, source, reading, like, waits=piped)
+        _prepare(state, source, reading, like, steps, waits=piped)
         saved = None if telling.state is None else state
         monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
         predictions = stack.enter_context(Beside("predictions", telling.predictions, saved))
@@ -317,10 +320,16 @@ def stream(
     telling.results(state, "standard input" if piped else path.name)
 
 
-def _prepare(state: State, source: Input, reading: Reading, like: Path | None, waits: bool) -> None:
+def _prepare(
+    state: State,
+    source: Input,
+    reading: Reading,
+    like: Path | None,
+    steps: list[tuple[str, Any]] | None,
+    waits: bool,
+) -> None:
     """Let the first rows of a stream, or another file, decide how its cells become features."""
     settings = state.settings
-    steps = None if like is None else getattr(like_of(like), "steps", [])[:-1]
     if steps and (not as_text(steps) or settings.format == "svmlight"):
         raise ValueError(
             f"--like {like}: has no steps for words, gaps and dates that a stream could take over."
@@ -340,9 +349,10 @@ def _prepare(state: State, source: Input, reading: Reading, like: Path | None, w
     if waits:
         later.start()
     try:
-        state.prepared, decisions, state.titles = first_rows.prepared_by(
+        prepared, decisions, state.titles = first_rows.prepared_by(
             source.first(), settings, of_stream, steps, waits
         )
+        state.prepare(prepared)
     finally:
         later.cancel()
     for decision in decisions:

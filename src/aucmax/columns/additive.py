@@ -34,7 +34,7 @@ from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, Words, named, other_than_numbers
 from aucmax.data.decisions import Decision
 
-__all__ = ["AdditiveFeatures"]
+__all__ = ["AdditiveFeatures", "Block"]
 
 Floats = NDArray[np.float64]
 
@@ -175,12 +175,16 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         values = [*self._cells(X)]
         entries: list[Entries] = []
         for block in self.blocks:
-            axis, own = self.axes_[block.columns[0]], values[block.columns[0]]
             if block.kind < 2:
-                of_block = axis.hats(own) if block.kind else axis.linear(own)
-                entries += (Entries(block.features.start + e.place, e.value) for e in of_block)
+                entries += self.of_block(block, values[block.columns[0]])
         Z = as_csr(entries, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
         return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
+
+    def of_block(self, block: Block, values: Cells) -> list[Entries]:
+        """Return the features of a block that is no map, for the values of its axis."""
+        axis = self.axes_[block.columns[0]]
+        of_block = axis.hats(values) if block.kind else axis.linear(values)
+        return [Entries(block.features.start + place, value) for place, value in of_block]
 
     def map_places(self, X: Any) -> MapPlaces:
         """Return where rows lie along the columns of maps."""

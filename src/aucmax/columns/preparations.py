@@ -65,12 +65,12 @@ class Entries(NamedTuple):
     ----------
     place : int, or ndarray of int, shape (n,)
         The same feature in all rows, or one for each.
-    value : ndarray, shape (n,)
+    value : ndarray, shape (n,), or number
         0 for none.
     """
 
     place: Any
-    value: NDArray[Any]
+    value: Any
 
 
 @dataclass(frozen=True)

@@ -343,12 +343,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         features = self.best_estimator_[0]
         if difference := first_difference(as_text([("features", features)]), moments.steps):
             raise ValueError(f"these are moments of other features: {difference}.")
-        prior = Prior(features)
-        settings = prior.settings({} if alpha is None else {"alpha": alpha})
-        settings |= {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
-        fitted = AUCClassifier(**settings).fit_moments(prior.moments(moments))
-        features, last = prior.behind(fitted, moments.counts @ moments.means)
-        self.best_estimator_: Pipeline = Pipeline([("features", features), ("model", last)])
+        settings = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        settings |= {} if alpha is None else {"alpha": alpha}
+        self.best_estimator_: Pipeline = Prior(features).fitted(moments, settings)
+        features, last = self.best_estimator_
         self.loss_, self.alphas_ = "square", features.alphas_
         for name in _OF_FIT:
             setattr(self, name, getattr(last, name))

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.estimators.classifier import AUCClassifier
@@ -97,6 +98,20 @@ class Prior:
                 f"{self.features.n_features:,}; make them with this model."
             )
         return held.mapped(self.root)
+
+    def fitted(self, held: ClassStatistics, settings: Mapping[str, Any]) -> Pipeline:
+        """Return the features and the model of their moments.
+
+        Parameters
+        ----------
+        held : ClassMoments
+            Of two classes.
+        settings : mapping
+            As for `settings`.
+        """
+        model = AUCClassifier(**self.settings(settings)).fit_moments(self.moments(held))
+        features, last = self.behind(model, held.counts @ held.means)
+        return Pipeline([("features", features), ("model", last)])
 
     def behind(
         self, fitted: AUCClassifier, mass: np.ndarray

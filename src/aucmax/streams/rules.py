@@ -14,6 +14,7 @@ from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
 from aucmax.data.rows import Rows, n_features, take_rows
 from aucmax.estimators import AUCClassifier
+from aucmax.estimators.additive_moments import Prior
 from aucmax.objective.penalties import ElasticNet
 from aucmax.solvers import SPAM
 from aucmax.statistics.moments import ClassMoments
@@ -80,10 +81,18 @@ def rule_of(
 
 
 class MomentsRule:
-    """Class moments, and the optimum for them by ``AUCClassifier(**settings)``."""
+    """Class moments, and the optimum for them by ``AUCClassifier(**settings)``.
 
-    def __init__(self, **settings: Any) -> None:
-        self.settings = settings
+    Parameters
+    ----------
+    prior : Prior, optional
+        Of the features of an additive model, in whose coordinates the optimum is found.
+    **settings
+        Of `AUCClassifier`.
+    """
+
+    def __init__(self, prior: Prior | None = None, **settings: Any) -> None:
+        self.prior, self.settings = prior, settings
         AUCClassifier(**settings).settings()
         self.moments = ClassMoments(classes=[0, 1])
 
@@ -115,8 +124,10 @@ class MomentsRule:
         model = AUCClassifier(**self.settings, positive=positive)
         with warnings.catch_warnings():  # expected with few or equal rows; see the optimality
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit_moments(self.moments)
-        coef, order = model.coef_[0], [1 - positive, positive]
+            moments = self.moments if self.prior is None else self.prior.moments(self.moments)
+            coef = model.fit_moments(moments).coef_[0]
+        coef = coef if self.prior is None else self.prior.root @ coef
+        order = [1 - positive, positive]
         low, high = (self.moments.means[order] @ coef).tolist()
         counts = self.moments.counts[order].tolist()
         return Solution(coef, (low, high), (counts[0], counts[1]), model.optimality_)

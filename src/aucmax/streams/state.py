@@ -6,7 +6,7 @@ from the last saved state, and ends with the same bits as if it had never been k
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -17,13 +17,16 @@ from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of,
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
 from aucmax.data.tables.dialect import distinct
+from aucmax.estimators import AUCClassifier
+from aucmax.estimators.additive_moments import Prior
+from aucmax.estimators.inputs import behind
 from aucmax.statistics.score_bins import ScoreBins, bins_specs
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.prepared import Prepared
-from aucmax.streams.rules import Rule, rule_of
+from aucmax.streams.rules import MomentsRule, Rule, rule_of
 
 __all__ = [
     "Baseline",
@@ -37,6 +40,7 @@ __all__ = [
 ]
 
 _KIND = "stream"
+_ALPHA = 3e-4
 _BINS = 4096  # of scores
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
@@ -46,7 +50,8 @@ class Settings:
     """Settings of a stream, fixed at its start.
 
     ``freeze`` is the row after which the first model is frozen; the others are settings of
-    `StreamLearner`, the rules and `parser`.
+    `StreamLearner`, the rules and `parser`. Without ``alpha`` it is that of the state that goes on,
+    or 3e-4.
     """
 
     format: str = "ndjson"
@@ -55,7 +60,7 @@ class Settings:
     sep: str = ","
     positive: Any = None
     learner: str = "moments"
-    alpha: float = 3e-4
+    alpha: float | None = None
     l1_ratio: float = 0.0
     standardize: float = 0.5
     half_life: float | None = None
@@ -64,9 +69,14 @@ class Settings:
     weight: str | None = None
     encoding: str = "utf-8"
 
-    def rule(self) -> Rule:
-        """Return the rule by which blocks are learnt."""
-        return rule_of(self.learner, self.alpha, self.l1_ratio, self.standardize)
+    def rule(self, prior: Prior | None = None) -> Rule:
+        """Return the rule by which blocks are learnt, those of an additive model by its prior."""
+        alpha = _ALPHA if self.alpha is None else self.alpha
+        if prior is None:
+            return rule_of(self.learner, alpha, self.l1_ratio, self.standardize)
+        if self.learner != "moments":
+            raise ValueError("curves and maps are learnt by moments alone: use --learner moments.")
+        return MomentsRule(prior, **prior.settings({"alpha": alpha}), tol=1e-10)
 
     def parser(
         self, header: list[str] | None = None, sep: str | None = None, numbers: bool = True
@@ -142,6 +152,8 @@ class State:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.settings.alpha is None:
+            self.settings = replace(self.settings, alpha=_ALPHA)
         settings = self.settings
         self.learner = StreamLearner(
             settings.rule(), settings.half_life, settings.refresh, settings.positive
@@ -149,6 +161,12 @@ class State:
         self.prequential = ScoreBins(_BINS)
         self.pair = PairedScores(_BINS, settings.half_life)
         self.drift = DriftAlarm()
+
+    def prepare(self, prepared: Prepared | None) -> None:
+        """Take over how cells become features, before the first line."""
+        self.prepared = prepared
+        if prepared is not None and prepared.prior is not None:
+            self.learner.rule = self.settings.rule(prepared.prior)
 
     @property
     def positive(self) -> int | None:
@@ -165,6 +183,18 @@ class State:
     def next_input(self) -> None:
         """Continue with a new input, such as the next file of a log."""
         self.offset, self.digest, self.earlier = 0, 0, self.lines
+
+    def model(self) -> Any:
+        """Return the model of all rows so far, for raw tables; ValueError if there is none."""
+        moments, settings = self.learner.moments(), self.settings
+        steps = [] if self.prepared is None else self.prepared.steps
+        if steps:
+            moments.feature_names = None  # behind the steps, which name them
+        prior = None if self.prepared is None else self.prepared.prior
+        of_model: dict[str, Any] = {"alpha": settings.alpha, "positive": settings.positive}
+        if prior is None:
+            return behind(steps, AUCClassifier(**of_model).fit_moments(moments))
+        return prior.fitted(moments, of_model)
 
     def parser(self) -> Parser:
         """Return the parser of lines."""
@@ -409,7 +439,7 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     if not state.lines:
         return State(settings, extra=state.extra)
     for name, value in settings.__dict__.items():
-        if value != getattr(state.settings, name):
+        if (name, value) != ("alpha", None) and value != getattr(state.settings, name):
             raise ValueError(
                 f"{path}: was started with {name}={getattr(state.settings, name)!r}, and this run "
                 f"has {name}={value!r}; give the same settings, or another file to start anew."
@@ -448,6 +478,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
 def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     """Return a state from arrays that match their declarations; ValueError if inconsistent."""
     state = _blank(facts)
+    state.prepare(Prepared.of_facts(facts.get("prepared")))
     for name in _NUMBERS:
         setattr(state, name, facts[name])
     state.learner.restore(
@@ -456,7 +487,6 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     state.prequential.restore(facts["prequential"], part_of(arrays, "prequential"))
     state.pair.restore(facts["pair"], part_of(arrays, "pair"))
     state.drift.restore(part_of(arrays, "drift"))
-    state.prepared = Prepared.of_facts(facts.get("prepared"))
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
         state.parser()
