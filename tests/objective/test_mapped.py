@@ -1,10 +1,14 @@
 """Rows in other coordinates: a mapped problem is that of the mapped rows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from aucmax.data.rows import as_rows
+from aucmax.data.rows.parts import InParts
+from aucmax.data.rows.source import Source
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.mapped import MappedProblem
@@ -14,18 +18,26 @@ from aucmax.solvers import Monitor, Run
 from aucmax.solvers.batch.newton import Newton
 from aucmax.statistics.moments import ClassMoments
 
+CASES = {"equal": (False, False), "weighted": (True, False), "in parts": (True, True)}
 
-@pytest.fixture(scope="module", params=[False, True], ids=["equal", "weighted"])
+
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
 def problems(request):
-    """The problem of rows Tᵀx, and the same with only the rows x stored."""
+    """The problem of rows Tᵀx, and the same with only the rows x stored, or read in parts."""
+    weighted, in_parts = request.param
     rng = np.random.default_rng(0)
     X = sp.random(400, 30, 0.2, format="csr", random_state=1) + sp.eye(400, 30, format="csr")
     T = sp.block_diag([rng.normal(size=(5, 5)) for _ in range(6)], format="csc")[:, :28]
     sign = np.where(X @ rng.normal(size=30) + rng.normal(size=400) > 0.5, 1.0, -1.0)
-    weight = rng.uniform(0.5, 2.0, 400) if request.param else None
+    weight = rng.uniform(0.5, 2.0, 400) if weighted else None
     plain = RowsProblem.of(as_rows((X @ T).toarray()), sign, weight)
     moments = ClassMoments([-1.0, 1.0]).add_rows(as_rows((X @ T).toarray()), sign, weight)
-    return plain, MappedProblem.behind(as_rows(X.tocsr()), T, moments, sign, weight)
+    x = as_rows(X.tocsr())
+    if in_parts:
+        ends = [0, 150, 151, 400]
+        source = Source([lambda a=a, b=b: X.tocsr()[a:b] for a, b in pairwise(ends)])
+        x = InParts(source, np.diff(ends), 30)
+    return plain, MappedProblem.behind(x, T, moments, sign, weight)
 
 
 def test_products_are_those_of_the_mapped_rows(problems):

@@ -5,6 +5,7 @@ import pytest
 
 from aucmax import ClassMoments
 from aucmax.objective.losses import LOSSES
+from aucmax.statistics.pair_sums import PairSums
 from aucmax.statistics.pairs import all_pairs, cell_sums, gains
 
 SIZES = np.array([2, 5, 3])
@@ -36,6 +37,20 @@ def test_sums_of_cells(rows):
         for own, wanted in zip(sums, expected, strict=True):
             np.testing.assert_allclose(own[: len(wanted)], wanted, atol=1e-14)
             assert not own[len(wanted) :].any()
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.2, 0.9])
+def test_sums_of_parts_have_the_gains_of_all_rows(rows, tau):
+    cells, positive, share, z = rows
+    weight = share * np.where(positive, 7.0, 30.0)  # what the classes weigh is not known before
+    parts = [slice(0, 90), slice(90, 95), slice(95, 300)]
+    sums = [
+        PairSums.of(cells[:, at], SIZES, all_pairs(3), positive[at], weight[at], z[at])
+        for at in parts
+    ]
+    slopes = LOSSES["square"].weighing(tau).at(z, np.where(positive, 1.0, -1.0), share).gradient
+    expected = gains(cells, SIZES, all_pairs(3), (positive, share, slopes), 0.03, tau)
+    np.testing.assert_allclose((sums[0] + sums[1] + sums[2]).gains(0.03, tau), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.2, 0.9])

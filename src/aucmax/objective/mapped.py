@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.data.rows import Rows, products
-from aucmax.data.rows.store import Numbers
-from aucmax.objective.problem import RowsProblem, Summaries
+from aucmax.data.rows.store import Numbers, Store
+from aucmax.objective.problem import RowsProblem, Summaries, normal_product
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["MappedProblem"]
@@ -22,7 +22,7 @@ class MappedProblem(RowsProblem):
     Parameters
     ----------
     data : WeightedRows
-        The rows x in memory, with summaries of the rows Tᵀx.
+        The rows x, with summaries of the rows Tᵀx.
     root : csc_matrix, shape (d, k)
         T.
     """
@@ -33,17 +33,17 @@ class MappedProblem(RowsProblem):
     @classmethod
     def behind(
         cls,
-        X: Rows,
+        X: Rows | Store,
         root: sp.csc_matrix,
         moments: ClassMoments,
         sign: np.ndarray,
         weight: np.ndarray | None,
     ) -> Self:
-        """Return the problem of rows in memory, given the moments of the rows Tᵀx.
+        """Return the problem of rows, given the moments of the rows Tᵀx.
 
         Parameters
         ----------
-        X : ndarray or CSR, shape (n, d)
+        X : ndarray or CSR, shape (n, d), or Store
             The rows x.
         root : csc_matrix, shape (d, k)
             T.
@@ -52,7 +52,8 @@ class MappedProblem(RowsProblem):
         sign, weight : ndarray, shape (n,)
             As for `RowsProblem.of`.
         """
-        rows = RowsProblem.of(X, sign, weight).data
+        # which are not those of x, and spare a pass over it
+        rows = RowsProblem.of(X, sign, weight, moments).data
         return cls(replace(rows, summaries=Summaries(moments, spreads=moments)), root=root)
 
     @property
@@ -71,13 +72,13 @@ class MappedProblem(RowsProblem):
         return self.root.T @ (self.root.T @ matrix).T
 
     def scores(self, W: np.ndarray) -> np.ndarray:
-        return self.data.store.stacked(products.scores, self.root @ W)
+        return self.store.stacked(products.scores, self.root @ W)
 
     def scored(self, w: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        yield slice(0, self.n_samples), self.scores(w)
+        return super().scored(self.root @ w)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
-        return self.root.T @ self.data.store.total(products.adjoint, (g,))
+        return self.root.T @ self.store.total(products.adjoint, (g,))
 
     def product(
         self,
@@ -88,15 +89,14 @@ class MappedProblem(RowsProblem):
     ) -> np.ndarray:
         if isinstance(offset, float):
             offset = self.data.by_class(offset, offset)
-        shift = None if offset is None else offset[:]
-        total, sums = products.normal_product(self.data.in_memory(), s[:], self.root @ V, shift)
+        total, sums = self.store.total(normal_product, (s, offset), (self.root @ V,))
         mapped = self.root.T @ total
         return mapped if origin is None else mapped - np.multiply.outer(origin, sums)
 
     def gram(self, s: Numbers, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        X, weight = self.data.in_memory(), s[:]
-        about_zero, sums = products.gram(X, weight, np.zeros(self.data.n_features))
-        mean, mass = self.root.T @ sums, float(weight.sum())
+        zeros = np.zeros(self.data.n_features)
+        about_zero, sums = self.store.total(products.gram, (s,), (zeros,))
+        mean, mass = self.root.T @ sums, float(s[:].sum())
         cross = np.outer(origin, mean - 0.5 * mass * origin)
         matrix = self.root.T @ (self.root.T @ about_zero).T
         return matrix - cross - cross.T, mean - mass * origin

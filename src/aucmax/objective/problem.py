@@ -32,6 +32,7 @@ __all__ = [
     "Problem",
     "RowsProblem",
     "SignedRows",
+    "normal_product",
 ]
 
 
@@ -671,7 +672,7 @@ class RowsProblem(Problem):
         moved = V if factor is None else factor * V
         if isinstance(offset, float):
             offset = self.data.by_class(offset, offset)
-        total, sums = self.store.total(_normal_product, (s, offset), (moved,))
+        total, sums = self.store.total(normal_product, (s, offset), (moved,))
         if origin is not None:
             total -= np.multiply.outer(origin, sums)
         if factor is not None:
@@ -791,9 +792,10 @@ def _measured(
     return empty.copy().add_rows(X, sign, weight)
 
 
-def _normal_product(
+def normal_product(
     X: Rows, s: np.ndarray, offset: np.ndarray | None, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return `products.normal_product`, with what is of rows first."""
     return products.normal_product(X, s, V, offset)
 
 

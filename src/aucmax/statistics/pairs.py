@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.rows.kernels import compiled
 
-__all__ = ["all_pairs", "cell_sums", "gains"]
+__all__ = ["Cells", "all_pairs", "cell_sums", "drops", "gains"]
 
 _PAIRS_AT_A_TIME = 256  # for each task of a thread
 
@@ -143,7 +143,11 @@ def _gains(
     alpha: float,
     tau: float,
 ) -> Floats:
-    p, q, g = counted.sums(sizes, pairs)
+    return drops(*counted.sums(sizes, pairs), alpha, tau)
+
+
+def drops(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:
+    """Return the largest drop of the quadratic model of each pair, (m,), given its cells (m, c)."""
     diagonal = 2.0 * tau * p + 2.0 * (1.0 - tau) * q + alpha
     solved = g / diagonal
     U = np.stack([p, q], axis=-1)

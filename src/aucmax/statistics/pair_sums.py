@@ -1,0 +1,78 @@
+"""What the gains of pairs need to know of rows, as sums: those of parts add up to those of all.
+
+Which rows are positive, and where the class means of the scores are, comes from the sums; so one
+pass over rows is enough, once there are scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.statistics.pairs import Cells, cell_sums, drops
+
+__all__ = ["PairSums"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over the rows in each cell of pairs of columns.
+
+    Parameters
+    ----------
+    weight, scores : ndarray, shape (2, m, c)
+        Of negatives and of positives: their weight, and their scores times it. There are m pairs
+        of at most c cells; beyond the cells of a pair there are zeros.
+    """
+
+    weight: Floats
+    scores: Floats
+
+    @classmethod
+    def of(
+        cls,
+        cells: Cells,
+        sizes: NDArray[np.int64],
+        pairs: NDArray[np.int64],
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        scores: Floats,
+    ) -> PairSums:
+        """Return the sums of rows.
+
+        Parameters
+        ----------
+        cells, sizes, pairs
+            As for `aucmax.statistics.pairs.gains`.
+        positive, weight, scores : ndarray, shape (n,)
+            Which rows are positive, their weights, and their scores.
+        """
+        *of_weight, of_positives = cell_sums(
+            cells, sizes, pairs, (positive, weight, np.where(positive, weight * scores, 0.0))
+        )
+        *_, of_all = cell_sums(cells, sizes, pairs, (positive, weight, weight * scores))
+        return cls(np.stack(of_weight[::-1]), np.stack([of_all - of_positives, of_positives]))
+
+    def __add__(self, other: PairSums) -> PairSums:
+        """Return the sums of both rows."""
+        return PairSums(self.weight + other.weight, self.scores + other.scores)
+
+    def gains(self, alpha: float, tau: float = 0.5) -> Floats:
+        """Return how much the square loss at the scores falls for each pair, shape (m,).
+
+        Parameters
+        ----------
+        alpha, tau : float
+            As for `aucmax.statistics.pairs.gains`, whose result this is.
+        """
+        total = self.weight.sum(axis=2, keepdims=True)
+        q, p = share = self.weight / total
+        mean = self.scores.sum(axis=2, keepdims=True) / total
+        below, above = self.scores / total - mean * share  # Σ share · (score − its class mean)
+        gap = 1.0 - (mean[1] - mean[0])
+        g = gap * (q - p) + 2.0 * tau * above + 2.0 * (1.0 - tau) * below
+        return drops(p, q, g, alpha, tau)
