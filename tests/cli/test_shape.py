@@ -89,17 +89,23 @@ def test_what_means_a_line_is_told(run, folder, options, reason):
     assert f"--shape curves does not go with {reason}." in " ".join(error.split())
 
 
-def test_a_file_in_parts_is_a_line(run, folder):
+def test_a_file_in_parts_is_a_line_unless_asked(run, folder):
     lines = (folder / "line.csv").read_text().splitlines(keepends=True)
     large = folder / "large.csv"
     large.write_text(lines[0] + "".join(lines[1:]) * 100)
     options = (str(large), "--target", "sick", "--memory", "2MB", "-o", str(folder / "large"))
-    code, _, error = run("train", *options, "--shape", "curves")
-    assert code == 2
-    assert "--shape curves does not go with a file that is read in parts (--memory)." in error
     code, out, error = run("train", *options)
     assert code == 0, error
-    assert "line (curves were not tried: the file is read in parts)" in " ".join(out.split())
+    told = "line (curves were not tried, as the file is read in parts; --shape asks for them)"
+    assert told in " ".join(out.split())
+    code, out, error = run("train", *options, "--shape", "curves", "--alpha", "0.1", "--json")
+    assert code == 0, error
+    report = json.loads(out)
+    assert report["shape"] == "curves"
+    assert report["tuned_on"] < 120_000
+    assert report["alphas"] == pytest.approx({"lines": 0.1, "curves": 0.1})
+    held_out = report["held_out_auc_of_shapes"]["curves"]
+    assert report["training_auc"]["auc"] == pytest.approx(held_out, abs=0.02)
 
 
 def test_a_rival_learns_from_columns_and_levels(run, folder):

@@ -45,6 +45,7 @@ __all__ = [
 
 _facts = Door("aucmax.report.facts")
 _inputs = Door("aucmax.estimators.inputs")
+_many_rows = Door("aucmax.estimators.many_rows")
 _preparation = Door("aucmax.estimators.preparation")
 _steps = Door("aucmax.columns.steps")
 _suspicions = Door("aucmax.estimators.suspicions")
@@ -77,7 +78,7 @@ class Prepared:
     sample : Labelled or None
         Some of the rows of a file in parts before the steps, if a pass has kept them.
     before : Prepared or None
-        The same before the steps, without the columns that are left out; of rows in memory.
+        The same before the steps, without the columns that are left out.
     """
 
     rows: Labelled
@@ -95,7 +96,11 @@ class Prepared:
         """Return the rows behind fitted additive features in place of the steps."""
         assert self.before is not None
         raw = self.before.rows
-        rows = replace(raw, X=features.transform(raw.named), columns=None)
+        if raw.in_parts:
+            X = _many_rows.by_features(raw.X, features, raw.columns)
+        else:
+            X = features.transform(raw.named)
+        rows = replace(raw, X=X, columns=None)
         decisions = [*self.before.decisions, *features.decisions()]
         steps = [("features", features)]
         return replace(self.before, rows=rows, steps=steps, decisions=decisions)
@@ -181,6 +186,11 @@ def labelled_rows(
             source.target,
             _sample(rows, source),
         )
+        if rows.in_parts and "table" in source:
+            raw = replace(rows, X=source.table, columns=source.table_columns)
+            raw.X.replaced = rows.X.replaced
+            before = replace(prepared, rows=raw, steps=[], decisions=source.table_decisions)
+            return replace(prepared, before=before)
         if transforms is None or rows.in_parts:
             return prepared
         return _transformed(prepared, reading, transforms)

@@ -1,5 +1,6 @@
 """AdditiveAUCClassifier: a sum of curves of single columns and maps of pairs, tuned for the AUC."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -38,8 +39,10 @@ from aucmax.estimators.fitting import Fit, Settings
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
 from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
+from aucmax.estimators.many_rows import ManyRows, labelled_table
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import calibrate_folds
+from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
 from aucmax.estimators.tuning import warn_of
 from aucmax.estimators.written_steps import as_text, first_difference
@@ -58,6 +61,7 @@ _MAX_FEATURES = 3000  # of a model with pairs that are chosen
 _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
 _MAX_HATS = 2000  # of all curves
 _PAIRS_AT_A_TIME = 200
+_CANDIDATES = 4  # pairs of a search on some rows, for each that all rows choose
 _OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
@@ -109,6 +113,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Most knots of a curve; by default 33, fewer where there are more than 60 columns.
     map_knots : int
         Most knots along a column of a map.
+    search_rows : int
+        Of more rows, and of those of a source, so many serve to choose all settings: about as many
+        of each class, or all of the rarer and at most ten times as many others. All rows confirm
+        the pairs, and are fitted to.
     verbose : int
         Show what is done, on a terminal.
 
@@ -169,6 +177,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         positive: Any = None,
         n_knots: int | None = None,
         map_knots: int = 5,
+        search_rows: int = 100_000,
         tol: float = 1e-4,
         max_iter: int = 1000,
         verbose: int = 0,
@@ -185,6 +194,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.positive = positive
         self.n_knots = n_knots
         self.map_knots = map_knots
+        self.search_rows = search_rows
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -194,9 +204,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
 
         Parameters
         ----------
-        X : data frame or array, shape (n, d), or Labelled
-            Numbers, words, dates; None and NaN are gaps. `Labelled` rows in memory have their own
-            labels, weights, groups and times.
+        X : data frame or array, shape (n, d), Source, or Labelled
+            Numbers, words, dates; None and NaN are gaps. A source has its own labels and weights,
+            and `Labelled` rows have groups and times, too.
         y : array-like, shape (n,)
             Two labels.
         sample_weight : array-like, shape (n,), optional
@@ -209,8 +219,34 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             As for `AUCClassifierCV`; for a pair that names no column; for a monotone column that
             does not exist or is one of words; with `monotone`, for more than 3,000 features.
         """
-        self._fit(X, y, sample_weight, groups)
+        X, y, sample_weight = opened(X, y, sample_weight)
+        if isinstance(X, Source) or (
+            not isinstance(X, Labelled) and _num_samples(X) > self.search_rows
+        ):
+            X = labelled_table(X, y, sample_weight, groups, self.positive)
+        if not isinstance(X, Labelled) or not (X.in_parts or len(X.positive) > self.search_rows):
+            self._fit(X, y, sample_weight, groups)
+            return self
+        every = ManyRows(X)
+        rows, drawn = every.sample(self.search_rows)
+        cv = self.cv
+        if not isinstance(cv, (str, int, np.integer)):
+            cv = [[np.flatnonzero(np.isin(rows, part)) for part in fold] for fold in cv]
+        self.fit_drawn(drawn, every, cv)
         return self
+
+    def fit_drawn(self, drawn: Labelled, every: ManyRows, cv: Any) -> None:
+        """Choose all settings by some rows, and fit to all.
+
+        Parameters
+        ----------
+        drawn : Labelled
+            The former, in memory.
+        every : ManyRows
+        cv : "auto", int or iterable of (train, test)
+            Folds of the former.
+        """
+        self._fit(drawn, None, None, None, cv=cv, every=every)
 
     def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:
         """Fit to rows, unless a line is within one standard error of the best curves and maps.
@@ -346,21 +382,26 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         settings = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         settings |= {} if alpha is None else {"alpha": alpha}
         self.best_estimator_: Pipeline = Prior(features).fitted(moments, settings)
-        features, last = self.best_estimator_
-        self.loss_, self.alphas_ = "square", features.alphas_
-        for name in _OF_FIT:
-            setattr(self, name, getattr(last, name))
+        self.loss_, self.alphas_ = "square", self.best_estimator_[0].alphas_
+        self._take_facts()
         return self
 
     # ---- inside --------------------------------------------------------------------------
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, line: np.ndarray | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        line: np.ndarray | None = None,
+        cv: Any = None,
+        every: ManyRows | None = None,
     ) -> dict[str, np.ndarray]:
         scoring = self._checked()
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         last = AUCClassifier(alpha=1.0, **shared)
-        cv, table = self.cv, None
+        cv, table = self.cv if cv is None else cv, None
         if isinstance(X, Labelled):
             table, counted = X, X.counted(np.arange(len(X.positive)))
             if not counted.all():
@@ -380,16 +421,53 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             curves = CurveRows(features.with_pairs(()), rows, X, LEADING_SHARE)
             search = _Search(curves, features.pairs_, self._settings(), scoring, self.shape)
             folds, n_folds = _folds(rows, cv)
-            walk, cell = search.run(folds, self._grid(features, rows), n_folds, line)
+            share = 1.0  # the best α is inversely proportional to the rows of the rarer class
+            if every is not None and (self.alphas is None or len(self.alphas) > 1):
+                share = rows.rarest / every.table.rarest
+            walk, cell = search.run(folds, self._grid(features, rows, share), n_folds, line)
             scores = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
             if cell is None:
                 return scores
             part, fitted = search.refitted(walk.grid, cell)
         fitted.warn(stacklevel=3)
         warn_of(walk.messages)
-        self._take_over(part, fitted, walk, cell, last, rows)
+        held_out = walk.scores_of(cell)
+        self._take_over(part, fitted, walk, cell, last, rows, held_out)
+        weight = rows.weight
+        if every is not None:
+            self._confirm(every, share, search, part, walk.grid, cell)
+            table = every.table
+            weight = weight_of_all(table.positive, table.weight, every.drawn)
+        if self.probability:
+            tests, final = [p.test for p in walk.parts], self.decision_function(X)
+            self.best_estimator_[-1].calibration_ = calibrate_folds(
+                tests, held_out, [final[test] for test in tests], rows.positive, weight,
+                self.probability,
+            )  # fmt: skip
         self.shape_scores_ = scores
         return scores
+
+    def _confirm(
+        self, every: ManyRows, share: float, search: "_Search", part: Part, grid: Grid, cell: Cell
+    ) -> None:
+        """Fit what was chosen on a share of the rows to all; these choose the pairs."""
+        features = copy.copy(self.best_estimator_[0])
+        features.alphas_ = share * features.alphas_
+        if cell.shape == 2 and not search.given:
+            curves, count = cell.without_maps, grid.counts[cell.pairs]
+            pairs = search.ranking(part, grid, cell, _CANDIDATES * count).pairs
+            coef = part.fit(grid, curves, search.settings).coef
+            alpha = share * float(grid.alphas_of(curves)[1])
+            gains = every.gains(part.features, coef, pairs, alpha)
+            best = np.argsort(-gains, kind="stable")[:count]
+            features = features.with_pairs([pairs[k] for k in best])
+            self.interactions_, self.gains_ = [*features.pairs], gains[best]
+        shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
+        settings = replace(search.settings, goal=NamedLoss(self.loss_))
+        self.best_estimator_ = every.fitted(features, model, settings)
+        self.alphas_ = features.alphas_
+        self._take_facts()
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left these attributes."""
@@ -444,13 +522,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def _settings(self) -> Settings:
         return Settings(NamedLoss(self.losses[0]), L2(1.0), tol=self.tol, max_iter=self.max_iter)
 
-    def _grid(self, features: AdditiveFeatures, rows: Labelled) -> Grid:
+    def _grid(self, features: AdditiveFeatures, rows: Labelled, share: float) -> Grid:
         low, high = _HALF_DECADES
         usual = features.n_features_in_ * LOSSES[self.losses[0]].usual_alpha / rows.rarest
         alphas = usual * 10.0 ** (0.5 * np.arange(low, high + 1))
         place = -low
         if self.alphas is not None:
-            alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))
+            alphas = np.sort(np.asarray(self.alphas, dtype=np.float64)) / share
             place = int(np.abs(np.log(alphas / usual)).argmin())
         return Grid(tuple(self.losses), alphas, place, self._counts(features))
 
@@ -477,6 +555,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         cell: Cell,
         last: AUCClassifier,
         rows: Labelled,
+        scores: list[np.ndarray],
     ) -> None:
         grid, gains = walk.grid, np.empty(0)
         part = all_rows.with_maps(grid.counts[cell.pairs])
@@ -497,7 +576,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(features, "feature_names_in_"):
             self.feature_names_in_ = features.feature_names_in_
-        held_out, scores = walk.held_out[cell], walk.scores_of(cell)
+        held_out = walk.held_out[cell]
         of_rows = np.concatenate([p.test for p in walk.parts])
         self.best_score_ = float(held_out.mean())
         self.best_interval_ = cv_auc_interval(
@@ -507,13 +586,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             sample_weight=rows.weight_of(of_rows),
             groups=of_rows if rows.groups is None else rows.groups[of_rows],
         )
-        if self.probability:
-            tests = [p.test for p in walk.parts]
-            final = X @ coef + fitted.intercept
-            last.calibration_ = calibrate_folds(
-                tests, scores, [final[test] for test in tests], rows.positive, rows.weight,
-                self.probability,
-            )  # fmt: skip
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
         self.alphas_ = grid.alphas_of(cell)
         self.interactions_ = [*features.pairs]
@@ -521,8 +593,12 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
+        self._take_facts()
+
+    def _take_facts(self) -> None:
+        """Take over what the last model knows of its fit."""
         for name in _OF_FIT:
-            setattr(self, name, getattr(last, name))
+            setattr(self, name, getattr(self.best_estimator_[-1], name))
 
 
 class _Reach(NamedTuple):
@@ -589,7 +665,7 @@ class _Search:
         curve = walk.climb(grid.start(line, "curve"), ("curve",)) if most else line
         if most == 2 and len(grid.counts) > 1:
             for part in parts:
-                part.ranking = self._ranking(part, grid, curve)
+                part.ranking = self.ranking(part, grid, curve)
             pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
             best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
             walk.climb([best], ("curve", "pair"))
@@ -613,18 +689,18 @@ class _Search:
         every = np.arange(len(self.rows.labelled.positive))
         all_rows = Part(self.rows.in_full(cell.shape), every, every)
         if cell.shape == 2:
-            all_rows.ranking = self._ranking(all_rows, grid, cell, grid.counts[cell.pairs])
+            all_rows.ranking = self.ranking(all_rows, grid, cell, grid.counts[cell.pairs])
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
         rows = self.rows.labelled
         return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
 
-    def _ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
+    def ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
         """Return the pairs for the rows of a part, at its own curves."""
         if self.given:
             return Ranking(self.given, np.full(len(self.given), np.nan))
-        curves = cell._replace(loss=0, pairs=0, pair=0)  # the loss of the gains
+        curves = cell.without_maps
         coef = part.fit(grid, curves, self.settings).coef
         candidates = np.array(_candidates(self.rows.features))
         alpha = float(grid.alphas_of(curves)[1])

@@ -79,6 +79,11 @@ class Cell(NamedTuple):
         """The place among `SHAPES`."""
         return 2 if self.pairs else int(self.curve >= 0)
 
+    @property
+    def without_maps(self) -> "Cell":
+        """The curves at which the gains of pairs are those of the first loss."""
+        return self._replace(loss=0, pairs=0, pair=0)
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:

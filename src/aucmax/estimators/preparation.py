@@ -244,7 +244,8 @@ def in_parts(
     Returns
     -------
     Bunch
-        Also has ``steps`` and ``decisions``.
+        Also has ``steps`` and ``decisions``; and the rows before the steps as ``table``, their
+        columns as ``table_columns``, what was decided before the steps as ``table_decisions``.
     """
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not reading.prepare:
@@ -265,7 +266,7 @@ def in_parts(
             return _behind(rows, spool, [], splines, norm, tuple(columns))
     rows = _read_once(raw, tuple(columns), plan, path, reading)
     encoder = TableEncoder(missing=True).fit_summary(rows.summary)
-    rows.decisions = [*rows.decisions, *decided, *encoder.decisions()]
+    rows.decisions = [*rows.decisions, *decided]
     return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
 
 
@@ -440,6 +441,10 @@ def _behind(
     The knots of splines are quantiles of some of the rows.
     """
     source: Source = rows.data
+    rows.table, rows.table_columns = source, columns
+    rows.table_decisions = [*(rows.get("decisions") or ())]
+    of_steps = (decision for _, step in steps for decision in step.decisions())
+    rows.decisions = [*rows.table_decisions, *of_steps]
     if splines or norm != "none":
         if "some" in rows:
             sample = rows.some

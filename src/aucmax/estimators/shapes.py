@@ -12,6 +12,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.folds import Pairs
+from aucmax.estimators.many_rows import ManyRows
 
 __all__ = ["Bent", "bent", "why_straight"]
 
@@ -41,15 +42,15 @@ class Bent:
 def why_straight(table: Labelled) -> str:
     """Return why curves are not tried for rows unless somebody asks; empty if they are."""
     if table.in_parts:
-        return "the file is read in parts"
+        return "as the file is read in parts"
     n, d = len(table.positive), table.n_features
     if d > _MAX_COLUMNS:
-        return f"there are more than {_MAX_COLUMNS} columns"
+        return f"as there are more than {_MAX_COLUMNS} columns"
     if n * d > _MAX_CELLS:
-        return f"there are more than {_MAX_CELLS:,} cells"
+        return f"as there are more than {_MAX_CELLS:,} cells"
     needed, free = _bytes_needed(n, d), free_memory()
     if free is not None and needed > free / 2:
-        return f"they may take {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB is free"
+        return f"as they may take {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB is free"
     return ""
 
 
@@ -62,7 +63,13 @@ def _bytes_needed(n: int, d: int) -> float:
     return n * (12.0 * entries + 8.0 * coordinates) + 16.0 * _KEPT_MOMENTS * features**2
 
 
-def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any) -> Bent:
+def bent(
+    table: Labelled,
+    folds: Pairs,
+    line: np.ndarray | None,
+    every: ManyRows | None = None,
+    **settings: Any,
+) -> Bent:
     """Fit an additive model, and choose between it and a line by the same folds.
 
     Parameters
@@ -72,13 +79,16 @@ def bent(table: Labelled, folds: Pairs, line: np.ndarray | None, **settings: Any
     folds : list of (train, test)
     line : ndarray, shape (folds,), optional
         The held-out score of the line in each fold that has one; without it the model is additive.
+    every : ManyRows, optional
+        Those of which the rows are a sample: the model is fitted to all of them.
     **settings
         Of `AdditiveAUCClassifier`; without a line, the shape among them.
     """
     if line is None:
         most = _MAX_PAIRS if settings["shape"] == "auto" else "auto"
         search = AdditiveAUCClassifier(most, cv=folds, **settings)
-        return Bent(search=search, held_out=_means(search.fit(table).shape_scores_))
+        search.fit(table) if every is None else search.fit_drawn(table, every, folds)
+        return Bent(search=search, held_out=_means(search.shape_scores_))
     search = AdditiveAUCClassifier(_MAX_PAIRS, cv=folds, **settings)
     held_out = _means(search.fit_beside(table, line) | {SHAPES[0]: line})
     return Bent(search=search if hasattr(search, "best_estimator_") else None, held_out=held_out)

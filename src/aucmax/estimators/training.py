@@ -17,6 +17,7 @@ from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
 from aucmax.estimators.labelling import of_two_classes
+from aucmax.estimators.many_rows import ManyRows
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
@@ -32,6 +33,7 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
 
 _LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
+_ROWS_BY_FEATURES = 4  # times the memory of a row, of what a search for curves and maps keeps of it
 _SKETCH_RANK = 50  # directions kept of each class if its covariance is too large
 
 
@@ -108,7 +110,7 @@ def tuned(
     room : Room, optional
         The memory for the rows of a source.
     table : Labelled, optional
-        The rows before the steps, in memory, for other shapes than lines.
+        The rows before the steps, for other shapes than lines; in parts if one is named.
     shape : {"auto", "line", "curves", "interactions"}
         What the model is; by default what the folds choose, see `bent`.
     monotone : mapping of str to {1, −1}, optional
@@ -129,8 +131,15 @@ def tuned(
     """
     settings["positive"] = rows.positive_label
     if table is not None and (monotone or shape not in ("line", "auto")):
+        every = ManyRows(table) if table.in_parts else None
+        if every is not None:
+            most = AdditiveAUCClassifier().search_rows
+            with working("reading some of the rows", not verbose):
+                most = most if room is None else min(most, room.rows // _ROWS_BY_FEATURES)
+                _, table = every.sample(most)
+            _check_enough(table, rows.name)
         settings |= {"shape": shape, "monotone": monotone, "probability": probability}
-        return _bent(table, seed, **settings)
+        return _bent(table, seed, every=every, **settings)
     if room is None:
         search, line = _searched(rows, seed, verbose, probability=probability, **settings)
         if table is None or shape == "line":
@@ -139,11 +148,7 @@ def tuned(
     with working("reading some of the rows", not verbose):
         sample = sample_of_classes(rows.positive, room.rows)
         drawn = rows.at(sample)
-    if drawn.rarest < 2:
-        raise ValueError(
-            f"{rows.name}: only {len(sample):,} of its rows fit in memory, too few to tune on; "
-            "give it more memory=, or settings such as alpha=."
-        )
+    _check_enough(drawn, rows.name)
     rarer = rows.rarest / len(rows.positive)
     losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, outcome = _searched(drawn, seed, verbose, losses=losses, **settings)
@@ -162,6 +167,15 @@ def tuned(
             of_folds = [scores[test] for test in tests]
             model.calibration_ = calibrate_folds(tests, held_out, of_folds, drawn.positive, weight)
     return replace(outcome, model=model, rows=len(sample), losses=losses, suspicions=suspicions)
+
+
+def _check_enough(drawn: Labelled, name: str) -> None:
+    """Raise ValueError if so few rows of a source fit in memory that nothing can be tuned."""
+    if drawn.rarest < 2:
+        raise ValueError(
+            f"{name}: only {len(drawn.positive):,} of its rows fit in memory, too few to tune on; "
+            "give it more memory=, or settings such as alpha=."
+        )
 
 
 def _searched(
@@ -188,9 +202,10 @@ def _bent(
     seed: int,
     search: AUCClassifierCV | None = None,
     line: Tuned | None = None,
+    every: ManyRows | None = None,
     **settings: Any,
 ) -> Tuned:
-    """Return the tuned line, or an additive model of the same folds."""
+    """Return the tuned line, or an additive model of the same folds, fitted to every row."""
     folding = Folding.of(table)
     rounds, of_line, tried = folding.rounds(table.rarest), None, 0
     if search is None or line is None:
@@ -200,7 +215,7 @@ def _bent(
         tried, paths = line.settings_tried, search.auc_path_.reshape(len(parts), -1)
         paths = paths[np.isfinite(paths).any(axis=1)]  # some folds may hold out one class
         of_line = paths[:, np.nanargmin(np.abs(paths.mean(axis=0) - search.best_score_))]
-    outcome = bent(table, parts, of_line, **settings)
+    outcome = bent(table, parts, of_line, every, **settings)
     if outcome.search is None and line is not None:
         return replace(line, bent=outcome)
     additive = outcome.search
@@ -213,6 +228,7 @@ def _bent(
         settings_tried=tried + int(np.isfinite(additive.auc_path_).any(axis=0).sum()),
         auc=additive.best_score_,
         interval=additive.best_interval_,
+        rows=None if every is None else len(table.positive),
         bent=outcome,
     )
 

@@ -80,7 +80,7 @@ class Bending:
 
     def __str__(self) -> str:
         if self.why_straight:
-            return f"line  (curves were not tried: {self.why_straight})"
+            return f"line  (curves were not tried, {self.why_straight}; --shape asks for them)"
         number = len(self.interactions or ())
         maps = f" and {counted(number, 'map')} of pairs" if number else ""
         shape = "line" if self.shape == "line" else f"curves{maps}"

@@ -1,0 +1,215 @@
+"""Additive models of many rows: chosen on some of them, and fitted to all, read in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from aucmax.basics.checks import sample_weights
+from aucmax.columns.additive import AdditiveFeatures
+from aucmax.data.bunch import frame
+from aucmax.data.classes import two_classes
+from aucmax.data.columns import Column, declare
+from aucmax.data.labelled import Labelled
+from aucmax.data.large_files import rows_of
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.parts import InParts
+from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.spool import Spool
+from aucmax.estimators.additive_moments import Prior
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.fitting import Settings, solve
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.sampled import sample_of_classes
+from aucmax.objective.mapped import MappedProblem
+from aucmax.objective.problem import MomentsProblem
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.pair_sums import PairSums
+
+__all__ = ["ManyRows", "by_features", "labelled_table"]
+
+_ROWS_OF_A_PART = 1 << 15  # of a table in memory
+_RARER_TIMES = 10  # rows of the commoner class for each of the rarer one, above which few are lost
+_LEAST_ROWS = 20_000  # of a sample, if there are so many
+
+
+class ManyRows:
+    """Rows of two classes by their columns, of which a part at a time becomes features.
+
+    Parameters
+    ----------
+    table : Labelled
+        In memory, or a source.
+    """
+
+    def __init__(self, table: Labelled) -> None:
+        self.table = table
+        self.sizes = getattr(table.X, "sizes", None)
+        self.drawn = np.arange(0)  # the rows of a sample
+        if table.in_parts:
+            source = table.X
+        else:
+            n = len(table.positive)
+            ends = [*range(0, n, _ROWS_OF_A_PART), n]
+            source = Source([partial(_some, table.X, a, b) for a, b in pairwise(ends)])
+            self.sizes = np.diff(ends)
+        self.source: Source = source.with_labels(table.positive, table.weight)
+
+    def sample(self, most: int) -> tuple[np.ndarray, Labelled]:
+        """Return the numbers of up to so many rows, ascending, and these rows in memory.
+
+        There are about as many of each class, or all of the rarer and at most ten times as many
+        others.
+        """
+        table = self.table
+        enough = max((1 + _RARER_TIMES) * table.rarest, _LEAST_ROWS)
+        counted = np.flatnonzero(table.counted(np.arange(len(table.positive))))
+        chosen = sample_of_classes(table.positive[counted], min(most, enough))
+        self.drawn = counted[chosen]
+        return self.drawn, replace(table.at(self.drawn), columns=table.columns)
+
+    def gains(
+        self, features: AdditiveFeatures, coef: np.ndarray, pairs: Iterable[Any], alpha: float
+    ) -> np.ndarray:
+        """Return how much a map of each pair alone lowers the square loss, in one pass; shape (m,).
+
+        Parameters
+        ----------
+        features, coef : AdditiveFeatures, ndarray of shape (D,)
+            Of the curves at which this is asked.
+        pairs : sequence of (int, int)
+            Of axes.
+        alpha : float
+            Of the cells.
+        """
+        common = (features, coef, np.array([*pairs]), self.table.columns)
+        sums: PairSums = self.source.total(_pair_sums, repeat(()), common)
+        return sums.gains(alpha)
+
+    def fitted(
+        self, features: AdditiveFeatures, model: AUCClassifier, settings: Settings
+    ) -> Pipeline:
+        """Return features and a model of all rows: the optimum of a loss at the features' α.
+
+        The square loss takes one pass, others further ones.
+
+        Parameters
+        ----------
+        features : AdditiveFeatures
+        model : AUCClassifier
+            Unfitted, with α = 1.
+        settings : Settings
+            Its own.
+        """
+        prior, table = Prior(features), self.table
+        several_passes = not settings.goal.by_moments
+        rows = by_features(self.source, features, table.columns, several_passes)
+        held: ClassMoments = rows.total(_moments, repeat(()))
+        moments = prior.moments(held)
+        fit = solve(MomentsProblem(moments), replace(settings, goal=NamedLoss("square")))
+        if several_passes:
+            store = InParts(rows, np.array(self.sizes), features.n_features)
+            problem = MappedProblem.behind(store, prior.root, moments, table.positive, table.weight)
+            fit = solve(problem, settings, fit.coef)
+        fit.warn(stacklevel=4)
+        model.n_features_in_ = features.n_features
+        if table.target_name is not None:
+            model.target_name_ = table.target_name
+        model.take_over(replace(fit, statistics=None, spread=None), table.classes)
+        features, last = prior.behind(model, held.counts @ held.means)
+        return Pipeline([("features", features), ("model", last)])
+
+
+def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: Any) -> Labelled:
+    """Return rows in memory, or a source, as rows of two classes by their columns.
+
+    Parameters
+    ----------
+    X, y, sample_weight, groups
+        As given to a fit; a source has its own labels and weights unless others are given.
+    positive : label, optional
+        The one to rank first.
+
+    Raises
+    ------
+    ValueError
+        If there are not two labels, or one for each row.
+    """
+    if isinstance(X, Source):
+        X = X.with_labels(y, sample_weight)
+        of_rows = rows_of(X)
+        y, weight, X.sizes = (of_rows[name] for name in ("target", "weight", "sizes"))
+        if y is None:
+            raise ValueError("it has no labels; give (X, y).")
+    else:
+        y = column_or_1d(y, warn=False)
+        check_consistent_length(X, y, groups)
+        weight = sample_weights(sample_weight, len(y))
+    classes = two_classes(np.unique(y), positive)
+    groups = None if groups is None else np.asarray(groups)
+    return Labelled(X, np.asarray(y) == classes[1], weight, classes, groups)
+
+
+def by_features(
+    source: Source,
+    features: AdditiveFeatures,
+    columns: tuple[Column, ...] | None,
+    keeps: bool = False,
+) -> Source:
+    """Return the rows of a source by features, of which temporary files are kept if asked.
+
+    Parameters
+    ----------
+    source : Source
+    features : AdditiveFeatures
+        Fitted.
+    columns : tuple of Column, optional
+        Those of the source, if they have names.
+    keeps : bool
+        For several passes.
+    """
+    spool = Spool() if keeps and not source.elsewhere else None
+    rows = source.mapped(partial(_features, features, columns), spool)
+    rows.n_features = features.n_features
+    return rows
+
+
+def _some(X: Any, first: int, end: int) -> Any:
+    return _safe_indexing(X, slice(first, end))
+
+
+def _features(features: AdditiveFeatures, columns: tuple[Column, ...] | None, X: Any) -> Any:
+    """Return rows by features, given by the columns of a table."""
+    return features.transform(_table(X, columns))
+
+
+def _table(X: Any, columns: tuple[Column, ...] | None) -> Any:
+    return X if columns is None else declare(frame(X, columns), columns)
+
+
+def _moments(part: Part) -> ClassMoments:
+    return ClassMoments([False, True]).add_rows(as_rows(part.X), part.y, part.weight)
+
+
+def _pair_sums(
+    part: Part,
+    features: AdditiveFeatures,
+    coef: np.ndarray,
+    pairs: np.ndarray,
+    columns: tuple[Column, ...] | None,
+) -> PairSums:
+    table = _table(part.X, columns)
+    weight = np.ones(len(part.y)) if part.weight is None else part.weight
+    used = np.unique(pairs)
+    pairs = np.searchsorted(used, pairs)
+    cells, sizes = features.map_places(table).nearest()[used], features.n_places[used]
+    scores = features.transform(table) @ coef
+    return PairSums.of(cells, sizes, pairs, part.y, weight, scores)
