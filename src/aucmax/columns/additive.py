@@ -171,14 +171,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return rows as features, shape (n, number of features)."""
-        check_is_fitted(self)
         values = [*self._cells(X)]
-        entries: list[Entries] = []
-        for block in self.blocks:
-            if block.kind < 2:
-                entries += self.of_block(block, values[block.columns[0]])
-        Z = as_csr(entries, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
+        of_curves = self._of_curves(values)
+        Z = as_csr(of_curves, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
         return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
+
+    def curve_scores(self, X: Any, coef: Floats) -> Floats:
+        """Return the scores of rows by the coefficients of all features but maps, shape (n,)."""
+        scores: Floats = sum(coef[e.place] * e.value for e in self._of_curves([*self._cells(X)]))
+        return scores
 
     def of_block(self, block: Block, values: Cells) -> list[Entries]:
         """Return the features of a block that is no map, for the values of its axis."""
@@ -449,6 +450,10 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
                 f"-1, for one that only falls; got {sign!r}."
             )
         return j, int(sign)
+
+    def _of_curves(self, values: Sequence[Cells]) -> list[Entries]:
+        blocks = (block for block in self.blocks if block.kind < 2)
+        return [e for block in blocks for e in self.of_block(block, values[block.columns[0]])]
 
     def _map_places(self, values: Sequence[Cells]) -> MapPlaces:
         of_columns = zip(self.axes_, values, strict=True)

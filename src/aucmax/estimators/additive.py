@@ -115,7 +115,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Most knots along a column of a map.
     search_rows : int
         Of more rows, and of those of a source, so many serve to choose all settings: about as many
-        of each class, or all of the rarer and at most ten times as many others. All rows confirm
+        of each class, or all of the rarer and at most five times as many others. All rows confirm
         the pairs, and are fitted to.
     verbose : int
         Show what is done, on a terminal.
@@ -465,7 +465,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
         settings = replace(search.settings, goal=NamedLoss(self.loss_))
-        self.best_estimator_ = every.fitted(features, model, settings)
+        drawn = replace(search.rows.labelled, X=search.rows.table, columns=None, store=None)
+        self.best_estimator_ = every.fitted(features, model, settings, drawn)
         self.alphas_ = features.alphas_
         self._take_facts()
 

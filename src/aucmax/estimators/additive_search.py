@@ -155,22 +155,21 @@ class CurveRows:
     def __init__(
         self, features: AdditiveFeatures, labelled: Labelled, table: Any, share: float = 1.0
     ) -> None:
-        self.features, self.labelled, self.share = features, labelled, share
-        self._table = table
+        self.features, self.labelled, self.table, self.share = features, labelled, table, share
 
     def in_full(self, shape: int) -> "CurveRows":
         """Return the rows for fits of a shape in all coordinates."""
         if shape:
-            return CurveRows(self.features, self.labelled, self._table)
+            return CurveRows(self.features, self.labelled, self.table)
         features = self.features.with_pairs(())
         features.curves = False
         lines = replace(self.labelled, X=self.labelled.X[:, : features.n_features])
-        return CurveRows(features, lines, self._table)
+        return CurveRows(features, lines, self.table)
 
     @cached_property
     def places(self) -> MapPlaces:
         """Where rows lie along the columns of maps."""
-        return self.features.map_places(self._table)
+        return self.features.map_places(self.table)
 
     @cached_property
     def coordinates(self) -> np.ndarray:

@@ -26,8 +26,7 @@ from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.fitting import Settings, solve
-from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.sampled import sample_of_classes
 from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.problem import MomentsProblem
@@ -37,7 +36,7 @@ from aucmax.statistics.pair_sums import PairSums
 __all__ = ["ManyRows", "by_features", "labelled_table"]
 
 _ROWS_OF_A_PART = 1 << 15  # of a table in memory
-_RARER_TIMES = 10  # rows of the commoner class for each of the rarer one, above which few are lost
+_RARER_TIMES = 5  # rows of the commoner class for each of the rarer one, above which few are lost
 _LEAST_ROWS = 20_000  # of a sample, if there are so many
 
 
@@ -66,7 +65,7 @@ class ManyRows:
     def sample(self, most: int) -> tuple[np.ndarray, Labelled]:
         """Return the numbers of up to so many rows, ascending, and these rows in memory.
 
-        There are about as many of each class, or all of the rarer and at most ten times as many
+        There are about as many of each class, or all of the rarer and at most five times as many
         others.
         """
         table = self.table
@@ -95,11 +94,11 @@ class ManyRows:
         return sums.gains(alpha)
 
     def fitted(
-        self, features: AdditiveFeatures, model: AUCClassifier, settings: Settings
+        self, features: AdditiveFeatures, model: AUCClassifier, settings: Settings, drawn: Labelled
     ) -> Pipeline:
         """Return features and a model of all rows: the optimum of a loss at the features' α.
 
-        The square loss takes one pass, others further ones.
+        The square loss takes one pass, others further ones, from the optimum of some of the rows.
 
         Parameters
         ----------
@@ -108,24 +107,35 @@ class ManyRows:
             Unfitted, with α = 1.
         settings : Settings
             Its own.
+        drawn : Labelled
+            Some of the rows, in memory.
         """
-        prior, table = Prior(features), self.table
+        prior, start = Prior(features), None
+        if not settings.goal.by_moments:
+            start = ManyRows(drawn)._optimum(prior, settings, None)[0].coef
+        fit, held = self._optimum(prior, settings, start)
+        fit.warn(stacklevel=4)
+        model.n_features_in_ = features.n_features
+        if self.table.target_name is not None:
+            model.target_name_ = self.table.target_name
+        model.take_over(replace(fit, statistics=None, spread=None), self.table.classes)
+        features, last = prior.behind(model, held.counts @ held.means)
+        return Pipeline([("features", features), ("model", last)])
+
+    def _optimum(
+        self, prior: Prior, settings: Settings, start: np.ndarray | None
+    ) -> tuple[Fit, ClassMoments]:
+        """Return the fit of coordinates u to the rows, and the moments of the features."""
+        features, table = prior.features, self.table
         several_passes = not settings.goal.by_moments
         rows = by_features(self.source, features, table.columns, several_passes)
         held: ClassMoments = rows.total(_moments, repeat(()))
         moments = prior.moments(held)
-        fit = solve(MomentsProblem(moments), replace(settings, goal=NamedLoss("square")))
-        if several_passes:
-            store = InParts(rows, np.array(self.sizes), features.n_features)
-            problem = MappedProblem.behind(store, prior.root, moments, table.positive, table.weight)
-            fit = solve(problem, settings, fit.coef)
-        fit.warn(stacklevel=4)
-        model.n_features_in_ = features.n_features
-        if table.target_name is not None:
-            model.target_name_ = table.target_name
-        model.take_over(replace(fit, statistics=None, spread=None), table.classes)
-        features, last = prior.behind(model, held.counts @ held.means)
-        return Pipeline([("features", features), ("model", last)])
+        if not several_passes:
+            return solve(MomentsProblem(moments), settings), held
+        store = InParts(rows, np.array(self.sizes), features.n_features)
+        problem = MappedProblem.behind(store, prior.root, moments, table.positive, table.weight)
+        return solve(problem, settings, start), held
 
 
 def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: Any) -> Labelled:
@@ -211,5 +221,5 @@ def _pair_sums(
     used = np.unique(pairs)
     pairs = np.searchsorted(used, pairs)
     cells, sizes = features.map_places(table).nearest()[used], features.n_places[used]
-    scores = features.transform(table) @ coef
+    scores = features.curve_scores(table, coef)
     return PairSums.of(cells, sizes, pairs, part.y, weight, scores)
