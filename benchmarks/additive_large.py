@@ -32,9 +32,9 @@ def boosted() -> Any:
 
 
 METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
-    "aucmax, linear": ("sklearn", AUCClassifierCV),
-    "aucmax, curves": ("sklearn", lambda: AdditiveAUCClassifier(0)),
     "aucmax, curves and pairs": ("sklearn", AdditiveAUCClassifier),
+    "aucmax, curves": ("sklearn", lambda: AdditiveAUCClassifier(0)),
+    "aucmax, linear": ("sklearn", AUCClassifierCV),
     "LightGBM": ("lightgbm", boosted),
 }
 
