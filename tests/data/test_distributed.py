@@ -506,6 +506,30 @@ def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
     assert there == here
 
 
+@pytest.mark.parametrize(
+    "more", [(), ("--epsilon", "1e9", "--labels", "no,yes", "--bounds", "-9", "9")]
+)
+def test_moments_of_a_cluster_are_those_of_parts(folder, tmp_path, good, client, more):
+    """Of words and gaps, which are learnt first; the noise of private moments is not the same."""
+    rows = pd.read_csv(folder / "rows.csv").drop(columns="w")
+    if not more:
+        rows["town"] = np.where(np.arange(len(rows)) % 3 == 0, "Ulm", "Bonn")
+        rows.iloc[::7, 0] = np.nan
+        rows.iloc[17, 1] = np.nan
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    build = ("moments", "build", tmp_path / "rows.csv", "--target", "y", *SMALL, *more)
+    near, told = {"atol": 1e-3 if more else 0.0, "rtol": 0.0}, []
+    for name, where in (("parts", ()), ("cluster", ("--dask", client.scheduler.address))):
+        report = json.loads(good(*build, *where, "--json", "-o", tmp_path / name))
+        told.append(report.get("decisions"))
+    parts, cluster = (ClassMoments.load(tmp_path / name) for name in ("parts", "cluster"))
+    assert cluster.feature_names == parts.feature_names
+    assert cluster.steps == parts.steps
+    np.testing.assert_allclose(cluster.counts, parts.counts, **near)
+    np.testing.assert_allclose(cluster.covs, parts.covs, **near)
+    assert told[0] == told[1]
+
+
 def test_what_a_cluster_cannot_read_is_said(folder, tmp_path, bad, client, monkeypatch):
     model, there = tmp_path / "m.aucmax", ("--dask", client.scheduler.address)
 

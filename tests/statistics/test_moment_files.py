@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, ClassMoments, load, metrics
 from aucmax.basics.container import pack, unpack
-from aucmax.cli import front
+from aucmax.data.large_files import Plan
 from aucmax.estimators.sites import tune_on_sites
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.disclosure import disclosures
@@ -323,7 +323,7 @@ def test_several_files_are_built_into_one(shards, good):
 @pytest.mark.parametrize("private", [False, True])
 def test_large_files_are_read_in_parts(tmp_path, good, monkeypatch, suffix, private):
     """Rows are counted as they come: never all of them at once."""
-    monkeypatch.setattr(front, "PART_BYTES", 8000)
+    monkeypatch.setattr(Plan, "part_bytes", 8000)
     X, y = table()
     X["last"] = np.arange(600) < 20  # later parts of an svmlight file do not have it
     path, more = tmp_path / f"x.{suffix}", ["--target", "ill"]
@@ -432,7 +432,7 @@ def test_large_files_are_read_in_parts_as_a_model_takes_them(tmp_path, good, mon
     good("train", tmp_path / "first.csv", "--target", "ill", "--one-hot", "--impute", "-o", model)
     build = ("moments", "build", tmp_path / "all.csv", "--like", model, "-o")
     good(*build, tmp_path / "whole")
-    monkeypatch.setattr(front, "PART_BYTES", 3000)
+    monkeypatch.setattr(Plan, "part_bytes", 3000)
     update, sizes = ClassMoments.update, []
 
     def counting(self, X, y, *weight):
@@ -448,6 +448,28 @@ def test_large_files_are_read_in_parts_as_a_model_takes_them(tmp_path, good, mon
     assert parts.classes.tolist() == whole.classes.tolist()
     np.testing.assert_array_equal(parts.counts, whole.counts)
     np.testing.assert_allclose(parts.covs, whole.covs, rtol=1e-10, atol=1e-12)
+
+
+def test_memory_sets_the_size_of_the_parts(tmp_path, good, bad, monkeypatch):
+    update, sizes = ClassMoments.update, []
+
+    def counting(self, X, y, *weight):
+        sizes.append(len(y))
+        return update(self, X, y, *weight)
+
+    monkeypatch.setattr(ClassMoments, "update", counting)
+    X, y = table(n=40_000)
+    X = X.round(2)
+    X["smokes"] = np.where(X["smokes"] > 0, "often", "never")
+    build = ("moments", "build", write(tmp_path / "x.csv", X, y), "--target", "ill", "-o")
+    good(*build, tmp_path / "whole")
+    assert sizes == [40_000]
+    good(*build, tmp_path / "parts", "--memory", "1MB")
+    assert len(sizes) > 2  # of 1 MB, the smallest
+    whole, parts = (ClassMoments.load(tmp_path / name) for name in ("whole", "parts"))
+    assert parts.steps == whole.steps
+    np.testing.assert_allclose(parts.covs, whole.covs, rtol=1e-9, atol=1e-12)
+    assert "give a size of 1MB or more" in bad(*build, tmp_path / "parts", "--memory", "1KB")
 
 
 def test_small_counts_are_refused(shards, good, bad):
@@ -747,7 +769,7 @@ def test_moments_of_any_table_are_those_of_its_rows_encoded_by_hand(
     sites, good, monkeypatch, part_bytes
 ):
     folder, tables = sites
-    monkeypatch.setattr(front, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(Plan, "part_bytes", part_bytes)
     out = good(*BUILD, folder / "north.csv", "-o", folder / "n")
     assert "read as" in out  # the amounts
     assert "left out" in out  # the ids
@@ -817,6 +839,67 @@ def test_several_files_and_standard_input_learn_together(sites, good, monkeypatc
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
     good(*BUILD, "-", *more, folder / "piped")
     assert ClassMoments.load(folder / "piped") == other
+
+
+@pytest.mark.parametrize("splines", [(), ("--splines",)])
+def test_rare_levels_join_other_as_if_they_were_one_word(sites, good, bad, splines):
+    """A level that a class has few rows of, and a marker of few gaps, would show rows."""
+    folder, tables = sites
+    table = tables["north"].assign(age=tables["north"]["age"].replace("", "40.0"))
+    rows = np.arange(len(table))
+    table.loc[rows % 50 == 0, "town"] = "Rom"
+    table.loc[rows % 60 == 1, "town"] = "Pau"
+    table.loc[rows % 300 == 2, "age"] = ""
+    day = pd.to_datetime(table["day"], format="%d.%m.%Y")
+    table["day"] = day.where((day.dt.day_of_week != 6) | (rows < 40), day.min()).dt.strftime(
+        "%d.%m.%Y"
+    )
+    table.to_csv(folder / "rare.csv", index=False)
+    build = (*BUILD, folder / "rare.csv", *splines, "-o", folder / "m")
+    told = json.loads(good(*build, "--json"))["decisions"]
+    [of_town] = [one["what"] for one in told if "joined" in one["what"]]
+    assert of_town.startswith("2 levels joined to 'other', so that none is 1 in fewer than 10 rows")
+    assert "(--min-rows)" in of_town
+    moments = ClassMoments.load(folder / "m")
+    assert disclosures(moments) == []
+    plain = table.assign(town=table["town"].replace(["Rom", "Pau"], "other"))
+    X = by_hand(plain, plain).drop(columns="missingindicator_age")
+    X.insert(X.columns.get_loc("town_nan") + 1, "town_other", (plain["town"] == "other") * 1.0)
+    weekdays = {f"day_{weekday}" for weekday in WEEKDAYS}
+    without = sorted(weekdays - {*moments.feature_names})
+    assert "day_Sunday" in without
+    of_classes = X[without].sum(axis=1).groupby(table["ill"]).sum()  # all have a weekday
+    assert (of_classes >= 10).all()
+    X = X.drop(columns=without)
+    expected = ClassMoments.from_data(X, table["ill"])
+    d = X.shape[1]
+    assert moments.feature_names[:d] == list(X.columns)
+    np.testing.assert_allclose(moments.means[:, :d], expected.means, rtol=1e-12, atol=1e-12)
+    scale = np.sqrt(np.einsum("kii->ki", expected.covs)).max(axis=0) + 1e-300
+    scaled = (moments.covs[:, :d, :d] - expected.covs) / scale / scale[:, None]
+    np.testing.assert_allclose(scaled, 0.0, atol=1e-12)
+    # the model of these moments prepares its columns in the same way
+    good("moments", "fit", folder / "m", "--alpha", 1e-3, "-o", folder / "model")
+    assert load(folder / "model")[:-1].get_feature_names_out().tolist() == moments.feature_names
+    good(*build, "--min-rows", 1)
+    assert {"town_Rom", "day_Sunday"} < {*ClassMoments.load(folder / "m").feature_names}
+    message = bad(*BUILD, folder / "rare.csv", "--like", folder / "m", "-o", folder / "other")
+    assert "feature 'town_Rom' is 1 in only" in message
+    assert "--min-rows" in message
+    assert "--drop" not in message  # a model needs all columns
+
+
+def test_a_word_is_not_left_alone_in_other(sites, good):
+    folder, tables = sites
+    table = tables["north"]
+    table["town"] = np.where(np.arange(len(table)) % 300 == 0, "Rom", table["town"])
+    table.replace({"town": {"n/a": "Ulm"}}).to_csv(folder / "rare.csv", index=False)
+    good(*BUILD, folder / "rare.csv", "-o", folder / "m")
+    moments = ClassMoments.load(folder / "m")
+    assert disclosures(moments) == []
+    towns = [name for name in moments.feature_names if name.startswith("town")]
+    assert len(towns) == 3
+    assert towns[-1] == "town_other"
 
 
 @pytest.mark.parametrize("steps", ['"x"', "7", "[7]", '[{"class":"tuple","has":["a",{}]}]', "[["])

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,11 @@ from aucmax.data.columns import declare, named
 from aucmax.data.decisions import Decision
 from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Room
+from aucmax.data.large_files import Plan, Room
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import Reading
-from aucmax.data.rows.source import ahead
-from aucmax.data.scanning import read_parts
+from aucmax.data.rows.source import Part, Source, ahead
 
 if TYPE_CHECKING:
     from aucmax.columns.steps import Stages
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from aucmax.report.facts import TrainingRows
 
 __all__ = [
-    "PART_BYTES", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table",
-    "rows_for", "tell_doubts",
+    "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
+    "tell_doubts",
 ]  # fmt: skip
 
 _facts = Door("aucmax.report.facts")
@@ -49,8 +49,6 @@ _many_rows = Door("aucmax.estimators.many_rows")
 _preparation = Door("aucmax.estimators.preparation")
 _steps = Door("aucmax.columns.steps")
 _suspicions = Door("aucmax.estimators.suspicions")
-
-PART_BYTES = 1 << 26  # of a file, above which `parts_of_rows` reads it in parts
 
 
 @dataclass(frozen=True)
@@ -329,21 +327,26 @@ def rows_for(
             rows.data = rows.data.mapped(partial(inputs.taken, columns))
         return rows
     rows = _opened(data, reading, **more)
-    tell_doubts(rows, data)
+    tell_doubts(rows.decisions, data)
     return _for_model(rows, inputs, data)
 
 
-def tell_doubts(rows: Bunch, data: Any) -> None:
+def tell_doubts(decisions: Sequence[Decision], data: Any) -> None:
     """Warn of the cells of a file that are not used."""
-    for decision in rows.decisions:
+    for decision in decisions:
         if decision.doubtful:
             tell("warning", f"{data}: {decision}")
 
 
 def parts_of_rows(
-    model: Any, data: Any, reading: Reading, n_features: int | None = None
-) -> Iterator[Bunch]:
-    """Yield rows with their own labels, those of a large file in parts.
+    model: Any,
+    data: Any,
+    reading: Reading,
+    task: Callable[[Bunch], Any],
+    plan: Plan,
+    n_features: int | None = None,
+) -> Iterator[Any]:
+    """Yield ``task(rows)`` of rows with their own labels, those of a large file in parts.
 
     Parameters
     ----------
@@ -351,6 +354,8 @@ def parts_of_rows(
         The rows are as it takes them; without one they are numbers.
     data, reading
         As for `labelled_rows`, whose errors it raises.
+    task, plan
+        As for `parts_of_table`.
     n_features : int, optional
         Without a model, the number of features to which rows of an svmlight file are padded, whose
         parts may lack the last ones.
@@ -359,27 +364,66 @@ def parts_of_rows(
     if inputs is None:  # numbers without gaps
         reading = replace(reading, missing=False, text=False, dates=False)
     more = {"n_features": n_features} if inputs is None else _wanted(model, inputs, reading)
-    for rows in parts_of_table([data], replace(reading, **more)):
-        if inputs is None:
-            _preparation.check_sizes(rows.data, rows.feature_names, rows.name)
-        yield rows if inputs is None else _for_model(rows, inputs, data)
+    prepared = partial(_checked_part, inputs, str(data), task)
+    return parts_of_table([data], replace(reading, **more), prepared, plan)
 
 
-def parts_of_table(data: Sequence[Any], reading: Reading) -> Iterator[Bunch]:
-    """Yield the rows of files as they are read, those of a large file in parts.
+def _checked_part(
+    inputs: Inputs | None, data: str, task: Callable[[Bunch], Any], rows: Bunch
+) -> Any:
+    """Return ``task(rows)`` of numbers that a fit can take, or of rows as a model takes them."""
+    if inputs is not None:
+        return task(_for_model(rows, inputs, data))
+    _preparation.check_sizes(rows.data, rows.feature_names, rows.name)
+    return task(rows)
 
-    The columns of the first file decide for all.
+
+def parts_of_table(
+    data: Sequence[Any], reading: Reading, task: Callable[[Bunch], Any], plan: Plan
+) -> Iterator[Any]:
+    """Yield ``task(rows)`` of the rows of files as they are read, those of a large file in parts.
+
+    The columns of the first file decide for all. A cluster runs the tasks, if the plan has one.
+
+    Parameters
+    ----------
+    data : sequence of path or str
+    reading : Reading
+    task : callable
+        Of the result of `datasets.read`.
+    plan : Plan
+        Which files are read in parts, how large these are, and where.
     """
     for name in data:
         path = given_file(name)
-        if exists(path) and (size_of(path) or 0) > PART_BYTES:
-            parts = ahead(read_parts(path, PART_BYTES, reading))
+        if plan.dask is not None and plan.takes(path, reading):
+            source = plan.source(path, reading, one_pass=True)
+            about = _about(source, path)
+            yield from source.each(_on_table, repeat(()), (task, about))
         else:
-            parts = iter([_opened(name, reading)])
-        for rows in parts:
-            yield rows
-        if rows.columns is not None and reading.columns is None:
-            reading = replace(reading, columns=rows.columns, target=rows.target_name, drop=())
+            large = exists(path) and (size_of(path) or 0) > plan.part_bytes
+            parts = ahead(plan.parts(path, reading)) if large else iter([_opened(name, reading)])
+            for rows in parts:
+                about = rows
+                yield task(rows)
+        if about.columns is not None and reading.columns is None:
+            reading = replace(reading, columns=about.columns, target=about.target_name, drop=())
+
+
+def _about(source: Source, path: Any) -> Bunch:
+    """Return what the parts of a file have in common, under the names of `datasets.read`."""
+    names = source.feature_names
+    columns = None if names is None else tuple(named(names, source.columns))
+    about = {"columns": columns, "feature_names": names, "target_name": source.target_name}
+    sure = [decision for decision in source.decisions if not decision.doubtful]
+    return Bunch(name=path.name, decisions=sure, **about)
+
+
+def _on_table(part: Part, task: Callable[[Bunch], Any], about: Bunch) -> Any:
+    """Return ``task(rows)`` of a part of a source."""
+    decisions = [*about.decisions, *(part.told or {}).get("decisions", [])]
+    own = {"data": part.X, "target": part.y, "weight": part.weight, "decisions": decisions}
+    return task(Bunch(**(about | own), n_features=part.X.shape[1]))
 
 
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """TableEncoder: any table as numbers, learnt in one part or in many."""
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -173,6 +174,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         texts = [(column.name, "; ".join(p.told(column))) for column, p in self.prepared_columns]
         return [Decision(name, text, {"drop": [name]}) for name, text in texts if text]
 
+    def joined(self, counts: np.ndarray, rows: np.ndarray, fewest: float) -> tuple[Self, Any]:
+        """Return the encoder without features that are 1 in few rows of a class.
+
+        Such levels of words are joined to "other", and to these the least frequent other words,
+        until they have enough rows. Such markers of gaps, and levels of weekdays, are left out.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (K, number of features)
+            The sum of each feature over the rows of each class.
+        rows : ndarray, shape (K,)
+            The rows of each class.
+        fewest : float
+            Numbers of rows, above none, that are too few.
+
+        Returns
+        -------
+        encoder : TableEncoder
+        features : sparse matrix, shape (number of features, number of new features)
+            What the old features are multiplied by, to get the new ones.
+        """
+        widths, starts = _layout(self.preparations_)
+        of_columns = []
+        for preparation, first, count in zip(self.preparations_, starts.T, widths.T, strict=True):
+            own = tuple(counts[:, i : i + k] for i, k in zip(first, count, strict=True))
+            of_columns.append(preparation.joined(own, rows, fewest))
+        encoder = copy.copy(self)
+        encoder.preparations_ = [each.preparation for each in of_columns]
+        new_widths, new_starts = _layout(encoder.preparations_)
+        places = in_blocks(
+            [[-1 if j < 0 else i + j for j in block] for i, block in pairs]
+            for pairs in (
+                zip(first, each.places, strict=True)
+                for each, first in zip(of_columns, new_starts.T.tolist(), strict=True)
+            )
+        )
+        old = np.flatnonzero(np.array(places) >= 0)
+        shape = len(places), int(new_widths.sum())
+        T = sp.csr_matrix((np.ones(len(old)), (old, np.array(places)[old])), shape)
+        return encoder, T
+
     @property
     def prepared_columns(self) -> list[tuple[Column, Filled | Levels]]:
         """The columns of the fit, each with how it becomes features."""
@@ -195,8 +237,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the features of columns, given by their cells."""
         pairs = zip(self.preparations_, values, strict=True)
         blocks = [preparation.entries(own) for preparation, own in pairs]
-        widths = np.array([[*map(len, p.names(""))] for p in self.preparations_]).T
-        starts = (np.cumsum(widths) - widths.ravel()).reshape(widths.shape)
+        widths, starts = _layout(self.preparations_)
         entries = [
             Entries(start + entry.place, entry.value)
             for firsts, block in zip(starts, zip(*blocks, strict=True), strict=True)
@@ -231,6 +272,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         state = dict(super().__getstate__())
         state.pop("summary_", None)
         return state
+
+
+def _layout(preparations: Sequence[Filled | Levels]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the width and the first place of each column's features in each block, (3, d) each."""
+    widths = np.array([[*map(len, p.names(""))] for p in preparations]).T
+    return widths, (np.cumsum(widths) - widths.ravel()).reshape(widths.shape)
 
 
 def in_blocks(of_columns: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,8 +18,9 @@ from aucmax.basics.checks import is_whole
 from aucmax.columns.functions import Function, Pieces, phase
 from aucmax.columns.summaries import MAX_DAYS, Coded, NumberSummary, WordSummary, weekday
 from aucmax.data.columns import Column, Words, YesNo, usual_spellings
+from aucmax.statistics.disclosure import are_few
 
-__all__ = ["CYCLES", "WEEKDAYS", "Cycle", "Entries", "Filled", "Levels", "Rules"]
+__all__ = ["CYCLES", "WEEKDAYS", "Cycle", "Entries", "Filled", "Joined", "Levels", "Rules"]
 
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
 WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
@@ -56,6 +57,20 @@ class Rules(NamedTuple):
     min_level_rows: int
     max_levels: int
     date_parts: bool
+
+
+class Joined(NamedTuple):
+    """A preparation without features that are 1 in few rows.
+
+    Parameters
+    ----------
+    preparation : Filled or Levels
+    places : tuple of list of int
+        Where each feature in each block is added among the new ones of the block; −1 for nowhere.
+    """
+
+    preparation: Filled | Levels
+    places: tuple[list[int], ...]
 
 
 class Entries(NamedTuple):
@@ -162,6 +177,31 @@ class Filled:
             levels += _clock(filled, len(self.weekdays))
         markers = [Entries(0, gaps)] if self.marked else []
         return [Entries(0, filled)], markers, levels
+
+    def joined(self, counts: tuple[Floats, ...], rows: Floats, fewest: float) -> Joined:
+        """Return it without a marker of few rows, or weekdays of few rows.
+
+        Parameters
+        ----------
+        counts : tuple of ndarray, shape (K, number of features)
+            The sum of each feature over the rows of each class, for each block.
+        rows : ndarray, shape (K,)
+            The rows of each class.
+        fewest : float
+            Numbers of rows, above none, that are too few.
+        """
+        numbers, markers, levels = counts
+        marks = np.column_stack([markers, rows - markers.sum(axis=1)])
+        marked = self.marked and not are_few(marks, fewest).any()
+        days = len(self.weekdays)
+        rare = _rare_levels(levels[:, :days], np.zeros(len(rows)), fewest)
+        weekdays = tuple(day for j, day in enumerate(self.weekdays) if j not in rare)
+        places = (
+            [*range(numbers.shape[1])],
+            [0 if marked else -1] * markers.shape[1],
+            _ranks(levels.shape[1], rare),
+        )
+        return Joined(replace(self, marked=marked, weekdays=weekdays), places)
 
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""
@@ -282,6 +322,20 @@ class Levels:
         places = [place.get(self.spelt.get(word, word), default) for word in [*cells.words, None]]
         return [], [], [_at(np.array(places)[cells.codes])] if self._known or self.has_other else []
 
+    def joined(self, counts: tuple[Floats, ...], rows: Floats, fewest: float) -> Joined:
+        """Return it with levels of few rows joined to "other"; the arguments are of `Filled`."""
+        levels, own = counts[2], len(self._known)
+        rare = _rare_levels(levels[:, :own], levels[:, own:].sum(axis=1), fewest)
+        if not rare:
+            return Joined(self, ([], [], [*range(levels.shape[1])]))
+        words = tuple(word for j, word in enumerate(self.words) if j not in rare)
+        spelt = {odd: word for odd, word in self.spelt.items() if word in {*words}}
+        has_gap = self.has_gap and own - 1 not in rare
+        fewer = replace(self, words=words, has_gap=has_gap, has_other=True, min_rows=0, spelt=spelt)
+        last = own - len(rare)
+        places = [last if j < 0 else j for j in _ranks(own, rare)] + [last] * self.has_other
+        return Joined(fewer, ([], [], places))
+
     def told(self, column: Column) -> Iterator[str]:
         """Yield what was decided."""
         words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
@@ -309,6 +363,32 @@ class Levels:
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or not is_whole(self.min_rows):
             raise ValueError("a column of words is prepared as no fit would do it")
+
+
+def _rare_levels(counts: Floats, others: Floats, fewest: float) -> set[int]:
+    """Return levels to join to others, until each level and all others have no class of few rows.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (K, number of levels)
+        Rows of each class. A row has one level, or is among the others.
+    others : ndarray, shape (K,)
+    fewest : float
+        Numbers of rows, above none, that are too few.
+    """
+    rare = np.atleast_1d(are_few(counts, fewest).any(axis=0))
+    for level in np.argsort(counts.sum(axis=0), kind="stable").tolist():
+        joint = others + counts[:, rare].sum(axis=1)
+        if not are_few(joint, fewest).any():
+            break
+        rare[level] = True
+    return {*np.flatnonzero(rare).tolist()}
+
+
+def _ranks(count: int, without: set[int]) -> list[int]:
+    """Return the ranks of places 0, 1, …, count − 1 among those that remain; −1 for the others."""
+    remains = np.array([j not in without for j in range(count)], dtype=bool)
+    return np.where(remains, np.cumsum(remains) - 1, -1).tolist()
 
 
 def _at(place: NDArray[np.intp]) -> Entries:

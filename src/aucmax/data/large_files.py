@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -26,7 +27,7 @@ from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source, Stored
 from aucmax.data.rows.spool import Spool
-from aucmax.data.scanning import scan
+from aucmax.data.scanning import read_parts, scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
 __all__ = ["Footprint", "Plan", "Room", "take"]
@@ -151,6 +152,11 @@ class Plan(contextlib.AbstractContextManager[Any]):
             self._check_parts(path, reading, one_pass)
         return self._source(path, reading.in_parts() | {"spool": False if one_pass else spool})
 
+    def parts(self, path: Any, reading: Reading) -> Iterator[Bunch]:
+        """Yield the results of `datasets.read` for the parts of a file, each read once."""
+        self._check_parts(path, reading, one_pass=True)
+        return read_parts(path, self.part_bytes, reading)
+
     def refuse(self, path: Any, name: str, one_pass: bool = False) -> None:
         """Raise ValueError: this argument needs all rows of the file."""
         chosen = one_pass or self.dask is not None
@@ -220,7 +226,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
     def _check_parts(self, path: Any, reading: Reading, one_pass: bool) -> None:
         """Raise MemoryError if there is too little memory to read a file in parts."""
         shape = _shape(path, reading)
-        part = min(self._part_bytes, shape.numbers)
+        part = min(self.part_bytes, shape.numbers)
         parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
         needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
         require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
@@ -243,8 +249,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
     def _source(self, path: Any, known: dict[str, Any]) -> Source:
         if self.dask is None:
-            return scan(path, part_bytes=self._part_bytes, **known)
-        arguments = known | {"part_bytes": self._part_bytes, "spool": False}
+            return scan(path, part_bytes=self.part_bytes, **known)
+        arguments = known | {"part_bytes": self.part_bytes, "spool": False}
         scanned: Source = scan(absolute(path), **arguments)
         if scanned.loads is None:
             raise ValueError(
@@ -257,7 +263,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return distributed.source(scanned, client=client)
 
     @property
-    def _part_bytes(self) -> int:
+    def part_bytes(self) -> int:
+        """The size of a part: bytes of text, or of a table's numbers."""
         size = _LARGEST if self._allowed is None else self._allowed // _PARTS_OF_MEMORY
         return min(max(size, _SMALLEST), _LARGEST)
 
@@ -266,7 +273,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Of the cluster, until the command ends."""
         most = None
         if self._allowed is not None:
-            most = max(self._allowed // (_WORKERS_PARTS * self._part_bytes), 1)
+            most = max(self._allowed // (_WORKERS_PARTS * self.part_bytes), 1)
         from aucmax.data.distributed import connected
 
         return self._held.enter_context(connected(str(self.dask), most))

@@ -7,13 +7,15 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import _safe_indexing
 
@@ -21,6 +23,7 @@ from aucmax.basics.checks import LARGEST
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
 from aucmax.columns import SplineFeatures, TableEncoder
+from aucmax.columns.preparations import Filled, Levels
 from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import Bunch, frame
 from aucmax.data.codes import doubt
@@ -34,12 +37,17 @@ from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
 from aucmax.data.transforms import scale
+from aucmax.estimators.inputs import names_after
 from aucmax.metrics import auc_interval
+from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Steps", "behind_steps", "check_sizes", "in_parts", "learnt", "left_out", "plain"]
+__all__ = [
+    "SAMPLED_ROWS", "Learnt", "Steps", "behind_steps", "check_sizes", "in_parts", "learnt",
+    "left_out", "plain",
+]  # fmt: skip
 
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
-_SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
+SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
 _SURE = 0.999  # confidence with which the order of ids must rank to be worth a word
 
 
@@ -270,40 +278,132 @@ def in_parts(
     return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """How the columns of tables become numbers, as all their rows tell.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    sample : data frame
+        Rows from which knots of splines are taken, before the encoder.
+    decided : list of Decision
+        What was decided while the tables were read.
+    splines : bool
+    norm : str
+        As for `behind_steps`.
+    """
+
+    encoder: TableEncoder
+    sample: Any
+    decided: list[Decision]
+    splines: bool
+    norm: str
+
+    @property
+    def steps(self) -> list[tuple[str, Any]]:
+        """The fitted steps."""
+        numbers = self.encoder.transform(self.sample)
+        return _further([("columns", self.encoder)], numbers, self.splines, self.norm)
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What was decided, with what the encoder decides."""
+        return [*self.decided, *self.encoder.decisions()]
+
+    def joined(self, moments: ClassMoments, fewest: float) -> tuple[Learnt, ClassMoments]:
+        """Return this, and moments of the features, without levels and markers of few rows.
+
+        Behind a norm no feature is 0 or 1, and nothing changes.
+        """
+        if self.norm != "none":
+            return self, moments
+        d = len(self.encoder.get_feature_names_out())
+        counts = moments.effective_rows[:, None] * moments.means[:, :d]
+        encoder, T = self.encoder.joined(counts, moments.effective_rows, fewest)
+        decided = [
+            Decision(column.name, _told_of_rare(old, new, fewest), {"drop": [column.name]})
+            for (column, old), (_, new) in zip(
+                self.encoder.prepared_columns, encoder.prepared_columns, strict=True
+            )
+            if old != new
+        ]
+        if not decided:
+            return self, moments
+        fewer = replace(self, encoder=encoder, decided=[*self.decided, *decided])
+        features = moments.mapped(
+            sparse.block_diag([T, sparse.eye_array(moments.n_features - d)], "csr")
+        )
+        features.feature_names = names_after(Pipeline(fewer.steps))
+        features.target_name = moments.target_name
+        return fewer, features
+
+
+def _told_of_rare(old: Filled | Levels, new: Filled | Levels, fewest: float) -> str:
+    """Return what became of the features of a column that are 1 in few rows."""
+    count = sum(map(len, old.names(""))) - sum(map(len, new.names("")))
+    reason = f"so that none is 1 in fewer than {fewest} rows of a class (--min-rows)"
+    if isinstance(old, Filled):
+        return f"{counted(count, 'marker or weekday')} left out, {reason}"
+    return f"{counted(count + (not old.has_other), 'level')} joined to 'other', {reason}"
+
+
 def learnt(
-    tables: Callable[[Reading], Iterator[Bunch]], reading: Reading, splines: bool, norm: str
-) -> tuple[list[tuple[str, Any]], list[Decision]]:
-    """Return the steps that turn tables into numbers, learnt in one pass, and what was decided.
+    tables: Callable[[Reading, Callable[[Bunch], Any]], Iterator[Any]],
+    reading: Reading,
+    splines: bool,
+    norm: str,
+    step: int = 1,
+) -> Learnt:
+    """Return how tables become numbers, learnt in one pass.
 
     Parameters
     ----------
     tables : callable
-        Returns the results of `datasets.read` for all rows, in parts, as a `Reading` says.
+        Given a `Reading` and a task, yields the task of the results of `datasets.read` for all
+        rows, in parts.
     reading, splines, norm
         As for `behind_steps`.
+    step : int
+        The knots of splines are taken from each ``step``-th row.
     """
-    parts = tables(reading)
-    first = next(parts)
-    decided = _decided_by_part(first.columns, first.data, reading) if reading.prepare else []
+    surveys = tables(reading, partial(_surveyed, reading, step))
+    first = next(surveys)
+    decided = first.decided
     if decided:
-        parts = tables(_with(decided, reading))
-        first = next(parts)
-    columns, every = tuple(first.columns), 1
-    summaries: list[TableSummary] = []
-    decisions: list[list[Decision]] = []
-    samples: list[Any] = []
-    for rows in itertools.chain([first], parts):
-        of_part, excerpt = _survey(Part(rows.data, rows.target, rows.weight), columns, every)
-        summaries = [reduce(TableSummary.merge, [*summaries, of_part]).bounded()]
-        decisions.append(rows.decisions)
-        samples.append(excerpt.sample)
-        while sum(map(len, samples)) > 2 * _SAMPLED_ROWS:
+        reading = _with(decided, reading)
+        surveys = tables(reading, partial(_surveyed, replace(reading, prepare=False), step))
+        first = next(surveys)
+    summary, every = first.summary.bounded(), 1
+    samples, decisions = [first.excerpt.sample], [first.excerpt.decisions]
+    for survey in surveys:
+        summary = summary.merge(survey.summary)
+        decisions.append(survey.excerpt.decisions)
+        samples.append(survey.excerpt.sample.iloc[::every])
+        while sum(map(len, samples)) > 2 * SAMPLED_ROWS:
             samples, every = [sample.iloc[::2] for sample in samples], 2 * every
-    encoder = TableEncoder(bool(reading.missing)).fit_summary(summaries[0])
-    sure = (decision for decision in first.decisions if not decision.doubtful)
-    table = encoder.transform(declare(needs("pandas", "a table").concat(samples), columns))
-    steps = _further([("columns", encoder)], table, splines, norm)
-    return steps, [*sure, *_doubts(decisions), *decided, *encoder.decisions()]
+    encoder = TableEncoder(bool(reading.missing)).fit_summary(summary)
+    sure = (decision for decision in decisions[0] if not decision.doubtful)
+    sample = declare(needs("pandas", "a table").concat(samples), first.columns)
+    return Learnt(encoder, sample, [*sure, *_doubts(decisions), *decided], splines, norm)
+
+
+class _Survey(NamedTuple):
+    """What a part of a table tells, and what would be decided if it were the first one."""
+
+    columns: tuple[Column, ...]
+    decided: list[Decision]
+    summary: TableSummary
+    excerpt: _Excerpt
+
+
+def _surveyed(reading: Reading, step: int, rows: Bunch) -> _Survey:
+    """Return what a part of a table tells."""
+    columns = tuple(rows.columns)
+    decided = _decided_by_part(columns, rows.data, reading) if reading.prepare else []
+    part = Part(rows.data, rows.target, rows.weight, told={"decisions": rows.decisions})
+    summary, excerpt = _survey(part, columns, step)
+    return _Survey(columns, decided, summary, excerpt._replace(target=None, weight=None))
 
 
 def plain(columns: Sequence[Column], X: Any, reading: Reading) -> bool:
@@ -344,7 +444,7 @@ def _read_once(
     raw: Source, columns: tuple[Column, ...], plan: Plan, path: Path, reading: Reading
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
-    step = max(plan.rows_in(path, reading) // _SAMPLED_ROWS, 1)
+    step = max(plan.rows_in(path, reading) // SAMPLED_ROWS, 1)
     excerpts: list[_Excerpt] = []
     summary = None
     for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step)):
@@ -449,7 +549,7 @@ def _behind(
         if "some" in rows:
             sample = rows.some
         else:
-            places = np.linspace(0, len(rows.target) - 1, min(_SAMPLED_ROWS, len(rows.target)))
+            places = np.linspace(0, len(rows.target) - 1, min(SAMPLED_ROWS, len(rows.target)))
             sample = take(source, np.unique(places.astype(np.intp)))
         sample = _through([step for _, step in steps], columns, sample)
         steps = _further(steps, sample, splines, norm)

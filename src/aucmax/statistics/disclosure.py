@@ -3,13 +3,15 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucmax.statistics.base import ClassStatistics
 
-__all__ = ["MIN_ROWS", "Disclosed", "disclosures"]
+__all__ = ["MIN_ROWS", "Disclosed", "are_few", "disclosures"]
 
 MIN_ROWS = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
 _VARIANCE_ROUNDING = 1e-9  # of a 0/1 feature
+_NONE, _COUNT_ROUNDING = 0.5, 1e-6  # effective rows
 
 
 class Disclosed(NamedTuple):
@@ -58,8 +60,8 @@ def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disc
     indicator = np.abs(moments.variances - mean * (1 - mean)) <= _VARIANCE_ROUNDING
     counts = rows[:, None] * np.stack([1 - mean, mean])  # with the values 0 and 1
     # a feature that is 0, or 1, in all rows reveals nothing
-    varies = (counts > 0.5).all(axis=0)
-    revealing = np.argwhere(indicator & varies & (counts.min(axis=0) < fewest - 1e-6))
+    varies = (counts > _NONE).all(axis=0)
+    revealing = np.argwhere(indicator & varies & are_few(counts, fewest).any(axis=0))
     features = []
     for k, j in revealing.tolist():
         value = int(counts[1, k, j] <= counts[0, k, j])
@@ -69,6 +71,11 @@ def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disc
         words = f"feature {name} is {value} in only {_rows(count)} of class {label!r}"
         features.append(Disclosed(words, count))
     return features
+
+
+def are_few(counts: NDArray[np.float64], fewest: float) -> NDArray[np.bool_]:
+    """Return whether counts of effective rows, of any shape, are so small that they reveal rows."""
+    return (counts > _NONE) & (counts < fewest - _COUNT_ROUNDING)
 
 
 def _rows(count: float, unit: str = "row") -> str:

@@ -253,6 +253,23 @@ class BoundedSums:
                 self.products[k] += (class_rows.T @ class_rows).astype(np.int64)
         return self
 
+    def __add__(self, other: Any) -> "BoundedSums":
+        """Return the sums of the union of two disjoint sets of rows, with the same bounds."""
+        if not isinstance(other, BoundedSums):
+            return NotImplemented
+        if not np.array_equal(self.classes, other.classes) or not np.array_equal(
+            self.bounds, other.bounds
+        ):
+            raise ValueError("sums add only if their classes and bounds are the same.")
+        self._empty()._match(other.sums.shape[1], other.feature_names)
+        total = BoundedSums(self.classes, self.bounds, self.feature_names or other.feature_names)
+        total.target_name = self.target_name or other.target_name
+        for name in UNITS:
+            setattr(total, name, getattr(self, name) + getattr(other, name))
+        if total.counts.sum() > _MAX_ROWS:
+            raise ValueError(f"the sums support at most {_MAX_ROWS:,} rows.")
+        return total
+
     def release(
         self, epsilon: float, delta: float = 0.0, random: Random = os.urandom
     ) -> ClassMoments:

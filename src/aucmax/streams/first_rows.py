@@ -69,11 +69,12 @@ def prepared_by(
         look.reading, format="tsv", sep="\t", encoding=None, target=None, labels="none",
         weight=None, drop=(), header=1,
     )  # fmt: skip
-    steps, decisions = learnt(lambda how: iter([rows_of(look.table(), how)]), table, False, "none")
+    learned = learnt(lambda how, of: iter([of(rows_of(look.table(), how))]), table, False, "none")
+    steps = learned.steps
     if settings.format == "ndjson" and not steps[0][1].columns_:
         return None, [], 0
     # those in doubt are counted row by row
-    sure = [decision for decision in decisions if not decision.doubtful]
+    sure = [decision for decision in learned.decisions if not decision.doubtful]
     return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure], look.titles
 
 

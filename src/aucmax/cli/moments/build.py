@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -14,6 +14,7 @@ import typer
 
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
+from aucmax.cli.large import Large
 from aucmax.cli.like import Like, like_of
 from aucmax.cli.moments.combine import added, of_usual_labels, write
 from aucmax.cli.moments.common import Align, MinRows, Out
@@ -22,10 +23,12 @@ from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, o
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Bunch, Labels
 from aucmax.data.decisions import Decision
+from aucmax.data.files import exists
+from aucmax.data.large_files import Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
 from aucmax.estimators.inputs import names_after
-from aucmax.estimators.preparation import learnt, plain
+from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
 from aucmax.estimators.written_steps import as_text, in_front
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
@@ -102,26 +105,32 @@ class Privacy:
             raise ValueError("--epsilon is for rows without weights, and full covariances.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """Options that say what is kept of the rows."""
+
+    features: int | None = option(
+        None,
+        "Number of features of svmlight files, if it is more than their rows show; must be given "
+        "with --epsilon.",
+        min=1,
+    )
+    covariance: Kept = option(
+        Kept.full, "diagonal keeps only variances: O(d) numbers for d features."
+    )
+    align: Align = False
+    min_rows: MinRows = MIN_ROWS
+
+
 def build(
     data: Files,
     reading: Preparing,
     columns: Columns,
     out: Out,
     *,
-    features: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of features of svmlight files, if it is more than their rows show; "
-            "must be given with --epsilon.",
-        ),
-    ] = None,
-    covariance: Annotated[
-        Kept, typer.Option(help="diagonal keeps only variances: O(d) numbers for d features.")
-    ] = Kept.full,
-    align: Align = False,
-    min_rows: MinRows = MIN_ROWS,
+    sums: Sums,
     privacy: Privacy,
+    large: Large,
     as_json: Json = False,
 ) -> None:
     """Compute the class moments of files, and save them.
@@ -150,35 +159,24 @@ def build(
     check_paths(
         {"--out": out}, {**files, "--like": columns.like, "--bounds-file": privacy.bounds_file}
     )
-    privacy.check(reading, covariance)
+    privacy.check(reading, sums.covariance)
     like = columns.like
     if columns.bends and (like is not None or privacy.epsilon is not None):
         raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
     model = None if like is None else like_of(like)
-    features = features if model is None else model.n_features_in_
-    inputs = [given_file(path) for path in data]
-    tables = partial(_tables, inputs, reading)
-    decisions: list[Decision] | None = None
+    rows = _Rows([given_file(path) for path in data], reading, columns, sums, large.plan, as_json)
+    learned = None
     if privacy.epsilon is not None:
-        sums = _bounded(tables(model, features, as_json), features, privacy)
-        total: ClassStatistics = sums.release(privacy.epsilon, privacy.delta)
+        total: ClassStatistics = rows.private(privacy, privacy.epsilon, model)
     else:
-        try:
-            if columns.bends:
-                raise _NotNumbers
-            rows = tables(model, features, as_json)
-            rows = _numbers(rows, reading) if model is None and reading.prepare else rows
-            total = _summed(rows, covariance, align)
-        except (TableError, _NotNumbers):
-            if model is not None or not (reading.prepare or reading.missing or reading.text):
-                raise
-            model, decisions = _learnt(inputs, reading, columns, as_json)
-            total = _summed(tables(model, None, as_json, learnt=True), covariance, align)
-        total = of_usual_labels(total) if reading.prepare else total
+        total, learned = rows.moments(model)
+    decisions = None
+    if learned is not None:
+        model, decisions = in_front(learned.steps), learned.decisions
     total.steps = as_text(getattr(model, "steps", [])[:-1])
     if like is not None and total.steps:  # which have the counts of other rows
         decisions = [Decision("", f"columns become numbers as {like} says", {})]
-    write(total, out, min_rows)
+    write(total, out, sums.min_rows, None if like else "leave a rare feature out with --drop")
     show(report_of(total, out, decisions=decisions), as_json)
 
 
@@ -186,100 +184,168 @@ class _NotNumbers(Exception):
     """Columns are not numbers as they are, or have ids."""
 
 
-def _learnt(
-    data: list[Any], reading: Reading, columns: Columns, quiet: bool
-) -> tuple[Any, list[Decision]]:
-    """Return the steps that files need, as a pipeline without a model, and what was decided."""
-    with working("learning how columns become numbers", quiet):
-        steps, decisions = learnt(
-            partial(parts_of_table, data), reading, columns.splines, columns.scale.value
-        )
-    return in_front(steps), decisions
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of files, which are counted part by part, on a cluster if there is one.
 
+    Parameters
+    ----------
+    files : list
+    reading : Reading
+    columns : Columns
+    sums : Sums
+    plan : Plan
+    quiet : bool
+        Whether nothing is shown while they are read.
+    """
 
-def _tables(
-    data: list[Any],
-    reading: Reading,
-    model: Any,
-    features: int | None,
-    quiet: bool,
-    learnt: bool = False,
-) -> Iterator[Bunch]:
-    """Yield the rows of files part by part, as they are or as a model takes them."""
-    with working("reading", quiet) as now:
-        for path in data:
-            now(f"reading {path.name}")
-            for rows in parts_of_rows(model, path, reading, features):
-                names = rows.feature_names
-                if not learnt:  # else they are among the decisions
-                    tell_doubts(rows, path)
-                if hasattr(model, "steps"):
-                    rows.data, names = model[:-1].transform(rows.data), names_after(model[:-1])
-                elif model is not None and not hasattr(rows.data, "columns"):
-                    names = None
-                y = Labels(rows.target, rows.target_name)
-                more = {"names": names, "columns": rows.columns}
-                yield Bunch(path=path, X=rows.data, y=y, weight=rows.weight, **more)
+    files: list[Any]
+    reading: Reading
+    columns: Columns
+    sums: Sums
+    plan: Plan
+    quiet: bool
 
+    def private(self, privacy: Privacy, epsilon: float, model: Any) -> ClassMoments:
+        """Return noisy moments of the rows."""
+        features = self._features(model)
+        count = partial(_bounded, privacy=privacy, features=features)
+        exact: BoundedSums = self._total(count, _sum_of_bounded, model)
+        return exact.release(epsilon, privacy.delta)
 
-def _numbers(tables: Iterator[Bunch], reading: Reading) -> Iterator[Bunch]:
-    """Yield the same rows; raise _NotNumbers if columns are not numbers as they are."""
-    for rows in tables:
-        if not plain(rows.columns or (), rows.X, reading):
-            raise _NotNumbers
-        yield rows
-
-
-def _summed(tables: Iterator[Bunch], covariance: Kept, align: bool) -> ClassStatistics:
-    """Return the moments of the rows of files."""
-    kind = ClassMoments if covariance is Kept.full else DiagonalMoments
-    total: ClassStatistics | None = None
-    for rows in tables:
-        part: ClassStatistics = kind(feature_names=rows.names)
-        _check_memory(part, rows)
-        part.update(rows.X, rows.y, rows.weight)
-        if total is None:
-            total = part
-            continue
-        if rows.names is None and total.feature_names is None:  # each may lack the last features
-            d = max(total.n_features, part.n_features)
-            total, part = total.widened(d), part.widened(d)
-        total = added(total, part, rows.path, align)
-    assert total is not None
-    return total
-
-
-def _bounded(tables: Iterator[Bunch], features: int | None, privacy: Privacy) -> BoundedSums:
-    """Return the exact sums of the rows of files, which are only to be released with noise."""
-    labels = listed(privacy.labels or "")
-    sums: BoundedSums | None = None
-    for rows in tables:
-        _check_memory(ClassMoments(), rows)
-        if rows.names is None and features is None:
-            raise ValueError(
-                f"{rows.path}: --epsilon needs --features, because the number of features must not "
-                "come from the rows."
-            )
+    def moments(self, model: Any) -> tuple[ClassStatistics, Learnt | None]:
+        """Return the moments of the rows, and how their columns become numbers if it was learnt."""
+        reading, sums, learned = self.reading, self.sums, None
+        count, add = partial(_moments, covariance=sums.covariance), partial(_sum, align=sums.align)
         try:
-            if sums is None:
-                names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
-                file = privacy.bounds_file
-                bounds: Any = privacy.bounds if file is None else read_bounds(file, names)
-                sums = BoundedSums(_announced(labels, rows.y), bounds, rows.names)
-            sums.update(rows.X, rows.y)
-        except ValueError as error:
-            raise ValueError(f"{rows.path}: {error}") from None
-    assert sums is not None
-    return sums
+            if self.columns.bends:
+                raise _NotNumbers
+            plain_only = reading if model is None and reading.prepare else None
+            total = self._total(partial(count, plain_only=plain_only), add, model)
+        except (TableError, _NotNumbers):
+            if model is not None or not (reading.prepare or reading.missing or reading.text):
+                raise
+            learned = self._learnt()
+            total = self._total(count, add, in_front(learned.steps), tells_doubts=False)
+        total = of_usual_labels(total) if reading.prepare else total
+        if learned is None or not isinstance(total, ClassMoments):
+            return total, learned
+        learned, total = learned.joined(total, sums.min_rows)
+        return total, learned
+
+    def _learnt(self) -> Learnt:
+        """Return how their columns become numbers."""
+        count = sum(self.plan.rows_in(path, self.reading) for path in self.files if exists(path))
+        columns = self.columns
+        with working("learning how columns become numbers", self.quiet):
+            return learnt(
+                partial(parts_of_table, self.files, plan=self.plan),
+                self.reading,
+                columns.splines,
+                columns.scale.value,
+                max(count // SAMPLED_ROWS, 1),
+            )
+
+    def _total(
+        self,
+        count: Callable[[Bunch], Any],
+        add: Callable[[Any, Any, Any], Any],
+        model: Any,
+        tells_doubts: bool = True,
+    ) -> Any:
+        """Return the sum of what parts count, as they are or as a model takes them.
+
+        Parameters
+        ----------
+        count : callable
+            Of rows, whose ``names`` are those of their features.
+        add : callable
+            Of two counts, and the file of the latter.
+        model : estimator or None
+            As for `parts_of_rows`.
+        tells_doubts : bool
+            Whether to tell of the cells that are not used.
+        """
+        total = None
+        task, features = partial(_counted, model, count), self._features(model)
+        with working("reading", self.quiet) as now:
+            for path in self.files:
+                now(f"reading {path.name}")
+                parts = parts_of_rows(model, path, self.reading, task, self.plan, features)
+                for part, decisions in parts:
+                    if tells_doubts:
+                        tell_doubts(decisions, path)
+                    total = part if total is None else add(total, part, path)
+        return total
+
+    def _features(self, model: Any) -> int | None:
+        """Return the number of features, if the rows do not tell it."""
+        return self.sums.features if model is None else getattr(model, "n_features_in_", None)
+
+
+def _counted(
+    model: Any, count: Callable[[Bunch], Any], rows: Bunch
+) -> tuple[Any, Sequence[Decision]]:
+    """Return the count of rows in the form that a model takes, and what was decided about them."""
+    rows.names = rows.feature_names
+    if hasattr(model, "steps"):
+        rows.data, rows.names = model[:-1].transform(rows.data), names_after(model[:-1])
+    elif model is not None and not hasattr(rows.data, "columns"):
+        rows.names = None
+    rows.target = Labels(rows.target, rows.target_name)
+    return count(rows), rows.decisions
+
+
+def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -> ClassStatistics:
+    """Return the moments of rows; raise _NotNumbers if only numbers as they are are wanted."""
+    if plain_only is not None and not plain(rows.columns or (), rows.data, plain_only):
+        raise _NotNumbers
+    kind = ClassMoments if covariance is Kept.full else DiagonalMoments
+    moments: ClassStatistics = kind(feature_names=rows.names)
+    _check_memory(moments, rows)
+    return moments.update(rows.data, rows.target, rows.weight)
+
+
+def _sum(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
+    """Return the sum of moments; rows of svmlight files may lack the last features."""
+    if part.feature_names is None and total.feature_names is None:
+        d = max(total.n_features, part.n_features)
+        total, part = total.widened(d), part.widened(d)
+    return added(total, part, path, align)
+
+
+def _sum_of_bounded(total: BoundedSums, part: BoundedSums, path: Any) -> BoundedSums:
+    try:
+        return total + part
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _bounded(rows: Bunch, privacy: Privacy, features: int | None) -> BoundedSums:
+    """Return the exact sums of rows, which are only to be released with noise."""
+    _check_memory(ClassMoments(), rows)
+    if rows.names is None and features is None:
+        raise ValueError(
+            f"{rows.name}: --epsilon needs --features, because the number of features must not "
+            "come from the rows."
+        )
+    names = rows.names or [str(j + 1) for j in range(rows.data.shape[1])]
+    file = privacy.bounds_file
+    bounds: Any = privacy.bounds if file is None else read_bounds(file, names)
+    labels = _announced(listed(privacy.labels or ""), rows.target)
+    try:
+        return BoundedSums(labels, bounds, rows.names).update(rows.data, rows.target)
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
 
 
 def _check_memory(empty: ClassStatistics, rows: Bunch) -> None:
     """Raise ValueError if covariances would not fit in memory."""
-    labels, d = len(np.unique(rows.y)), rows.X.shape[1]
+    labels, d = len(np.unique(rows.target)), rows.data.shape[1]
     size = empty.nbytes(d) * labels / 2
     if size > Exact.max_moment_bytes:
         raise ValueError(
-            f"{rows.path}: the covariances of {d:,} features and {labels} labels would take "
+            f"{rows.name}: the covariances of {d:,} features and {labels} labels would take "
             f"{size / 1e9:.1f} GB; keep only variances, with --covariance diagonal."
         )
 

@@ -130,8 +130,8 @@ def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
     return part if names is None else part.aligned(names)
 
 
-def write(held: ClassStatistics, out: Path, min_rows: int) -> None:
-    """Write moments, unless they would show a row."""
+def write(held: ClassStatistics, out: Path, min_rows: int, remedy: str | None = None) -> None:
+    """Write moments, unless they would show a row; the error tells a remedy, too, if given."""
     disclosed = disclosures(held, min_rows)
     if disclosed:
         words = [each.words for each in disclosed[:_LISTED]]
@@ -140,7 +140,7 @@ def write(held: ClassStatistics, out: Path, min_rows: int) -> None:
         allowed = max(math.floor(min(each.rows for each in disclosed) + 1e-6), 1)
         raise ValueError(
             f"{out}: not written: {'; '.join(words)}, fewer than {min_rows}, and the file could "
-            "show a row; build it together with other files, leave a rare feature out with --drop, "
+            f"show a row; build it together with other files, {f'{remedy}, ' if remedy else ''}"
             f"or allow all with --min-rows {allowed}."
         )
     held.save(out)
