@@ -6,7 +6,7 @@ A digest is a sum over the cells that are not 0, so that columns can be taken to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,9 @@ from aucmax.basics.checks import is_whole
 from aucmax.basics.needs import needs
 from aucmax.data.columns import is_no_word, names_in, values_at
 
-__all__ = ["MOST_KEPT", "Copies", "RowDigests", "copies_in", "digests_of"]
+__all__ = [
+    "MOST_KEPT", "Copies", "DigestCounts", "RowDigests", "cell_bits", "copies_in", "digests_of",
+]  # fmt: skip
 
 MOST_KEPT = 4096  # digests, 32 KB
 _SAMPLE_ROWS = 2000  # on which columns are ordered by how often two of their cells are equal
@@ -56,11 +58,9 @@ class RowDigests:
     smallest: Digests
 
     @classmethod
-    def of(cls, X: Any, most: int = MOST_KEPT) -> RowDigests:
+    def of(cls, X: Any) -> RowDigests:
         """Return those of rows (n, d)."""
-        digests, counts = np.unique(digests_of(X), return_counts=True)
-        rows = int(counts.sum())
-        return cls(rows, float(counts[counts > 1].sum() / rows), digests[:most].copy())
+        return DigestCounts.of(X).kept()
 
     def shared_with(self, X: Any) -> tuple[int, int]:
         """Return how many of other rows could be compared, and how many of those are among these.
@@ -88,6 +88,47 @@ class RowDigests:
             and (kept[1:] > kept[:-1]).all()
         ):
             raise ValueError("the digests of its training rows are not those of rows")
+
+
+class DigestCounts(NamedTuple):
+    """The smallest digests of rows, with their counts; those of parts merge to that of all rows.
+
+    Parameters
+    ----------
+    rows : int
+        The number of rows.
+    digests : ndarray of uint64, shape (k,)
+        In ascending order.
+    counts : ndarray of int, shape (k,)
+        How many rows have each.
+    """
+
+    rows: int
+    digests: Digests
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, X: Any) -> DigestCounts:
+        """Return those of rows (n, d), all of them."""
+        digests, counts = np.unique(digests_of(X), return_counts=True)
+        return cls(int(counts.sum()), digests, counts)
+
+    def bounded(self, most: int = MOST_KEPT) -> DigestCounts:
+        """Return the smallest ones only."""
+        return self._replace(digests=self.digests[:most].copy(), counts=self.counts[:most].copy())
+
+    def merge(self, other: DigestCounts) -> DigestCounts:
+        """Return the smallest ones of the rows of both."""
+        digests, place = np.unique(
+            np.concatenate([self.digests, other.digests]), return_inverse=True
+        )
+        counts = np.bincount(place, np.concatenate([self.counts, other.counts])).astype(np.int64)
+        return DigestCounts(self.rows + other.rows, digests, counts).bounded()
+
+    def kept(self) -> RowDigests:
+        """Return what is kept of the rows; of a part of them, their repeated share is estimated."""
+        repeated = self.counts[self.counts > 1].sum() / self.counts.sum()
+        return RowDigests(self.rows, float(repeated), self.bounded().digests)
 
 
 # ---- rows that occur more than once
@@ -166,8 +207,8 @@ def _sums(X: Any) -> tuple[Digests, float]:
     halves, equal = np.zeros((2, n), np.uint64), np.empty(count)
 
     def cells(j: int, rows: Any) -> Digests:
-        values = np.asarray(X.iloc[:, j] if framed else values_at(X, j))[rows]
-        return _terms(_bits(values), np.uint64(j))
+        values = X.iloc[:, j] if framed else values_at(X, j)
+        return _terms(cell_bits(values[rows]), np.uint64(j))
 
     for j in range(count):
         equal[j] = _equal_pairs(_counts(cells(j, sample)))
@@ -200,8 +241,16 @@ def _terms(bits: Digests, column: Any) -> Digests:
     return np.where(bits == 0, np.uint64(0), _mixed(bits ^ _mixed(column + np.uint64(1))))
 
 
+def cell_bits(cells: Any) -> Digests:
+    """Return 64 bits for each cell of a column: those of a number, and a hash of a word."""
+    if hasattr(cells, "cat"):
+        bits = _bits(np.append(np.asarray(cells.cat.categories, dtype=object), None))
+        return bits[np.asarray(cells.cat.codes)]
+    return _bits(np.asarray(cells))
+
+
 def _bits(values: NDArray[Any]) -> Digests:
-    """Return 64 bits for each value: those of a number, and a hash of a word."""
+    """Return the same of an array."""
     if values.dtype.kind != "O":
         numbers = values.astype(np.float64) + 0.0  # 0 has one sign
         numbers[np.isnan(numbers)] = np.nan

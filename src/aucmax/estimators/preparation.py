@@ -311,18 +311,30 @@ class Learnt:
         """What was decided, with what the encoder decides."""
         return [*self.decided, *self.encoder.decisions()]
 
-    def joined(self, moments: ClassMoments, fewest: float) -> tuple[Learnt, ClassMoments]:
+    def joined(
+        self, moments: ClassMoments, fewest: int, option: str
+    ) -> tuple[Learnt, ClassMoments]:
         """Return this, and moments of the features, without levels and markers of few rows.
 
         Behind a norm no feature is 0 or 1, and nothing changes.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all rows behind the steps.
+        fewest : int
+            Numbers of rows of a class, above none, that are too few.
+        option : str
+            What sets it, for the decisions.
         """
         if self.norm != "none":
             return self, moments
         d = len(self.encoder.get_feature_names_out())
         counts = moments.effective_rows[:, None] * moments.means[:, :d]
         encoder, T = self.encoder.joined(counts, moments.effective_rows, fewest)
+        reason = f"so that none is 1 in fewer than {fewest} rows of a class ({option})"
         decided = [
-            Decision(column.name, _told_of_rare(old, new, fewest), {"drop": [column.name]})
+            Decision(column.name, f"{_told_of_rare(old, new)}, {reason}", {"drop": [column.name]})
             for (column, old), (_, new) in zip(
                 self.encoder.prepared_columns, encoder.prepared_columns, strict=True
             )
@@ -339,13 +351,12 @@ class Learnt:
         return fewer, features
 
 
-def _told_of_rare(old: Filled | Levels, new: Filled | Levels, fewest: float) -> str:
+def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
     """Return what became of the features of a column that are 1 in few rows."""
     count = sum(map(len, old.names(""))) - sum(map(len, new.names("")))
-    reason = f"so that none is 1 in fewer than {fewest} rows of a class (--min-rows)"
     if isinstance(old, Filled):
-        return f"{counted(count, 'marker or weekday')} left out, {reason}"
-    return f"{counted(count + (not old.has_other), 'level')} joined to 'other', {reason}"
+        return f"{counted(count, 'marker or weekday')} left out"
+    return f"{counted(count + (not old.has_other), 'level')} joined to 'other'"
 
 
 def learnt(

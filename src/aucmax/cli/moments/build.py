@@ -230,7 +230,7 @@ class _Rows:
         total = of_usual_labels(total) if reading.prepare else total
         if learned is None or not isinstance(total, ClassMoments):
             return total, learned
-        learned, total = learned.joined(total, sums.min_rows)
+        learned, total = learned.joined(total, sums.min_rows, "--min-rows")
         return total, learned
 
     def _learnt(self) -> Learnt:
