@@ -95,10 +95,77 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
         assert code == 0, err
         judged.append(json.loads(out))
     assert sum(at["passes"] for at in judged[1].pop("read")) == 2
-    # only rows in memory are compared with those of training
-    assert [one["kind"] for one in judged[0].pop("suspicions")] == ["training_rows"]
-    assert judged[1].pop("suspicions") == []
+    for report in judged:
+        assert [one["kind"] for one in report.pop("suspicions")] == ["training_rows"]
     assert judged[1] == judged[0]
+
+
+def test_a_table_in_parts_is_doubted_as_a_whole_one(tmp_path, run):
+    """Constants and copies are left out, groups and times named, and rows of training found."""
+    rng = np.random.default_rng(0)
+    n, customers = 30_000, 2_000
+    customer, risky = rng.integers(0, customers, n), rng.random(customers) < 0.15
+    fraud = rng.random(n) < np.where(risky[customer], 0.5, 0.03)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.integers(0, 200, n)), "D")
+    country, amount = rng.choice(["DE", "AT"], n), rng.lognormal(3, 1, n).round(2)
+    table = pd.DataFrame({
+        "customer": [f"K{k:05d}" for k in customer],
+        "amount": amount,
+        "currency": "EUR",
+        "country": country,
+        "late": np.where(np.arange(n) < n - 20, "a", "b"),  # a constant in the first parts
+        "land": country,
+        "paid": amount,
+        "nearly": np.where(np.arange(n) == n - 1, 7.0, amount),
+        "none": "",
+        "day": days.strftime("%d.%m.%Y"),
+        "fraud": np.where(fraud, "yes", "no"),
+    })  # fmt: skip
+    table.to_csv(tmp_path / "x.csv", index=False)
+    table[20_000:].to_csv(tmp_path / "test.csv", index=False)
+    doubts, models = [], []
+    for name, more in {"whole": ("--shape", "line"), "parts": SMALL}.items():
+        command = ("train", tmp_path / "x.csv", "--target", "fraud", "--alpha", "0.01", *more)
+        code, out, err = run(*command, "-o", tmp_path / name, "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        left_out = [one for one in report["decisions"] if "left out" in one["what"]]
+        assert [one["column"] for one in left_out] == ["currency", "land", "paid", "none"]
+        named = [(one["kind"], one["column"], one["answer"]) for one in report["suspicions"]]
+        assert named[:2] == [
+            ("groups", "customer", {"groups": "customer"}),
+            ("time", "day", {"time": "day"}),
+        ]
+        doubts.append([one["figure"] for one in report["suspicions"]])
+        models.append(load(tmp_path / name))
+    assert doubts[1][0] == pytest.approx(doubts[0][0], abs=0.03)  # of 20,000 of the rows
+    assert len(doubts[0]) == len(doubts[1])
+    names = [model[0].get_feature_names_out().tolist() for model in models]
+    assert names[0] == names[1]
+    # digests are kept if the first part tells which columns all rows leave out
+    table.drop(columns=["late", "nearly"]).to_csv(tmp_path / "x.csv", index=False)
+    command = ("train", tmp_path / "x.csv", "--target", "fraud", "--alpha", "0.01", *SMALL)
+    run(*command, "-o", tmp_path / "parts")
+    for name in ("whole", "parts"):
+        command = ("evaluate", tmp_path / name, tmp_path / "test.csv", *SMALL, "--json")
+        code, out, err = run(*command)
+        assert code == 0, err
+        assert "training_rows" in [one["kind"] for one in json.loads(out)["suspicions"]]
+
+
+def test_constants_of_numbers_in_parts_are_told_and_kept(tmp_path, run):
+    """No pass before the fit sees all rows of numbers without gaps."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.normal(size=6_000).round(3), "k": 3.5})
+    rows["y"] = (rows["a"] + rng.normal(size=6_000) > 1.0).astype(int)
+    rows.to_csv(tmp_path / "x.csv", index=False)
+    command = ("train", tmp_path / "x.csv", "--target", "y", "--alpha", "0.01", *SMALL, "--json")
+    code, out, err = run(*command, "-o", tmp_path / "m")
+    assert code == 0, err
+    [told] = json.loads(out)["decisions"]
+    assert told["column"] == "k"
+    assert told["what"] == "the same value in every row, in the first part: kept"
+    assert load(tmp_path / "m").feature_names_in_.tolist() == ["a", "k"]
 
 
 def test_the_training_auc_is_that_of_the_scores_without_moments_of_rows(folder, tmp_path, run):

@@ -1,13 +1,14 @@
 """Digests of rows: the same in every form of the same rows, different for different rows."""
 
 import itertools
+from functools import reduce
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from aucmax.data.digests import MOST_KEPT, RowDigests, copies_in, digests_of
+from aucmax.data.digests import MOST_KEPT, DigestCounts, RowDigests, copies_in, digests_of
 
 
 def test_forms_of_the_same_rows_have_the_same_digests():
@@ -57,6 +58,16 @@ def test_a_sample_of_digests_estimates_what_is_shared(n):
     compared, shared = digests.shared_with(other)
     assert shared / compared == pytest.approx(0.2, abs=0.03)
     assert RowDigests.of(np.concatenate([X, X[: n // 2]])).repeated == pytest.approx(2 / 3)
+
+
+def test_digests_of_parts_merge_to_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 60, (20_000, 3)).astype(float)
+    parts = [DigestCounts.of(part).bounded() for part in np.array_split(X, 7)]
+    merged, whole = reduce(DigestCounts.merge, parts).kept(), RowDigests.of(X)
+    assert merged.rows == whole.rows
+    np.testing.assert_array_equal(merged.smallest, whole.smallest)
+    assert merged.repeated == pytest.approx(whole.repeated, abs=0.02)  # of those that are kept
 
 
 def test_copies_are_told_from_rows_that_coincide():

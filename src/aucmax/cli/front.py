@@ -25,6 +25,7 @@ from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import declare, named
 from aucmax.data.decisions import Decision
+from aucmax.data.digests import DigestCounts
 from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, Room
@@ -35,6 +36,7 @@ from aucmax.data.rows.source import Part, Source, ahead
 
 if TYPE_CHECKING:
     from aucmax.columns.steps import Stages
+    from aucmax.columns.summaries import TableSummary
     from aucmax.estimators.inputs import Inputs
     from aucmax.report.facts import TrainingRows
 
@@ -75,6 +77,10 @@ class Prepared:
         Their labels in the file.
     sample : Labelled or None
         Some of the rows of a file in parts before the steps, if a pass has kept them.
+    summary : TableSummary or None
+        That of all its rows, if there is a sample.
+    digests : DigestCounts or None
+        Those of all its rows, as the model reads them, if the pass knew its columns.
     before : Prepared or None
         The same before the steps, without the columns that are left out.
     """
@@ -88,6 +94,8 @@ class Prepared:
     table: Labelled | None = None
     labels: np.ndarray | None = None
     sample: Labelled | None = None
+    summary: TableSummary | None = None
+    digests: DigestCounts | None = None
     before: Prepared | None = None
 
     def bent(self, features: Any) -> Prepared:
@@ -183,6 +191,8 @@ def labelled_rows(
             table,
             source.target,
             _sample(rows, source),
+            source.get("summary"),
+            source.get("digests"),
         )
         if rows.in_parts and "table" in source:
             raw = replace(rows, X=source.table, columns=source.table_columns)

@@ -52,7 +52,7 @@ def about_training_rows(
     if table is None or table.in_parts:
         sample = prepared.sample
         if sample is not None:
-            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns)
+            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns, prepared.summary)
         elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
             of_sample = [*tuned.suspicions]
         else:
@@ -85,8 +85,10 @@ def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
 
 
 def with_digests(prepared: Prepared, model: Any) -> Any:
-    """Return the model and its steps, with digests of the rows it learned from in memory."""
+    """Return the model and its steps, with digests of the rows it learned from, if known."""
     table = prepared.table
+    if prepared.digests is not None:
+        model.training_rows_ = prepared.digests.kept()
     if table is not None and not table.in_parts:
         counted = table.counted(np.arange(len(table.positive)))
         rows = table.named[counted]

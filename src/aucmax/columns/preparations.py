@@ -285,7 +285,7 @@ class Levels:
         has_more = summary.uncounted > 0
         has_other = has_more or len(words) < len(counts)
         spelt = {odd: word for odd, word in usual.items() if word in {*words}}
-        n_words = summary.n_words - len(usual)
+        n_words = summary.distinct - len(usual)
         return cls(tuple(sorted(words)), has_gap, has_other, n_words, has_more, min_rows, spelt)
 
     @property

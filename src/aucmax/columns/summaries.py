@@ -257,6 +257,21 @@ class NumberSummary:
         """The lowest and the highest number."""
         return float(self.bins.low[0]), float(self.bins.high[-1])
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether each row has the same number."""
+        return not self.gaps and self.rows > 0 and len({*self.range}) == 1
+
+    @property
+    def distinct(self) -> int:
+        """The number of different numbers, or less if neighbours were counted together."""
+        return len(self.bins.counts)
+
+    @property
+    def sizes(self) -> NDArray[np.int64] | None:
+        """How many rows have each value; None if neighbours were counted together."""
+        return self.bins.counts if self.bins.shift == 0 else None
+
     def merge(self, other: NumberSummary) -> NumberSummary:
         """Return the summary of the rows of both."""
         bins = self.bins.merge(other.bins)
@@ -295,9 +310,19 @@ class WordSummary:
     uncounted: int = 0
 
     @property
-    def n_words(self) -> int:
+    def distinct(self) -> int:
         """The number of different words, or `MAX_WORDS` if there are more."""
         return MAX_WORDS if self.uncounted else len(self.counts)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether each row has the same word."""
+        return not self.gaps and not self.uncounted and len(self.counts) == 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64] | None:
+        """How many rows have each value; None if not all words were counted."""
+        return None if self.uncounted else np.array([*self.counts.values()], dtype=np.int64)
 
     @classmethod
     def of(cls, coded: Coded) -> Self:
@@ -398,6 +423,13 @@ class TableSummary:
     def bounded(self) -> TableSummary:
         """Return this summary in bounded memory."""
         return replace(self, summaries=tuple(summary.bounded() for summary in self.summaries))
+
+    def without(self, names: Sequence[str]) -> TableSummary:
+        """Return the summary of the other columns."""
+        columns, summaries = zip(
+            *(item for item in self._items if item[0].name not in names), strict=True
+        )
+        return TableSummary(columns, summaries)
 
     @property
     def _items(self) -> list[tuple[Column, NumberSummary | WordSummary]]:

@@ -207,8 +207,8 @@ def _sums(X: Any) -> tuple[Digests, float]:
     halves, equal = np.zeros((2, n), np.uint64), np.empty(count)
 
     def cells(j: int, rows: Any) -> Digests:
-        values = X.iloc[:, j] if framed else values_at(X, j)
-        return _terms(cell_bits(values[rows]), np.uint64(j))
+        values = X.iloc[rows, j] if framed else values_at(X, j)[rows]
+        return _terms(cell_bits(values), np.uint64(j))
 
     for j in range(count):
         equal[j] = _equal_pairs(_counts(cells(j, sample)))
@@ -244,7 +244,7 @@ def _terms(bits: Digests, column: Any) -> Digests:
 def cell_bits(cells: Any) -> Digests:
     """Return 64 bits for each cell of a column: those of a number, and a hash of a word."""
     if hasattr(cells, "cat"):
-        bits = _bits(np.append(np.asarray(cells.cat.categories, dtype=object), None))
+        bits = _bits(np.array([*cells.cat.categories, None], dtype=object))
         return bits[np.asarray(cells.cat.codes)]
     return _bits(np.asarray(cells))
 

@@ -29,6 +29,7 @@ from aucmax.data.bunch import Bunch, frame
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision
+from aucmax.data.digests import DigestCounts, cell_bits
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, take
 from aucmax.data.obstacles import TableError
@@ -265,17 +266,50 @@ def in_parts(
     if decided:
         reading = _with(decided, reading)
         raw = plan.source(path, reading, spool=False)
+        first = next(iter(raw))
         columns = [*named(raw.feature_names or [], raw.columns)]
+    table = declare(frame(first.X, columns), columns)
+    in_first = _useless(TableSummary.of(table), _digests_of_columns(table))
     if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = plan.read(path, numbers)
-            rows.decisions = [*raw.decisions, *decided]
+            rows.decisions = [*raw.decisions, *decided, *map(_kept, in_first)]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
-    rows = _read_once(raw, tuple(columns), plan, path, reading)
-    encoder = TableEncoder(missing=True).fit_summary(rows.summary)
+    names = [decision.column for decision in in_first]
+    rows = _read_once(raw, tuple(columns), plan, path, reading, names)
+    useless = _useless(rows.summary, rows.same_columns)
+    if [decision.column for decision in useless] != names:
+        names = [decision.column for decision in useless]
+        rows.digests = None  # of the columns that are left
+    encoder = TableEncoder(missing=True).fit_summary(rows.summary.without(names))
     rows.decisions = [*rows.decisions, *decided]
-    return _behind(rows, spool, [("columns", encoder)], splines, norm, tuple(columns))
+    steps = [("columns", encoder)]
+    return _behind(rows, spool, steps, splines, norm, tuple(columns), useless)
+
+
+def _useless(summary: TableSummary, digests: Sequence[Any]) -> list[Decision]:
+    """Return why no model learns from columns, if so, unless that is said of all of them.
+
+    Parameters
+    ----------
+    summary : TableSummary
+    digests : sequence
+        Those of each column; they are equal if all cells are.
+    """
+    decisions = []
+    first: dict[Any, str] = {}
+    for column, contents, digest in zip(summary.columns, summary.summaries, digests, strict=True):
+        name, reason = column.name, None
+        if contents.gaps == contents.rows:
+            reason = "empty"
+        elif contents.is_constant:
+            reason = "the same value in every row"
+        elif first.setdefault(digest, name) != name:
+            reason = f"the same as {first[digest]}"
+        if reason is not None:
+            decisions.append(Decision(name, f"{reason}: left out", leaves_out=True))
+    return decisions if len(decisions) < len(summary.columns) else []
 
 
 @dataclass(frozen=True)
@@ -357,6 +391,12 @@ def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
     if isinstance(old, Filled):
         return f"{counted(count, 'marker or weekday')} left out"
     return f"{counted(count + (not old.has_other), 'level')} joined to 'other'"
+
+
+def _kept(decision: Decision) -> Decision:
+    """Return what is told of a column that is useless in the first part of many."""
+    name, reason = decision.column, decision.what.removesuffix(": left out")
+    return Decision(name, f"{reason}, in the first part: kept", {"drop": [name]})
 
 
 def learnt(
@@ -452,16 +492,25 @@ def _plain(columns: Sequence[Column], X: Any) -> bool:
 
 
 def _read_once(
-    raw: Source, columns: tuple[Column, ...], plan: Plan, path: Path, reading: Reading
+    raw: Source,
+    columns: tuple[Column, ...],
+    plan: Plan,
+    path: Path,
+    reading: Reading,
+    useless: Sequence[str],
 ) -> Bunch:
-    """Return the source, labels, weights, groups, times, a summary and a sample of all rows."""
+    """Return the source, labels, weights, groups, times, a summary and a sample of all rows.
+
+    The rows' digests are without columns that are useless, as the first part tells.
+    """
     step = max(plan.rows_in(path, reading) // SAMPLED_ROWS, 1)
     excerpts: list[_Excerpt] = []
-    summary = None
-    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step)):
+    summary = digests = None
+    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless)):
         # merged at once, since that of many words or numbers is large
         summary = of_part if summary is None else summary.merge(of_part)
-        excerpts.append(excerpt)
+        digests = excerpt.digests if digests is None else digests.merge(excerpt.digests)
+        excerpts.append(excerpt._replace(digests=None))
     of_rows = {
         name: _joined([getattr(excerpt, name) for excerpt in excerpts])
         for name in ("target", "weight", "groups", "time")
@@ -472,7 +521,8 @@ def _read_once(
     sure = (decision for decision in raw.decisions if not decision.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
-        summary=summary,
+        summary=summary, digests=digests,
+        same_columns=[*zip(*(excerpt.columns for excerpt in excerpts), strict=True)],
         some=needs("pandas", "a table").concat([excerpt.sample for excerpt in excerpts]),
         places=np.concatenate(places), some_columns=columns,
         decisions=[*sure, *_doubts([excerpt.decisions for excerpt in excerpts])],
@@ -491,11 +541,16 @@ class _Excerpt(NamedTuple):
     groups: Any
     time: Any
     decisions: list[Decision]
+    columns: tuple[bytes, ...]  # digests
+    digests: DigestCounts | None  # of the rows that weigh
 
 
-def _survey(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSummary, _Excerpt]:
+def _survey(
+    part: Part, columns: tuple[Column, ...], step: int, useless: Sequence[str] = ()
+) -> tuple[TableSummary, _Excerpt]:
     """Return the summary of a part, and its labels and each ``step``-th row that weighs."""
     rows, more = declare(frame(part.X, columns), columns), part.told or {}
+    of_columns = _digests_of_columns(rows)
     places = np.arange(len(rows))
     if part.weight is not None and not part.weight.all():
         places = np.flatnonzero(part.weight)
@@ -512,7 +567,15 @@ def _survey(part: Part, columns: tuple[Column, ...], step: int) -> tuple[TableSu
         more.get("groups"),
         more.get("time"),
         more.get("decisions", []),
+        of_columns,
+        DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
     )
+
+
+def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
+    """Return a digest of the cells of each column; those of equal columns are equal."""
+    cells = (cell_bits(table.iloc[:, j]) for j in range(table.shape[1]))
+    return tuple(blake2b(bits.tobytes(), digest_size=16).digest() for bits in cells)
 
 
 def _joined(of_parts: list[Any]) -> np.ndarray | None:
@@ -546,16 +609,17 @@ def _behind(
     splines: bool,
     norm: str,
     columns: tuple[Column, ...] | None = None,
+    useless: Sequence[Decision] = (),
 ) -> Bunch:
     """Return rows in parts behind steps, to which splines and a scaling are added.
 
-    The knots of splines are quantiles of some of the rows.
+    The knots of splines are quantiles of some of the rows. What is ``useless`` the steps leave out.
     """
     source: Source = rows.data
     rows.table, rows.table_columns = source, columns
     rows.table_decisions = [*(rows.get("decisions") or ())]
     of_steps = (decision for _, step in steps for decision in step.decisions())
-    rows.decisions = [*rows.table_decisions, *of_steps]
+    rows.decisions = [*rows.table_decisions, *useless, *of_steps]
     if splines or norm != "none":
         if "some" in rows:
             sample = rows.some

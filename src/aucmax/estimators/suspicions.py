@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
+from aucmax.columns.summaries import NumberSummary, TableSummary, WordSummary
 from aucmax.data.codes import ID_DOUBT, doubt
 from aucmax.data.columns import (
     Column,
@@ -127,6 +128,7 @@ class _Values:
     column: Column
     values: NDArray[Any]
     position: int
+    summary: NumberSummary | WordSummary | None = None  # of all rows, if these are some of them
 
     @property
     def name(self) -> str:
@@ -171,6 +173,26 @@ class _Values:
     def missing(self) -> Bools:
         """Which rows have no value."""
         return self.codes < 0 if self.column.is_text else np.isnan(self.values)
+
+    @property
+    def sizes(self) -> NDArray[np.int64] | None:
+        """How many rows have each value, of all rows; None if unknown."""
+        if self.summary is not None:
+            return self.summary.sizes
+        sizes = np.bincount(self.codes[self.codes >= 0])
+        return sizes[sizes > 0]
+
+    @property
+    def rows(self) -> int:
+        """The number of all rows."""
+        return len(self.values) if self.summary is None else self.summary.rows
+
+    @property
+    def rows_per_value(self) -> float:
+        """How many rows have the same value, on average; at most, if not all were told apart."""
+        if self.summary is None:
+            return (self.codes >= 0).sum() / max(int(self.codes.max(initial=-1)) + 1, 1)
+        return (self.summary.rows - self.summary.gaps) / max(self.summary.distinct, 1)
 
     @property
     def is_whole(self) -> bool:
@@ -220,41 +242,74 @@ def suspicions_of(
         left_out = {name: of[counted] for name, of in (left_out or {}).items()}
     rows = replace(rows, X=rows.named)
     columns = list(_columns(rows))
-    divided = rows.groups is not None or rows.time is not None
     beside = [_Values(Words(name), of, -1) for name, of in (left_out or {}).items()]
-    candidates = [*columns, *beside]
-    groups = [] if divided else _groups(candidates, rows.positive)
-    members = [] if divided or groups else [s for cells in candidates for s in _members(cells)]
+    groups, others = _divisions(columns, beside, rows)
     in_groups = {suspicion.column for suspicion in groups}
     return _gravest(
         groups,
+        others,
         *(_alone(cells, rows) for cells in columns if cells.column.name not in in_groups),
         *map(_placeholder, columns),
         _copies(rows),
-        [] if divided else _times([*columns, *map(_dated, beside)], rows),
-        members,
         _ids(columns, rows),
         of_few_rows,
         of_labels,
     )
 
 
-def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> list[Suspicion]:
-    """Return what a sample shows about rows in parts, which have neither groups nor times.
+def _divisions(
+    columns: Sequence[_Values], beside: Sequence[_Values], rows: Labelled
+) -> tuple[list[Suspicion], list[Suspicion]]:
+    """Return the suspicions about groups that share labels, and those about others and times."""
+    if rows.groups is not None or rows.time is not None:
+        return [], []
+    candidates = [*columns, *beside]
+    groups = _groups(candidates, rows.positive)
+    members = [] if groups else [s for cells in candidates for s in _members(cells)]
+    return groups, [*_times([*columns, *map(_dated, beside)], rows), *members]
+
+
+def suspicions_of_sample(
+    rows: Labelled, columns: Sequence[Column] | None, summary: TableSummary | None = None
+) -> list[Suspicion]:
+    """Return what a sample shows about rows in parts.
 
     Parameters
     ----------
     rows : Labelled
         The sample, in memory.
     columns : sequence of Column or None
+    summary : TableSummary, optional
+        That of all rows, if the sample is spread evenly over them: groups and times are sought.
     """
+    rows = replace(rows, columns=None if columns is None else tuple(columns))
+    groups, others = ([], []) if summary is None else _divisions_of_spread(rows, summary)
+    in_groups = {suspicion.column for suspicion in groups}
     if rows.in_parts:
         sample = _some_of(rows)
     else:
         sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
-    sample = replace(sample, columns=None if columns is None else tuple(columns))
-    suspicions = suspicions_of(sample)
-    return _seen_in(sample, (s for s in suspicions if s.kind in _KINDS_IN_PARTS))
+    about = [
+        suspicion
+        for suspicion in suspicions_of(sample)
+        if suspicion.kind in _KINDS_IN_PARTS and suspicion.column not in in_groups
+    ]
+    return _gravest(groups, others, _seen_in(sample, about))
+
+
+def _divisions_of_spread(
+    rows: Labelled, summary: TableSummary
+) -> tuple[list[Suspicion], list[Suspicion]]:
+    """Return `_divisions` of rows that are spread over those of a summary."""
+    n = len(rows.positive)
+    spread = rows.at(np.linspace(0, n - 1, min(n, _PARTS_ROWS)).astype(np.intp))
+    if not spread.both_classes(np.arange(len(spread.positive))):
+        return [], []
+    spread = replace(spread, X=spread.named)
+    contents = {c.name: own for c, own in zip(summary.columns, summary.summaries, strict=True)}
+    columns = [replace(cells, summary=contents[cells.column.name]) for cells in _columns(spread)]
+    groups, others = _divisions(columns, (), spread)
+    return _seen_in(spread, groups), _seen_in(spread, others)
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
@@ -268,12 +323,10 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
         Those of the rows that the model learned from.
     """
     of_few_rows = few_of_a_class(rows.positive, "row")
-    if rows.in_parts:
-        sample = _some_of(rows)
-        alone = chain.from_iterable(_alone(cells, sample) for cells in _columns(sample))
-        return _gravest(_seen_in(sample, alone), of_few_rows)
-    shared = [] if trained_on is None else _trained_on(rows, trained_on)
-    return _gravest(shared, *(_alone(cells, rows) for cells in _columns(rows)), of_few_rows)
+    sample = _some_of(rows) if rows.in_parts else rows
+    shared = [] if trained_on is None else _trained_on(sample, trained_on, len(rows.positive))
+    alone = [suspicion for cells in _columns(sample) for suspicion in _alone(cells, sample)]
+    return _gravest(shared, _seen_in(sample, alone) if rows.in_parts else alone, of_few_rows)
 
 
 def _some_of(rows: Labelled) -> Labelled:
@@ -466,7 +519,9 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
         if not (cells.column.name and (cells.column.is_text or cells.is_whole)):
             continue
         codes = cells.codes[cells.codes >= 0]
-        shared = _shared_label(codes, positive[cells.codes >= 0], ordered=not cells.column.is_text)
+        least = _MIN_ICC if cells.rows_per_value <= _FEW_GROUP_ROWS else _MIN_ICC_OF_LARGE
+        ordered = not cells.column.is_text
+        shared = _shared_label(codes, positive[cells.codes >= 0], least, ordered)
         name = cells.column.name
         if shared is None:
             continue
@@ -485,9 +540,10 @@ def _members(cells: _Values) -> list[Suspicion]:
 
     Names of frequent and rare things, such as shops, are more uneven.
     """
-    sizes = np.bincount(cells.codes[cells.codes >= 0])
-    sizes = sizes[sizes > 0]
-    shared, mean = sizes[sizes > 1], len(cells.codes) / max(len(sizes), 1)
+    sizes = cells.sizes
+    if sizes is None:
+        return []
+    shared, mean = sizes[sizes > 1], cells.rows / max(len(sizes), 1)
     uneven = not len(sizes) or sizes.max() > _MOST_OF_MEAN * mean or mean > _FEW_GROUP_ROWS
     rare = len(shared) < _MIN_GROUPS or shared.sum() < _MIN_SHARE_GROUPED * sizes.sum()
     if uneven or rare or not cells.is_code:
@@ -501,9 +557,9 @@ def _members(cells: _Values) -> list[Suspicion]:
 
 
 def _shared_label(
-    codes: NDArray[np.int64], positive: Bools, ordered: bool
+    codes: NDArray[np.int64], positive: Bools, least: float, ordered: bool
 ) -> tuple[float, float] | None:
-    """Return the correlation of labels within values, if it says that rows belong together.
+    """Return the correlation of labels within values, if it is at least so large.
 
     Of ordered values, it is that beyond the correlation between neighbouring values, which amounts
     have, too. Also return the share of positives beside a positive row.
@@ -526,7 +582,6 @@ def _shared_label(
         variance += 1.0 / neighbours
     positives = np.bincount(codes, positive)
     positive_pairs = float(positives @ (positives - 1.0))
-    least = _MIN_ICC if len(codes) <= _FEW_GROUP_ROWS * len(sizes) else _MIN_ICC_OF_LARGE
     if (
         within < max(least, _MIN_STANDARD_ERRORS * np.sqrt(variance))
         or positive_pairs < 2.0 * _MIN_CLASS_ROWS
@@ -670,8 +725,8 @@ def _copies(rows: Labelled) -> list[Suspicion]:
     return [Suspicion(kind="copies", column="", figure=share, sentence=sentence)]
 
 
-def _trained_on(rows: Labelled, trained_on: RowDigests) -> list[Suspicion]:
-    """Return a suspicion if more rows were in training than would coincide by chance."""
+def _trained_on(rows: Labelled, trained_on: RowDigests, total: int) -> list[Suspicion]:
+    """Return a suspicion if more rows, of a total, were in training than coincide by chance."""
     compared, shared = trained_on.shared_with(rows.X)
     if shared < _MIN_COPIES:
         return []
@@ -679,7 +734,7 @@ def _trained_on(rows: Labelled, trained_on: RowDigests) -> list[Suspicion]:
     low = share - 2.0 * np.sqrt(share * (1.0 - share) / compared)
     if low < max(_MIN_SHARE_SEEN, 2.0 * trained_on.repeated):
         return []
-    sample = "" if compared == len(rows.positive) else f", as {compared:,} of them show"
+    sample = "" if compared == total else f", as {compared:,} of them show"
     sentence = (
         f"{_percent(share)} of the rows were in training{sample}: the AUC is too high for new "
         "rows; give rows that the model has not seen"
