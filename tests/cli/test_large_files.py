@@ -153,6 +153,46 @@ def test_a_table_in_parts_is_doubted_as_a_whole_one(tmp_path, run):
         assert "training_rows" in [one["kind"] for one in json.loads(out)["suspicions"]]
 
 
+def test_cells_in_doubt_are_told_in_parts(tmp_path, run):
+    """By train, score and evaluate, with the place of the first; labels are as in the file."""
+    rng = np.random.default_rng(0)
+    n = 60_000
+    sugar = [f"{x:.1f} mg/dl" for x in rng.normal(100, 10, n)]
+    sugar[30_000] = "5.5 mmol/l"
+    table = pd.DataFrame({"sugar": sugar, "dose": rng.normal(size=n).round(3).astype(str)})
+    table.loc[35_000, "dose"] = "?!"
+    table["ill"] = np.where(
+        rng.normal(size=n) + [float(x.split()[0]) for x in sugar] > 110, "T", "F"
+    )
+    table["ill"] = table["ill"].map({"T": "TRUE", "F": "FALSE"})
+    lines = table.to_csv(index=False).splitlines()
+    lines.insert(20_000, lines[0])
+    (tmp_path / "x.csv").write_text("\n".join([*lines, ""]))
+    scores = []
+    for k, more in enumerate(((), SMALL)):
+        model = tmp_path / str(k)
+        command = ("train", tmp_path / "x.csv", "--target", "ill", "--alpha", "0.01", "-o", model)
+        code, out, err = run(*command, "--shape", "line", *more, "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        assert (report["rows"], report["positive"]) == (n, "TRUE")
+        told = [out]
+        for words in (
+            ("score", model, tmp_path / "x.csv"),
+            ("evaluate", model, tmp_path / "x.csv"),
+        ):
+            code, out, err = run(*words, *more)
+            assert code == 0, err
+            told.append(" ".join(err.split()))
+            scores.append(out)
+        for text in told:
+            assert "'?!' (line 35003) is not a number" in text
+            assert "the header again in line 20001: left out" in text
+            assert "'5.5 mmol/l' (line 30003)" in text
+        assert "label TRUE" in scores[-1]
+    assert scores[0].count("\n") == scores[2].count("\n") == n + 1
+
+
 def test_constants_of_numbers_in_parts_are_told_and_kept(tmp_path, run):
     """No pass before the fit sees all rows of numbers without gaps."""
     rng = np.random.default_rng(0)

@@ -71,6 +71,17 @@ def test_a_doubt_about_units_is_told_and_stops_a_strict_reader(come, words, doub
         come(words, strict=True)
 
 
+def test_the_first_number_of_another_unit_is_named(come):
+    """In training, and where the rows are read for a model."""
+    words = [f"{90 + k} mg/dl" for k in range(30)] + ["5.5 mmol/l"]
+    rows = come(words)
+    [told] = [decision for decision in rows.decisions if decision.doubtful]
+    assert "the first that is not in mg/dl is '5.5 mmol/l' (line 32)" in told.what
+    again = come(words, columns=rows.columns)
+    assert [decision.what for decision in again.decisions] == [told.what]
+    assert not come(words[:30], columns=rows.columns).decisions
+
+
 def test_bounds_are_numbers(come):
     rows = come(["<0.5", "3.25", ">= 90 mg/l"])
     assert rows.data[:3, 0].tolist() == [0.5, 3.25, 90]
@@ -171,9 +182,14 @@ def test_uneven_lines_are_left_out_or_have_gaps(tmp_path, odd, told):
         datasets.read(path, strict=True, **how)
     with pytest.raises(DataFileError, match=rf"line {min(odd) + 1}"):
         datasets.read(path, target="y")
-    if "cells" in told:  # every row has a score
+    scored = {"columns": ["a", "b"], "labels": "none", "prepare": True}
+    if told.startswith("the header"):
+        rows = datasets.read(path, **scored)
+        assert rows.data.tolist() == even.data.tolist()
+        assert any(told in decision.what and decision.doubtful for decision in rows.decisions)
+    else:  # every row has a score
         with pytest.raises(DataFileError, match=rf"line {min(odd) + 1}"):
-            datasets.read(path, columns=["a", "b"], labels="none", prepare=True)
+            datasets.read(path, **scored)
 
 
 def test_a_row_with_fewer_cells_has_gaps(tmp_path):

@@ -1343,6 +1343,26 @@ def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path
     assert plain.learner.names == titled.learner.names
 
 
+def test_titles_stand_above_the_header_of_the_next_file(table, tmp_path, run, monkeypatch):
+    header, *rows = visits()
+    titles = [b"Visits of ward 3\n", b"\n"]
+    table.write_bytes(b"".join([*titles, header, *rows[:150]]))
+    more = ("--target", "ill", "--sep", ";", "--state", tmp_path / "state", "--follow", "--idle", 0)
+
+    def replaced():
+        (tmp_path / "next").write_bytes(b"".join([b"May;2026\n", *titles, header, *rows[150:250]]))
+        os.replace(tmp_path / "next", table)
+        yield
+
+    steps = replaced()
+    monkeypatch.setattr(reading, "sleep", lambda seconds: next(steps, None))
+    code, _, err = run("stream", table, *more)
+    assert code == 0, err
+    assert "was replaced" in err
+    end = load_state(tmp_path / "state", Settings(format="csv", target="ill", sep=";"))
+    assert (end.rows, end.bad) == (250, 0)
+
+
 @pytest.mark.parametrize("sep", [b";", b"\t"])
 def test_the_first_line_of_standard_input_shows_the_format(sep, table, run, monkeypatch):
     text = table.read_bytes().replace(b";", sep)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import chance_of, load_model, show, working
-from aucmax.cli.front import encoded, rows_for
+from aucmax.cli.front import encoded, rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
@@ -153,9 +153,8 @@ def evaluate(
             more = _explained(stages, rows, table.get("room"), tests, asked)
         if plot is not None:
             now("drawing the curves")
-            scored = {name: [test] for name, test in tests.items()}
-            curve = roc_figure(ScoredSets(scored, asked.confidence, bands=list(scored)[:2]))
-            replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
+            _save_curves(tests, asked.confidence, source.name, plot)
+        tell_doubts_of_parts(table.data, source)
         report = Evaluation.of(
             tests,
             asked.measures(rows.positive),
@@ -172,6 +171,13 @@ def evaluate(
 
 def _scored(rows: Labelled, score: np.ndarray) -> Scored:
     return Scored(rows.positive, score, rows.weight, rows.groups)
+
+
+def _save_curves(tests: dict[str, Scored], confidence: float, title: str, path: Path) -> None:
+    """Draw the ROC curves of test sets, with bands of the first two."""
+    scored = {name: [test] for name, test in tests.items()}
+    curve = roc_figure(ScoredSets(scored, confidence, bands=list(scored)[:2]))
+    replace(curve, title=title, xlim=(-0.01, 1.01)).save(path)
 
 
 def _title(path: Path, beside: Path | None) -> str:

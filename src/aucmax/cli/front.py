@@ -24,7 +24,7 @@ from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import declare, named
-from aucmax.data.decisions import Decision
+from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts
 from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
-    "tell_doubts",
+    "tell_doubts", "tell_doubts_of_parts",
 ]  # fmt: skip
 
 _facts = Door("aucmax.report.facts")
@@ -342,10 +342,16 @@ def rows_for(
 
 
 def tell_doubts(decisions: Sequence[Decision], data: Any) -> None:
-    """Warn of the cells of a file that are not used."""
+    """Warn of the cells of a file that are not used, and of lines that are left out."""
     for decision in decisions:
         if decision.doubtful:
             tell("warning", f"{data}: {decision}")
+
+
+def tell_doubts_of_parts(rows: Any, data: Any) -> None:
+    """Warn of the same in rows in parts, once they have been read; nothing for rows in memory."""
+    if isinstance(rows, Source):
+        tell_doubts(doubts_of_parts(rows.doubts), data)
 
 
 def parts_of_rows(

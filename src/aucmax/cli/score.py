@@ -20,7 +20,7 @@ from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import json_text, spreadsheet_cell
 from aucmax.cli.common import chance_of, counted, gives_chance, listed, load_model, working
 from aucmax.cli.flagging import Flagging, Flags
-from aucmax.cli.front import rows_for
+from aucmax.cli.front import rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
 from aucmax.cli.paths import check_paths
@@ -129,6 +129,7 @@ def score(
         say(f"{written}; the higher, the more likely {fitted.classes_.tolist()[1]}", sys.stderr)
     if flags is not None:
         tell("note", str(flags))
+    tell_doubts_of_parts(rows.data, source)
     if words := read_text(passes_over(rows.data)):
         tell("note", f"read: {words}")
 

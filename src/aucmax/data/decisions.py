@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["Decision"]
+from aucmax.basics.visible import counted
+
+__all__ = ["Decision", "doubts_of_parts"]
 
 
 @dataclass(frozen=True)
@@ -34,3 +38,22 @@ class Decision:
 
     def __str__(self) -> str:
         return f"{self.column}: {self.what}" if self.column else self.what
+
+
+def doubts_of_parts(of_parts: Iterable[Iterable[Decision]]) -> list[Decision]:
+    """Return the decisions not to use cells, the first about each column, for all parts."""
+    first: dict[str, Decision] = {}
+    parts: Counter[str] = Counter()
+    for decisions in of_parts:
+        for decision in decisions:
+            if decision.doubtful:
+                first.setdefault(decision.column, decision)
+                parts[decision.column] += 1
+    more = {
+        name: f" (and some in {counted(count - 1, 'further part')})"
+        for name, count in parts.items()
+    }
+    return [
+        replace(decision, what=decision.what + (more[name] if parts[name] > 1 else ""))
+        for name, decision in first.items()
+    ]

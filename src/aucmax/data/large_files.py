@@ -117,7 +117,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return Bunch(
             data=source, name=path.name, files=[*map(str, files_of(path))], columns=None,
             groups=None, time=None, feature_names=source.feature_names,
-            target_name=source.target_name, **rows,
+            target_name=source.target_name, label_words=source.label_words, **rows,
         )  # fmt: skip
 
     def source(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +27,7 @@ from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import Bunch, frame
 from aucmax.data.codes import doubt
 from aucmax.data.columns import Column, columns_in, declare, named
-from aucmax.data.decisions import Decision
+from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts, cell_bits
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, take
@@ -436,7 +435,7 @@ def learnt(
     encoder = TableEncoder(bool(reading.missing)).fit_summary(summary)
     sure = (decision for decision in decisions[0] if not decision.doubtful)
     sample = declare(needs("pandas", "a table").concat(samples), first.columns)
-    return Learnt(encoder, sample, [*sure, *_doubts(decisions), *decided], splines, norm)
+    return Learnt(encoder, sample, [*sure, *doubts_of_parts(decisions), *decided], splines, norm)
 
 
 class _Survey(NamedTuple):
@@ -521,11 +520,11 @@ def _read_once(
     sure = (decision for decision in raw.decisions if not decision.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
-        summary=summary, digests=digests,
+        label_words=raw.label_words, summary=summary, digests=digests,
         same_columns=[*zip(*(excerpt.columns for excerpt in excerpts), strict=True)],
         some=needs("pandas", "a table").concat([excerpt.sample for excerpt in excerpts]),
         places=np.concatenate(places), some_columns=columns,
-        decisions=[*sure, *_doubts([excerpt.decisions for excerpt in excerpts])],
+        decisions=[*sure, *doubts_of_parts([excerpt.decisions for excerpt in excerpts])],
         room=plan.room(sum(raw.sizes), path, reading), **of_rows,
     )  # fmt: skip
 
@@ -581,25 +580,6 @@ def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
 def _joined(of_parts: list[Any]) -> np.ndarray | None:
     present = [values for values in of_parts if values is not None]
     return np.concatenate(present) if present else None
-
-
-def _doubts(of_parts: list[list[Decision]]) -> list[Decision]:
-    """Return the decisions not to use cells, the first about each column, for all parts."""
-    first: dict[str, Decision] = {}
-    parts: Counter[str] = Counter()
-    for decisions in of_parts:
-        for decision in decisions:
-            if decision.doubtful:
-                first.setdefault(decision.column, decision)
-                parts[decision.column] += 1
-    more = {
-        name: f" (and some in {counted(count - 1, 'further part')})"
-        for name, count in parts.items()
-    }
-    return [
-        replace(decision, what=decision.what + (more[name] if parts[name] > 1 else ""))
-        for name, decision in first.items()
-    ]
 
 
 def _behind(

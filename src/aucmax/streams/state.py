@@ -16,7 +16,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
-from aucmax.data.tables.dialect import distinct
+from aucmax.data.tables.dialect import TITLE_LINES, distinct
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.inputs import behind
@@ -285,10 +285,11 @@ class _Scored:
     def take(self, line: bytes) -> None:
         """Process a line; ValueError if it is invalid, in which case nothing changes."""
         state = self.state
-        if state.offset == 0:
-            if state.settings.encoding == "utf-8":
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if state.header is not None and self._is_header(_cells(line, state)):
+        if state.offset == 0 and state.settings.encoding == "utf-8":
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if state.header is not None and state.lines - state.earlier < TITLE_LINES:
+            cells = _cells(line, state)
+            if self._is_header(cells) or (state.titles and self._is_title(cells)):
                 return
         if self._parse is None:
             if state.lines < state.titles:
@@ -342,6 +343,11 @@ class _Scored:
         if 2 * len(set(cells) & set(names)) >= len(names):  # names, not values
             raise ValueError(f"this header has other names than {', '.join(names)}")
         return False
+
+    def _is_title(self, cells: list[str]) -> bool:
+        """Return whether cells are a title above the header of the next file."""
+        names = self.state.header or []
+        return len(cells) != len(names) and 2 * sum(map(bool, map(str.strip, cells))) < len(names)
 
     def count(self) -> None:
         """Count the scores of the rows."""

@@ -1,7 +1,7 @@
 """Rows that are not in memory: a source yields them in parts, as often as they are needed."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib import import_module
@@ -89,6 +89,9 @@ class Source:
         self.counts = PassCounts(len(self.loads))
         self.columns: Sequence[Column] = ()  # those that are other than numbers
         self.decisions: Sequence[Decision] = ()  # about the first part, which decides for all
+        self.label_words: Mapping[int, str] = {}  # of labels that are true or false
+        # about the cells of each part that are not used, in the last pass over files
+        self.doubts: list[list[Decision]] = []
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod
@@ -130,12 +133,19 @@ class Source:
             yield from self.spool
             return
         self.check()
+        self.doubts.clear()
         loaded = self._factory() if self.loads is None else (load() for load in self.loads)
-        parts = (as_part(values, self.name(k)) for k, values in enumerate(loaded))
+        parts = (self._noted(as_part(values, self.name(k))) for k, values in enumerate(loaded))
         yield from parts if self.spool is None else self.spool.written(parts)
         self.check()
         if self.spool is not None:
             self.spool.complete()
+
+    def _noted(self, part: Part) -> Part:
+        """Keep what is in doubt about a part."""
+        decisions = (part.told or {}).get("decisions", [])
+        self.doubts.append([decision for decision in decisions if decision.doubtful])
+        return part
 
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()

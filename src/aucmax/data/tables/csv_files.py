@@ -119,7 +119,7 @@ def _even_tables(
 
     If rows may be left out, they are made even: all have as many cells as the header.
     """
-    may_differ = reading.lenient and reading.labels == "required"
+    may_differ = reading.lenient
     try:
         tables, decisions = _arrow_tables(texts, reading)
         if not may_differ or not any(map(_may_repeat_header, texts, tables)):
@@ -309,6 +309,8 @@ class _Text:
         Whether columns of one name are told apart.
     even : bool
         Whether rows are filled up or left out so that all have as many cells as the header.
+    each_counts : bool
+        As for `evened`.
     """
 
     path: Any
@@ -317,12 +319,15 @@ class _Text:
     skipped: int = 0
     apart: bool = False
     even: bool = False
+    each_counts: bool = False
 
     @classmethod
     def of(cls, path: Any, mark: str, reading: Reading) -> _Text:
         """Return the text of a file, read as was decided."""
         skipped = (reading.header or 1) - 1
-        return cls(path, reading.sep or mark, reading.encoding, skipped, reading.prepare)
+        each_counts = reading.labels != "required"
+        mark, encoding = reading.sep or mark, reading.encoding
+        return cls(path, mark, encoding, skipped, reading.prepare, each_counts=each_counts)
 
     def names(self) -> list[str]:
         """Return the names of the columns."""
@@ -358,7 +363,7 @@ class _Text:
         """Yield the non-empty rows, header included, with the line each one starts on."""
         header = None
         for line, row in self._as_written(errors):
-            even = evened(row, header)[0] if self.even and header else row
+            even = evened(row, header, self.each_counts)[0] if self.even and header else row
             header = header or row
             if even is not None:
                 yield line, even
@@ -372,7 +377,8 @@ class _Text:
             If that leaves out many of them, as where the separator is another one.
         """
         rows, header = self._as_written("replace"), self.header()
-        odd = [(line, oddity) for line, row in rows if (oddity := evened(row, header)[1])][1:]
+        oddities = ((line, evened(row, header, self.each_counts)[1]) for line, row in rows)
+        odd = [(line, oddity) for line, oddity in oddities if oddity is not None][1:]
         before, total = getattr(self.path, "lines_before", 0) if odd else 0, self._lines()
         if sum(done == LEFT_OUT for _, (_, done) in odd) > (1.0 - NEARLY_ALL) * total:
             raise self.fault("")

@@ -14,12 +14,12 @@ from aucmax.data.decisions import Decision
 from aucmax.data.files import Recoded, opened
 from aucmax.data.reading import NUMBER, Reading
 
-__all__ = ["WESTERN", "as_written", "distinct"]
+__all__ = ["TITLE_LINES", "WESTERN", "as_written", "distinct"]
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 200
-_TITLE_LINES = 20  # at most, above the header
+TITLE_LINES = 20  # at most, above the header
 WESTERN = "cp1252"  # what Windows writes in western Europe and America, unless it is UTF-8
 _ALIKE = 0.9  # share of lines with as many values as the header
 _EXCEL = re.compile(r"[\"]?sep=(.)[\"]?\s*", re.IGNORECASE)  # what it has above the header
@@ -140,7 +140,7 @@ class _Layout(NamedTuple):
         )
         own = {name.strip() for _, row in numbered[:1] for name in row}
         if k and (
-            reading.header or reading.target in own or k > _TITLE_LINES or k + 2 > len(numbered)
+            reading.header or reading.target in own or k > TITLE_LINES or k + 2 > len(numbered)
             or 2 * max(filled[:k]) > width or any(map(NUMBER.fullmatch, numbered[k][1]))
         ):  # fmt: skip
             k, width = 0, len(numbered[0][1])

@@ -237,13 +237,17 @@ def _of_text(column: FileColumn) -> Read:
         stored = Decision(
             column.name, "numbers that are stored as text", {"categories": [column.name]}
         )
-        decisions = (stored,) if typed_text and not reading.for_model else ()
+        decisions: tuple[Decision, ...] = ()
+        if typed_text and not reading.for_model:
+            decisions = (stored,)
+        decisions += _told_of_other_units(column, cells)
         return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if cells.strange.any() and not reading.prepare:
         _check_decimal(column, cells.strange)
     if reading.for_model or column.declared is not None:
-        decision = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
-        return Read(declared, distinct.of_rows(cells.numbers), (decision,))
+        strange = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
+        decisions = (strange, *_told_of_other_units(column, cells))
+        return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if reading.prepare:
         return _as_written(column, cells)
     return _only_text(column, cells)
@@ -378,7 +382,11 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
     otherwise = {"categories": [column.name]}
     doubt = ""
     if not (measure or are_one(units)):
-        doubt = f"{' and '.join(units)} stand at these numbers, which are taken as of one unit"
+        most = max(units, key=lambda unit: counts[unit])
+        doubt = (
+            f"{' and '.join(units)} stand at these numbers, which are taken as of one unit; the "
+            f"first that is not in {most} is {_first_with_other_unit(column, numbers, most)}"
+        )
     elif bare and (measure or units == ["%"]):
         with_unit = f"{sum(counts.values()):,} numbers have {' or '.join(units)}"
         meaning = kind.unit if measure else "they are, so that 5% is 5"
@@ -391,6 +399,31 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
             Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise)
         )
     return tuple(decisions)
+
+
+def _first_with_other_unit(column: FileColumn, numbers: NDArray[np.bool_], most: str) -> str:
+    """Return the first number, of words given as a mask (k,), that has another unit, and its place.
+
+    Without a unit it is none of these.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    units = unit_of_each(column.distinct.words)
+    others = pc.invert(pc.is_in(units, pa.array([most, "", *MULTIPLES])))
+    row = column.distinct.first(numbers & others.to_numpy(zero_copy_only=False))
+    place = column.source.place(row)
+    where = f"line {place}" if isinstance(place, int) else place
+    return f"{column.distinct.word(row)!r} ({where})"
+
+
+def _told_of_other_units(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
+    """Return the doubt about units that a column is declared to have, if they are several."""
+    kind = cells.column
+    if not isinstance(kind, Amount) or kind.unit or are_one({*kind.units} - MULTIPLES.keys()):
+        return ()
+    decisions = _told_of_units(column, cells, kind)
+    return tuple(decision for decision in decisions if decision.doubtful)
 
 
 def _told_of_bounds(column: FileColumn, odd: NDArray[np.bool_]) -> tuple[Decision, ...]:

@@ -15,16 +15,21 @@ _FEWER = "fewer cells than in the header", "read with gaps"
 _AGAIN = "the header again", LEFT_OUT
 
 
-def evened(row: list[str], header: list[str]) -> tuple[list[str] | None, tuple[str, str] | None]:
+def evened(
+    row: list[str], header: list[str], each_counts: bool
+) -> tuple[list[str] | None, tuple[str, str] | None]:
     """Return a row with as many cells as the header, and what was odd about it and done.
 
-    The row is None if it is left out. Further cells may be empty.
+    The row is None if it is left out. Further cells may be empty. If each row counts, as where each
+    gets a score, only a header that comes again is left out, and others remain as they are.
     """
     width = len(header)
+    if [*map(str.strip, row[:width])] == [*map(str.strip, header)] and not any(row[width:]):
+        return None, _AGAIN
+    if each_counts:
+        return row, None
     if any(map(str.strip, row[width:])):
         return None, _MORE
-    if [*map(str.strip, row[:width])] == [*map(str.strip, header)]:
-        return None, _AGAIN
     oddity = None if len(row) == width else _FEWER if len(row) < width else _EMPTY
     return (row + [""] * (width - len(row)))[:width], oddity
 
