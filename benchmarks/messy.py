@@ -88,10 +88,7 @@ def by_aucmax(path: Path) -> Any:
     from aucmax.data.readers import rows_of
     from aucmax.data.reading import Reading
 
-    words = ("account", "amount", "rate", "age")  # until they are read as what they mean
-    return rows_of(
-        path, Reading(target=TARGET, text=True, missing=True, dates=True, categories=words)
-    )
+    return rows_of(path, Reading(target=TARGET, prepare=True))
 
 
 READERS = {PARSER: ("pyarrow", by_pyarrow), "aucmax": ("aucmax", by_aucmax)}
