@@ -193,6 +193,22 @@ def test_cells_in_doubt_are_told_in_parts(tmp_path, run):
     assert scores[0].count("\n") == scores[2].count("\n") == n + 1
 
 
+def test_codes_with_zeros_in_front_are_words_in_parts(tmp_path, run):
+    rng = np.random.default_rng(0)
+    bank = rng.integers(1, 40, 6_000)
+    ill = rng.random(6_000) < np.where(bank % 2, 0.2, 0.6)
+    lines = [f"{k:04d},{x:.2f},{y}" for k, x, y in zip(bank, rng.random(6_000), ill, strict=True)]
+    (tmp_path / "x.csv").write_text("\n".join(["bank,fee,ill", *lines, ""]))
+    names = []
+    for k, more in enumerate(((), SMALL)):
+        command = ("train", tmp_path / "x.csv", "--target", "ill", "--alpha", "0.01", *more)
+        code, _, err = run(*command, "--shape", "line", "-o", tmp_path / str(k))
+        assert code == 0, err
+        names.append(load(tmp_path / str(k))[0].get_feature_names_out().tolist())
+    assert names[0] == names[1]
+    assert "bank_0007" in names[0]
+
+
 def test_constants_of_numbers_in_parts_are_told_and_kept(tmp_path, run):
     """No pass before the fit sees all rows of numbers without gaps."""
     rng = np.random.default_rng(0)

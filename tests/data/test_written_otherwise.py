@@ -82,6 +82,29 @@ def test_the_first_number_of_another_unit_is_named(come):
     assert not come(words[:30], columns=rows.columns).decisions
 
 
+def test_errors_of_spreadsheets_are_gaps(come, tmp_path):
+    rows = come(["red", "#N/A", "blue", "#DIV/0!", "#REF!"])
+    assert {word for word in rows.data[:, 0] if isinstance(word, str)} == {"red", "blue"}
+    assert np.isnan(come(["1.5", "#NUM!", "#NV"]).data[1:3, 0].astype(float)).all()
+    path = tmp_path / "labels.csv"
+    path.write_text("a,y\n" + "1,x\n2,z\n3,#N/A\n" * 20)
+    rows = datasets.read(path, target="y", prepare=True)
+    assert (len(rows.target), set(rows.target)) == (40, {"x", "z"})
+
+
+def test_formulas_for_text_are_the_text(come):
+    words = [f'=""0{k}""' for k in range(50, 60)]  # as within quotes
+    rows = come([*words, " 050 "])
+    assert rows.columns[0].is_text  # codes, because of the zeros
+    assert rows.data[:2, 0].tolist() == ["050", "051"]
+    assert rows.data[10, 0] == "050"
+    assert come(['=""1.5""', "2", '=""3""']).data[:3, 0].tolist() == [1.5, 2, 3]
+
+
+def test_signs_may_stand_behind_numbers(come):
+    assert come(["1,234.50+", "12.25-", "3"]).data[:3, 0].tolist() == [1234.5, -12.25, 3]
+
+
 def test_bounds_are_numbers(come):
     rows = come(["<0.5", "3.25", ">= 90 mg/l"])
     assert rows.data[:3, 0].tolist() == [0.5, 3.25, 90]

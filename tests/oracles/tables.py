@@ -7,6 +7,7 @@ from collections import Counter
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 GAPS = ("", "na", "n/a", "nan", "null", "?")
+GAPS += ("#n/a", "#nv", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!")
 
 
 def is_gap(value):

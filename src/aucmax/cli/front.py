@@ -432,7 +432,7 @@ def _about(source: Source, path: Any) -> Bunch:
     columns = None if names is None else tuple(named(names, source.columns))
     about = {"columns": columns, "feature_names": names, "target_name": source.target_name}
     sure = [decision for decision in source.decisions if not decision.doubtful]
-    return Bunch(name=path.name, decisions=sure, **about)
+    return Bunch(name=path.name, decisions=sure, codes=source.codes, **about)
 
 
 def _on_table(part: Part, task: Callable[[Bunch], Any], about: Bunch) -> Any:

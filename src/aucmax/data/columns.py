@@ -27,8 +27,9 @@ __all__ = [
 
 _DAY_SECONDS = 86_400
 # "none" may be a category, and UCI's files have "?"
-NO_WORD = ("", "na", "n/a", "nan", "null", "?")
-NO_NUMBER = (*NO_WORD, "none", "-", "--", ".", "n.a.", "#n/a", "missing")
+_ERRORS = ("#n/a", "#nv", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!")  # Excel's
+NO_WORD = ("", "na", "n/a", "nan", "null", "?", *_ERRORS)
+NO_NUMBER = (*NO_WORD, "none", "-", "--", ".", "n.a.", "missing")
 # in any case
 _NO = ("false", "no", "n", "f", "off", "nein", "non")
 _YES = ("true", "yes", "y", "t", "on", "ja", "oui")

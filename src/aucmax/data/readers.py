@@ -258,8 +258,7 @@ def _after(
         check(rows)
     if not reading.prepare:
         return reading
-    codes = [name for doubt in doubts for name in (doubt.remedy or {}).get("categories", ())]
-    return replace(reading, categories=(*reading.categories, *codes))
+    return replace(reading, categories=(*reading.categories, *_codes(doubts)))
 
 
 def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
@@ -268,7 +267,13 @@ def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
     if not reading.prepare:  # else they are decided
         for doubt in doubts:
             warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
+    rows.codes = _codes(doubts)
     return rows
+
+
+def _codes(doubts: Sequence[Obstacle]) -> list[str]:
+    """Return the columns in doubt whose numbers look like codes."""
+    return [name for doubt in doubts for name in (doubt.remedy or {}).get("categories", ())]
 
 
 def _tried(path: Any, reader: Reader, reading: Reading) -> tuple[Bunch, list[Obstacle]]:

@@ -261,7 +261,7 @@ def in_parts(
     raw = plan.source(path, reading, spool=False)
     first = next(iter(raw))
     columns = [*named(raw.feature_names or [], raw.columns)]
-    decided = _decided_by_part(columns, first.X, reading)
+    decided = _decided_by_part(columns, first.X, reading, raw.codes)
     if decided:
         reading = _with(decided, reading)
         raw = plan.source(path, reading, spool=False)
@@ -450,20 +450,30 @@ class _Survey(NamedTuple):
 def _surveyed(reading: Reading, step: int, rows: Bunch) -> _Survey:
     """Return what a part of a table tells."""
     columns = tuple(rows.columns)
-    decided = _decided_by_part(columns, rows.data, reading) if reading.prepare else []
+    decided = (
+        _decided_by_part(columns, rows.data, reading, rows.get("codes", ()))
+        if reading.prepare
+        else []
+    )
     part = Part(rows.data, rows.target, rows.weight, told={"decisions": rows.decisions})
     summary, excerpt = _survey(part, columns, step)
     return _Survey(columns, decided, summary, excerpt._replace(target=None, weight=None))
 
 
-def plain(columns: Sequence[Column], X: Any, reading: Reading) -> bool:
-    """Return whether a table has numbers as they are alone, and no ids."""
+def plain(rows: Bunch, reading: Reading) -> bool:
+    """Return whether a table has numbers as they are alone, and no ids or codes."""
+    columns = rows.columns or ()
     numbers = all(column.is_number for column in columns)
-    return numbers and not _decided_by_part(columns, X, reading)
+    return numbers and not _decided_by_part(columns, rows.data, reading, rows.get("codes", ()))
 
 
-def _decided_by_part(columns: Sequence[Column], X: Any, reading: Reading) -> list[Decision]:
-    """Return the decisions that columns of the first part are ids, or words in digits."""
+def _decided_by_part(
+    columns: Sequence[Column], X: Any, reading: Reading, codes: Sequence[str]
+) -> list[Decision]:
+    """Return the decisions that columns of the first part are ids, or words in digits.
+
+    Codes are those that look like words as they are written.
+    """
     decisions = []
     for j, column in enumerate(columns):
         values = _values(X, j)
@@ -471,7 +481,7 @@ def _decided_by_part(columns: Sequence[Column], X: Any, reading: Reading) -> lis
         if decision is not None:
             finding = f"{decision.what}, in the first part: left out"
             decisions.append(replace(decision, what=finding, leaves_out=True))
-        elif "categories" in _doubt(column, values, reading):
+        elif column.name in codes or "categories" in _doubt(column, values, reading):
             finding = "codes in the first part, not amounts: taken as words"
             decisions.append(Decision(column.name, finding, {"numbers": [column.name]}))
     return decisions

@@ -298,7 +298,7 @@ def _counted(
 
 def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -> ClassStatistics:
     """Return the moments of rows; raise _NotNumbers if only numbers as they are are wanted."""
-    if plain_only is not None and not plain(rows.columns or (), rows.data, plain_only):
+    if plain_only is not None and not plain(rows, plain_only):
         raise _NotNumbers
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     moments: ClassStatistics = kind(feature_names=rows.names)

@@ -89,6 +89,7 @@ class Source:
         self.counts = PassCounts(len(self.loads))
         self.columns: Sequence[Column] = ()  # those that are other than numbers
         self.decisions: Sequence[Decision] = ()  # about the first part, which decides for all
+        self.codes: Sequence[str] = ()  # numbers that look like codes, as the first part has them
         self.label_words: Mapping[int, str] = {}  # of labels that are true or false
         # about the cells of each part that are not used, in the last pass over files
         self.doubts: list[list[Decision]] = []

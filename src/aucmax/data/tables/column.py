@@ -19,13 +19,16 @@ from aucmax.data.tables.arrow import ArrowFile, is_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
+__all__ = ["FORMULA", "MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
 
 NEARLY_ALL = 0.9  # share of numbers above which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
 _FIRST_ROWS = 10_000  # which show whether the words of a column are different numbers or dates
 _DIGITS = "^[^A-Za-z]*[0-9][^A-Za-z]*$"
 _MOST_BYTES = (1 << 31) - 1  # of an Arrow array of text
+
+
+FORMULA = '^="([^"]*)"$'  # a spreadsheet's, for text such as 0123
 
 
 class Read(NamedTuple):
@@ -105,10 +108,15 @@ class Distinct(NamedTuple):
         return Distinct.of(pa.chunked_array([self.words])) if self.each_row else self
 
     def stripped(self) -> Distinct:
-        """Return the same without the space around the words."""
+        """Return the same without the space around the words, or a spreadsheet's formula for text.
+
+        Such a formula, ``="0123"``, keeps the zeros in front.
+        """
         import pyarrow.compute as pc
 
         words = pc.utf8_trim_whitespace(self.words)
+        if pc.any(pc.starts_with(words, '="')).as_py():
+            words = pc.replace_substring_regex(words, FORMULA, r"\1")
         if self.each_row or words.equals(self.words):
             return self._replace(words=words)
         trimmed = words.dictionary_encode()

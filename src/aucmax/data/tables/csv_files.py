@@ -35,7 +35,7 @@ from aucmax.data.tables.arrow import (
     stacked,
     with_constants,
 )
-from aucmax.data.tables.column import NEARLY_ALL, Distinct
+from aucmax.data.tables.column import FORMULA, NEARLY_ALL, Distinct
 from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.uneven import LEFT_OUT, evened, told_of_lines
@@ -345,7 +345,8 @@ class _Text:
     def first_words(self, names: list[str]) -> dict[str, tuple[str, ...]]:
         """Return the values of each column in the first lines, as they are written."""
         lines = itertools.islice(self.rows(), 1, _FIRST_LINES)
-        return dict(zip(names, zip(*(row for _, row in lines), strict=False), strict=False))
+        rows = ([re.sub(FORMULA, r"\1", cell.strip()) for cell in row] for _, row in lines)
+        return dict(zip(names, zip(*rows, strict=False), strict=False))
 
     def check_separator(self, names: list[str], reading: Reading) -> None:
         """Refuse a header with another separator."""

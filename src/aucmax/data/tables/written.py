@@ -27,7 +27,7 @@ DECIMALS = (".", ",")
 _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
 _DIGITS = r"((?:[0-9]|[.,'’ \x{00a0}\x{202f}][0-9])+[.,]?(?:[eE][+-]?[0-9]+)?)"
 # sign, unit, digits and unit; a sign may also follow
-_BARE = rf"^([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?([-])?$"
+_BARE = rf"^([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?([+-])?$"
 _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
