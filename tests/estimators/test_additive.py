@@ -214,3 +214,10 @@ def test_a_line_from_elsewhere_is_beaten_or_kept():
     model.fit_beside(rows, bad)
     assert model.shape_ != "line"
     assert model.fit(rows).shape_ == "line"
+
+
+def test_gains_are_of_the_square_loss_whatever_the_losses(table):
+    """The scores of the logistic loss are larger, and would hide which pair acts."""
+    X, y = table
+    model = AdditiveAUCClassifier(1, losses=("logistic",), shape="interactions", cv=3).fit(X, y)
+    assert model.interactions_ == [("age", "dose")]

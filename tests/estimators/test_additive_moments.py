@@ -139,3 +139,9 @@ def test_sites_choose_one_factor_of_all_alphas(model, files, good):
     loss = 0.5 * (1 + w @ (held_out.mean_pos - held_out.mean_neg)) ** 2
     loss += 0.5 * w @ (held_out.cov_pos + held_out.cov_neg) @ w
     assert report["sites"][0]["held_out_loss"] == pytest.approx(loss, rel=1e-9)
+
+
+def test_moments_keep_no_trend(rows):
+    model = trained(*rows[0], monotone={"age": 1})
+    with pytest.raises(ValueError, match="the score of this model is monotone in 'age', which a"):
+        model.fit_moments(model.moments(*rows[0]))

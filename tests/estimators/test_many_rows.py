@@ -132,3 +132,17 @@ def scores_of_all_by(pipeline, X, y):
     features = pipeline[0]
     Z = (features.transform(X) @ features.coordinates()).toarray()
     return AUCClassifier(1.0, standardize=0.0, positive="sick").fit(Z, y).decision_function(Z)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_scores_of_many_rows_are_monotone(rows, loss):
+    """Age alone says nothing: without the trend the score falls with it where the dose is low."""
+    X = rows[0][:60]
+    model = trained(*rows, loss=loss, monotone={"age": 1})
+    assert ("age", "dose") in model.interactions_
+    assert 0.0 <= model.optimality_ < 1e-6
+    falls = []
+    for of_rows in (model, trained(*rows, loss=loss)):
+        along = [of_rows.decision_function(X.assign(age=age)) for age in np.linspace(20, 80, 31)]
+        falls.append(np.diff(along, axis=0).min())
+    assert falls[1] < -0.1 < -1e-12 < falls[0]

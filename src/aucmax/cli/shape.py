@@ -106,8 +106,6 @@ class Bends:
         for name in (*before, *others):
             form.check_straight(f"--{name.replace('_', '-')}")
         table = prepared.rows if prepared.before is None else prepared.before.rows
-        if table.in_parts and trends:
-            form.check_straight("a file that is read in parts (--memory)")
         why_not = _shapes.why_straight(table)
         if why_not and not named:
             return cls(arguments={"shape": "line", "monotone": trends}, why_not=why_not)

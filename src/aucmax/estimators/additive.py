@@ -456,8 +456,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if cell.shape == 2 and not search.given:
             curves, count = cell.without_maps, grid.counts[cell.pairs]
             pairs = search.ranking(part, grid, cell, _CANDIDATES * count).pairs
-            coef = part.fit(grid, curves, search.settings).coef
-            alpha = share * float(grid.alphas_of(curves)[1])
+            square = grid.of_square_loss
+            coef = part.fit(square, curves, search.settings).coef
+            alpha = share * float(square.alphas_of(curves)[1])
             gains = every.gains(part.features, coef, pairs, alpha)
             best = np.argsort(-gains, kind="stable")[:count]
             features = features.with_pairs([pairs[k] for k in best])
@@ -702,9 +703,9 @@ class _Search:
         if self.given:
             return Ranking(self.given, np.full(len(self.given), np.nan))
         curves = cell.without_maps
-        coef = part.fit(grid, curves, self.settings).coef
+        coef = part.fit(grid.of_square_loss, curves, self.settings).coef
         candidates = np.array(_candidates(self.rows.features))
-        alpha = float(grid.alphas_of(curves)[1])
+        alpha = float(grid.of_square_loss.alphas_of(curves)[1])
         return screened(part, coef, candidates, most or grid.counts[-1], alpha)
 
 

@@ -71,8 +71,14 @@ class Prior:
         Raises
         ------
         ValueError
-            For settings that only lines have.
+            For settings that only lines have, and for a model that is monotone in some columns.
         """
+        if self.features.trends_:
+            names = [self.features.axis_names[j] for j, _ in self.features.trends_]
+            raise ValueError(
+                f"the score of this model is monotone in {', '.join(map(repr, names))}, which a "
+                "fit to moments would not keep; take a model without monotone columns."
+            )
         for name in ("l1_ratio", "standardize"):
             if name in chosen:
                 raise ValueError(

@@ -81,7 +81,7 @@ class Cell(NamedTuple):
 
     @property
     def without_maps(self) -> "Cell":
-        """The curves at which the gains of pairs are those of the first loss."""
+        """The cell of the same curves at which the gains of pairs are asked."""
         return self._replace(loss=0, pairs=0, pair=0)
 
 
@@ -116,6 +116,12 @@ class Grid:
         bends = [LOSSES[loss].bends_at_zero.within for loss in self.losses]
         places = np.maximum([cell.line, cell.curve, cell.pair], 0)
         return self.alphas[places] * bends[cell.loss] / bends[0]
+
+    @property
+    def of_square_loss(self) -> "Grid":
+        """The grid of the same effects at w = 0 for the square loss, whose fall the gains are."""
+        bends = [LOSSES[loss].bends_at_zero.within for loss in ("square", self.losses[0])]
+        return replace(self, losses=("square",), alphas=self.alphas * bends[0] / bends[1])
 
     def start(self, cell: Cell, axis: str) -> list[Cell]:
         """Return the cells with which the walk along the α of an axis begins."""

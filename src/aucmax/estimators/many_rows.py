@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from aucmax.basics.checks import sample_weights
 from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.monotone import monotone_scores
 from aucmax.data.bunch import frame
 from aucmax.data.classes import two_classes
 from aucmax.data.columns import Column, declare
@@ -29,6 +30,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.sampled import sample_of_classes
 from aucmax.objective.mapped import MappedProblem
+from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import MomentsProblem
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pair_sums import PairSums
@@ -131,6 +133,9 @@ class ManyRows:
         rows = by_features(self.source, features, table.columns, several_passes)
         held: ClassMoments = rows.total(_moments, repeat(()))
         moments = prior.moments(held)
+        if features.trends_:
+            rises = monotone_scores(features, held.counts @ held.means)
+            settings = replace(settings, penalty=L2Cone(1.0, rises.in_coordinates(prior.root)))
         if not several_passes:
             return solve(MomentsProblem(moments), settings), held
         store = InParts(rows, np.array(self.sizes), features.n_features)
