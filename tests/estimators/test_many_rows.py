@@ -146,3 +146,8 @@ def test_scores_of_many_rows_are_monotone(rows, loss):
         along = [of_rows.decision_function(X.assign(age=age)) for age in np.linspace(20, 80, 31)]
         falls.append(np.diff(along, axis=0).min())
     assert falls[1] < -0.1 < -1e-12 < falls[0]
+
+
+def test_pairs_of_many_rows_follow_no_trend(rows):
+    with pytest.raises(ValueError, match="many rows are fitted by the square or the logistic loss"):
+        trained(*rows, loss="squared_hinge", monotone={"age": 1})

@@ -63,6 +63,8 @@ def test_products_are_those_of_the_mapped_rows(problems):
 def test_second_derivatives_are_those_of_the_mapped_rows(problems, loss):
     v = np.random.default_rng(2).normal(size=28)
     matrices = []
+    if loss == "squared_hinge" and isinstance(problems[1].store, InParts):
+        pytest.skip("pairs of rows in parts have no matrix")
     for problem in problems:
         objective = Objective(problem, LOSSES[loss], L2(0.01))
         matrices.append(objective.bend_matrix(objective.at(problem.scores(v))))

@@ -264,10 +264,11 @@ def _after(
 def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
     """Return a reader's result, and warn of columns in doubt."""
     rows, doubts = _tried(path, reader, reading)
-    if not reading.prepare:  # else they are decided
-        for doubt in doubts:
-            warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
-    rows.codes = _codes(doubts)
+    if reading.prepare:
+        rows.codes = _codes(doubts)  # which is decided later
+        return rows
+    for doubt in doubts:
+        warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
     return rows
 
 

@@ -158,7 +158,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     source.stored = Stored("file", sum(sizes))
     source.columns = other_than_numbers(rows.columns or ())
     source.decisions = [*decisions, *rows.decisions]
-    source.codes = rows.codes
+    source.codes = rows.get("codes", ())
     source.label_words = rows.get("label_words") or {}
     return source
 

@@ -245,7 +245,17 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         every : ManyRows
         cv : "auto", int or iterable of (train, test)
             Folds of the former.
+
+        Raises
+        ------
+        ValueError
+            With `monotone`, for the squared hinge: its curvature couples rows of all parts.
         """
+        if self.monotone and "squared_hinge" in self.losses:
+            raise ValueError(
+                "with monotone, many rows are fitted by the square or the logistic loss; got "
+                f"losses={[*self.losses]}."
+            )
         self._fit(drawn, None, None, None, cv=cv, every=every)
 
     def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:

@@ -75,7 +75,7 @@ class Settings:
         if prior is None:
             return rule_of(self.learner, alpha, self.l1_ratio, self.standardize)
         if self.learner != "moments":
-            raise ValueError("curves and maps are learnt by moments alone: use --learner moments.")
+            raise ValueError("curves and maps are learnt by moments alone; take learner='moments'.")
         return MomentsRule(prior, **prior.settings({"alpha": alpha}), tol=1e-10)
 
     def parser(
