@@ -290,8 +290,9 @@ def wait_until_all_is_forgotten(client):
 
 def described(dask_scheduler):
     return [
-        (str(task.key), task.worker_restrictions, task.host_restrictions,
-         task.resource_restrictions, task.actor)
+        (str(task.key),
+         not task.loose_restrictions and task.worker_restrictions,  # preferred when started again
+         task.host_restrictions, task.resource_restrictions, task.actor)
         for task in dask_scheduler.tasks.values()
     ]  # fmt: skip
 
