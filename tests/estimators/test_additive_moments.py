@@ -6,27 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from acting_together import patients
 from aucmax import AdditiveAUCClassifier, ClassMoments, Source, load, save
 
 PAIRS = [("age", "dose"), ("city", "vip")]
 
 
-def table(seed, n=500):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({
-        "age": rng.normal(50, 10, n).round(2),
-        "dose": rng.normal(size=n).round(4),
-        "vip": rng.random(n) < 0.3,
-        "city": rng.choice(["Bonn", "Kiel", "Ulm"], n).astype(object),
-    })  # fmt: skip
-    score = (frame.age - 50) / 10 * frame.dose + frame.vip + rng.normal(size=n)
-    frame.loc[::9, "dose"] = np.nan
-    return frame, np.where(score > 1.0, "sick", "well")
-
-
 @pytest.fixture(scope="module")
 def rows():
-    return [table(seed) for seed in range(3)]
+    return [patients(seed, 500) for seed in range(3)]
 
 
 def trained(X, y, pairs=PAIRS, **more):

@@ -3,30 +3,17 @@
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from acting_together import patients
 from aucmax import AdditiveAUCClassifier, AUCClassifier, Source, load
 from aucmax.estimators.many_rows import ManyRows, labelled_table
 from aucmax.statistics.pairs import gains
 
 
-def table(seed, n):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({
-        "age": rng.normal(50, 10, n).round(2),
-        "dose": rng.normal(size=n).round(4),
-        "vip": rng.random(n) < 0.3,
-        "city": rng.choice(["Bonn", "Kiel", "Ulm"], n).astype(object),
-    })  # fmt: skip
-    score = (frame.age - 50) / 10 * frame.dose + frame.vip + rng.normal(size=n)
-    frame.loc[::9, "dose"] = np.nan
-    return frame, np.where(score > 1.0, "sick", "well")
-
-
 @pytest.fixture(scope="module")
 def rows():
-    X, y = table(0, 2400)
+    X, y = patients(0, 2400)
     weight = np.random.default_rng(1).integers(0, 3, len(y)) / 2
     return X, y, weight
 
@@ -114,7 +101,7 @@ def test_folds_and_groups_of_all_rows_hold_for_the_sample(rows):
 
 
 def test_train_bends_a_file_in_parts(tmp_path, good, run):
-    X, y = table(0, 20_000)
+    X, y = patients(0, 20_000)
     X.assign(state=y).to_csv(tmp_path / "rows.csv", index=False)
     train = ("train", tmp_path / "rows.csv", "--target", "state", "--memory", "3MB", "-o")
     code, report, err = run(*train, tmp_path / "m", "--shape", "interactions", "--loss", "square")

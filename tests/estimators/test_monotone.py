@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.oracles.monotone import differences, optimum
 
 from aucmax import AdditiveAUCClassifier, load, save
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.monotone import monotone_scores
 from aucmax.estimators import additive_search
 from aucmax.objective.penalties.cone import L2Cone
+from oracles.monotone import differences, optimum
 
 
 @pytest.fixture(scope="module")

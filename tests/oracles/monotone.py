@@ -9,8 +9,9 @@ import itertools
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from tests.oracles import logistic
-from tests.oracles.pairs import Pairs
+
+from oracles import logistic
+from oracles.pairs import Pairs
 
 __all__ = ["differences", "optimum"]
 
