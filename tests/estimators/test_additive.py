@@ -159,13 +159,57 @@ def test_what_no_fit_leaves_is_not_saved(model, tmp_path, change, message):
         save(other, tmp_path / "m")
 
 
+def test_few_columns_of_many_are_focused_on():
+    """With two columns of forty that tell the classes apart, folds shrink the others more."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1600, 40))
+    y = np.abs(X[:, 0]) + X[:, 1] + rng.normal(size=1600) > 2.5
+    train, test = np.arange(600), np.arange(600, 1600)
+    settings: dict[str, Any] = {"losses": ["square"], "interactions": 0, "shape": "curves"}
+    alike, focused = (
+        AdditiveAUCClassifier(**settings, focus=focus).fit(X[train], y[train])
+        for focus in (0.0, [0.0, 1.0, 2.0])
+    )
+    assert (alike.focus_, alike.auc_path_.shape[-1], focused.auc_path_.shape[-1]) == (0, 1, 3)
+    assert focused.focus_ > 0
+    aucs = [metrics.roc_auc(y[test], m.decision_function(X[test])) for m in (alike, focused)]
+    assert aucs[1] > aucs[0] + 0.02
+    of_curves = focused.best_estimator_[0].relevance_[1]
+    assert of_curves[0] > 10 * np.median(of_curves)
+
+
+def test_a_focused_fit_is_that_of_the_scaled_prior(table):
+    """Its relevance is a power of what each term alone gains, as least squares with it show."""
+    X, y = table[0].iloc[:500], table[1][:500]
+    settings: dict[str, Any] = {"shape": "interactions", "alphas": [0.02], "losses": ["square"]}
+    settings |= {"cv": 2, "focus": [1.0], "tol": 1e-10}
+    model = AdditiveAUCClassifier([("age", "dose"), ("age", "noise")], **settings).fit(X, y)
+    features = model.best_estimator_[0]
+    np.testing.assert_allclose(features.relevance_[2], model.gains_ / model.gains_.mean())
+    Z = features.transform(X).toarray()
+    classes = [Z[y == label] for label in model.classes_]
+    gap = classes[1].mean(axis=0) - classes[0].mean(axis=0)
+    bend = sum(np.cov(rows.T, bias=True) for rows in classes) + np.outer(gap, gap)
+    alike = features.with_pairs(features.pairs_)
+    alike.relevance_ = [np.ones(len(of)) for of in features.relevance_]
+    prior = (alike.roots() @ alike.roots().T).toarray() / 0.02
+    maps = iter(features.relevance_[2])
+    for block in features.blocks:
+        of_kind = features.relevance_[block.kind]
+        prior[block.features] *= next(maps) if block.kind == 2 else of_kind[block.columns[0]]
+    coef = prior @ np.linalg.solve(bend @ prior + np.eye(len(bend)), gap)
+    expected, scores = Z @ coef, model.decision_function(X)
+    np.testing.assert_allclose(scores - scores.mean(), expected - expected.mean(), atol=1e-6)
+    assert np.ptp(np.log(features.relevance_[0])) > 1.0
+
+
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_what_is_left_out_is_bounded(table, loss):
     """A map that is added lowers the objective by no more than its bound, and by something."""
     X, y = table[0].iloc[:700], table[1][:700]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 700)
     settings: dict[str, Any] = {"shape": "interactions", "alphas": [0.02], "losses": [loss]}
-    settings |= {"tol": 1e-10, "cv": 2}
+    settings |= {"tol": 1e-10, "cv": 2, "focus": [0.0]}
     few = AdditiveAUCClassifier([("age", "noise")], **settings).fit(X, y, weight)
     bounds = few.left_out(X, y, weight)
     assert bounds[0].columns == ("age", "dose")

@@ -95,7 +95,7 @@ def test_folds_and_groups_of_all_rows_hold_for_the_sample(rows):
     folds = [(np.flatnonzero(half), np.flatnonzero(~half))]
     model = trained(X, y, cv=folds, probability="sigmoid")
     assert model.auc_path_.shape[0] == 1
-    assert model.predict_proba(X)[:, 1].mean() == pytest.approx((y == "sick").mean(), abs=0.03)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx((y == "sick").mean(), abs=0.06)
     with pytest.raises(ValueError, match="no labels"):
         trained(Source([lambda: X]))
 

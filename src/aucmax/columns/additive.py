@@ -34,10 +34,11 @@ from aucmax.columns.summaries import Coded, TableSummary, cells
 from aucmax.data.columns import Column, Words, named, other_than_numbers
 from aucmax.data.decisions import Decision
 
-__all__ = ["AdditiveFeatures", "Block"]
+__all__ = ["AdditiveFeatures", "Block", "relevance"]
 
 Floats = NDArray[np.float64]
 
+_LEAST_RELEVANCE = 1e-4  # of the mean
 _TRENDS = {1: "rises", -1: "falls"}
 
 
@@ -84,6 +85,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         The axes that have a map.
     alphas_ : ndarray, shape (3,)
         Of a fitted `AdditiveAUCClassifier`: α of each kind of features.
+    relevance_ : list of ndarray
+        The prior variance of lines and levels, (axes,), of curves, (axes,), and of maps, (pairs,):
+        1, or as a fitted `AdditiveAUCClassifier` found it.
     trends_ : list of (int, int)
         Of a fitted `AdditiveAUCClassifier`: the columns with which its score only rises, with 1, or
         only falls, with −1.
@@ -147,6 +151,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         as_written += [True] * len(self.cycles_)
         self.axes_ = [*map(self._axis, self._cells(X), as_written)]
         self.pairs_ = [self._places(pair) for pair in self.pairs]
+        self.relevance_ = [np.ones(len(of)) for of in (self.axes_, self.axes_, self.pairs_)]
         self.trends_: list[tuple[int, int]] = []
         return self
 
@@ -205,6 +210,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         features = type(self)(**self.get_params(deep=False))
         features.__dict__.update(self.__dict__)
         features.pairs_ = [*pairs]
+        of_pairs = dict(zip(self.pairs_, self.relevance_[2].tolist(), strict=True))
+        of_maps = np.array([of_pairs.get(pair, 1.0) for pair in features.pairs_])
+        features.relevance_ = [*self.relevance_[:2], of_maps]
         names = self.axis_names
         features.pairs = [(names[i], names[j]) for i, j in features.pairs_]
         return features
@@ -253,6 +261,14 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             [b.kind for b in self.blocks], [b.features.stop - b.features.start for b in self.blocks]
         )
 
+    def prior_deviations(self) -> Floats:
+        """Return the root of each feature's relevance."""
+        of_blocks = [
+            self.relevance_[b.kind][b.columns[0]] for b in self.blocks if b.kind < 2
+        ] + self.relevance_[2].tolist()
+        sizes = [b.features.stop - b.features.start for b in self.blocks]
+        return np.repeat(np.sqrt(of_blocks), sizes)
+
     def roots(self, share: float = 1.0) -> sp.csc_matrix:
         """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients.
 
@@ -270,7 +286,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
             data.append(root.data)
             row, column = row + root.shape[0], column + root.shape[1]
         entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
-        return sp.csc_matrix(entries, shape=(row, column))
+        T = sp.csc_matrix(entries, shape=(row, column))
+        return (sp.diags(self.prior_deviations()) @ T).tocsc()
 
     def coordinates(self) -> Any:
         """Return T, (D, D): coefficients T u with the penalty ‖u‖²/2 have the prior and its α.
@@ -400,6 +417,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         for i, j in self.pairs_:
             if not is_whole(i) or not is_whole(j) or not i < j < len(axes):
                 raise ValueError("its pairs are no pairs of columns")
+        sizes = len(axes), len(axes), len(self.pairs_)
+        for size, of_kind in zip(sizes, self.relevance_, strict=True):
+            check_array_of(of_kind, (size,), "relevance", low=0.0)
 
     @property
     def _named(self) -> list[str]:
@@ -469,6 +489,19 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return prior_root(sizes, share)
 
 
+def relevance(gains: Floats, power: float) -> Floats:
+    """Return the prior variances of some blocks, given how much each lowers the loss alone.
+
+    Parameters
+    ----------
+    gains : ndarray, shape (m,)
+    power : float
+        Of the gain over the mean of those that are not 0, to which variances are proportional.
+    """
+    mean = gains[gains > 0.0].mean() if (gains > 0.0).any() else 1.0
+    return np.maximum(gains / mean, _LEAST_RELEVANCE) ** power
+
+
 def _columns_of(X: Any) -> list[Column]:
     if hasattr(X, "columns"):
         return [*TableSummary.columns_of(X)]
@@ -503,7 +536,7 @@ def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     file_types = (AdditiveFeatures, Axis)
-    results = ("axes_", "cycles_", "pairs_", "trends_", "columns_", "n_features_in_")
+    results = ("axes_", "cycles_", "pairs_", "relevance_", "trends_", "columns_", "n_features_in_")
     encodes = True
     takes_tables = True
 

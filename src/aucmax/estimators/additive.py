@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
 from aucmax.basics.progress import working
-from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.additive import AdditiveFeatures, relevance
 from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
@@ -103,6 +103,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     alphas : array-like of float, optional
         The α to try for lines, curves and pairs; by default half-decades around one that suits most
         data, towards which the choice leans as in `AUCClassifierCV`.
+    focus : array-like of float
+        How much less terms are shrunk that explain more: powers to try, of how much a term alone
+        lowers the square loss, to which its prior variance is proportional. 0 treats all alike.
     shape : {"auto", "line", "curves", "interactions"}
         What the model may be; by default what the folds choose.
     cv : "auto", int or iterable of (train, test)
@@ -135,9 +138,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
         The held-out scores of the best line, and of the best with curves and with pairs, if tried.
-    auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k)
+    focus_ : float
+        The power that was chosen.
+    auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k, powers)
         Held-out scores by loss, α of lines, α of curves (no curves first), number of pairs, α of
-        pairs; NaN if a combination was not tried.
+        pairs, focus; NaN if a combination was not tried.
     best_estimator_ : Pipeline
         `AdditiveFeatures`, and the `AUCClassifier` of its features.
     classes_, optimality_, objective_, n_iter_, solver_
@@ -170,6 +175,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         shape: str = "auto",
         losses: Sequence[str] = ("square", "logistic"),
         alphas: Any = None,
+        focus: Any = (0.0, 1.0, 2.0),
         cv: Any = "auto",
         scoring: str = "auc",
         max_fpr: float | None = None,
@@ -187,6 +193,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape = shape
         self.losses = losses
         self.alphas = alphas
+        self.focus = focus
         self.cv = cv
         self.scoring = scoring
         self.max_fpr = max_fpr
@@ -472,6 +479,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             gains = every.gains(part.features, coef, pairs, alpha)
             best = np.argsort(-gains, kind="stable")[:count]
             features = features.with_pairs([pairs[k] for k in best])
+            features.relevance_[2] = relevance(gains[best], grid.powers[cell.focus])
             self.interactions_, self.gains_ = [*features.pairs], gains[best]
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
@@ -527,6 +535,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if self.shape not in ("auto", *SHAPES):
             names = ", ".join(map(repr, SHAPES))
             raise ValueError(f"shape must be 'auto' or one of {names}; got {self.shape!r}.")
+        for power in np.atleast_1d(self.focus):
+            number(power, "each of focus", low=0.0)
         if self.cv != "auto" and not isinstance(self.cv, Iterable):
             number(self.cv, "cv, unless it is 'auto',", low=2, whole=True)
         return scoring
@@ -542,7 +552,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if self.alphas is not None:
             alphas = np.sort(np.asarray(self.alphas, dtype=np.float64)) / share
             place = int(np.abs(np.log(alphas / usual)).argmin())
-        return Grid(tuple(self.losses), alphas, place, self._counts(features))
+        powers = tuple(np.unique(np.asarray(self.focus, dtype=np.float64)).tolist())
+        return Grid(tuple(self.losses), alphas, place, self._counts(features), powers)
 
     def _counts(self, features: AdditiveFeatures) -> tuple[int, ...]:
         """Return the numbers of pairs to try."""
@@ -573,7 +584,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         part = all_rows.with_maps(grid.counts[cell.pairs])
         if all_rows.ranking is not None:
             gains = all_rows.ranking.gains[: len(part.features.pairs_)]
-        features = part.features
+        features = part.focused(grid.powers[cell.focus])
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         X = part.take(part.train)[:, : len(fitted.coef)]
         mass = np.asarray(weight @ X).ravel()
@@ -599,7 +610,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             groups=of_rows if rows.groups is None else rows.groups[of_rows],
         )
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
-        self.alphas_ = grid.alphas_of(cell)
+        self.alphas_, self.focus_ = grid.alphas_of(cell), grid.powers[cell.focus]
         self.interactions_ = [*features.pairs]
         self.gains_ = gains
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
@@ -667,27 +678,30 @@ class _Search:
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
         """Return the walk and the cell that it chooses, None for a line that rivals it."""
+        of_parts, of_all = self.rows.moments(folds)
+        alpha = float(grid.of_square_loss.alphas[grid.usual])
+        self.gains = self.rows.gains(of_all, alpha)
         parts = [
-            Part(self.rows, train, test, of_fold)
-            for (train, test), of_fold in zip(folds, self.rows.moments(folds), strict=True)
+            Part(self.rows, train, test, self.rows.gains(of_fold, alpha), of_fold)
+            for (train, test), of_fold in zip(folds, of_parts, strict=True)
         ]
         walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
         most = 2 if self.shape is None else self.shape
-        line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line",))
-        curve = walk.climb(grid.start(line, "curve"), ("curve",)) if most else line
+        line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line", "focus"))
+        curve = walk.climb(grid.start(line, "curve"), ("curve", "focus")) if most else line
         if most == 2 and len(grid.counts) > 1:
             for part in parts:
                 part.ranking = self.ranking(part, grid, curve)
             pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
             best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
-            walk.climb([best], ("curve", "pair"))
+            walk.climb([best], ("curve", "pair", "focus"))
         cells = walk.of_shapes()
         if self.shape is not None:
             cells = [cell for cell in cells if cell.shape == self.shape]
         if rival is not None:
-            cells = cells[1:]
-            if simplest([rival, *(walk.held_out[c] for c in cells)], n_folds) == 0:
+            if simplest([rival, *(walk.held_out[c] for c in cells)], n_folds) < 2:
                 return walk, None
+            cells = cells[1:]
         cell = cells[simplest([walk.held_out[c] for c in cells], n_folds)]
         axis = ("line", "curve", "pair")[cell.shape]
         for loss in range(1, len(grid.losses)):
@@ -699,7 +713,7 @@ class _Search:
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.labelled.positive))
-        all_rows = Part(self.rows.in_full(cell.shape), every, every)
+        all_rows = Part(self.rows.in_full(cell.shape), every, every, self.gains)
         if cell.shape == 2:
             all_rows.ranking = self.ranking(all_rows, grid, cell, grid.counts[cell.pairs])
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
@@ -710,12 +724,12 @@ class _Search:
 
     def ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
         """Return the pairs for the rows of a part, at its own curves."""
-        if self.given:
-            return Ranking(self.given, np.full(len(self.given), np.nan))
         curves = cell.without_maps
         coef = part.fit(grid.of_square_loss, curves, self.settings).coef
-        candidates = np.array(_candidates(self.rows.features))
         alpha = float(grid.of_square_loss.alphas_of(curves)[1])
+        if self.given:
+            return screened(part, coef, np.array(self.given), None, alpha)
+        candidates = np.array(_candidates(self.rows.features))
         return screened(part, coef, candidates, most or grid.counts[-1], alpha)
 
 

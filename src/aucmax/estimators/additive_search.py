@@ -1,9 +1,10 @@
 """The search of AdditiveAUCClassifier: lines, curves and pairs, each with an α of its own.
 
-A cell of the search has a loss, an α for lines and levels, one for curves and one for pairs, and a
-number of pairs. The columns that form pairs are chosen anew in each training part, by its own rows:
-pairs chosen on all rows would make held-out rows look better than new ones. The walk goes from
-lines to curves to pairs, with the first loss; then other losses are tried at the best cell.
+A cell of the search has a loss, an α for lines and levels, one for curves and one for pairs, a
+number of pairs, and a focus: how much less terms are shrunk that explain more. The columns that
+form pairs are chosen anew in each training part, by its own rows: pairs chosen on all rows would
+make held-out rows look better than new ones. The walk goes from lines to curves to pairs, with the
+first loss; then other losses are tried at the best cell.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.columns.additive import AdditiveFeatures
+from aucmax.columns.additive import AdditiveFeatures, relevance
 from aucmax.columns.maps import MapPlaces
 from aucmax.columns.monotone import MonotoneScores, monotone_scores
 from aucmax.data.labelled import Labelled
@@ -66,6 +67,8 @@ class Cell(NamedTuple):
         Of the number of pairs; 0 if there are none.
     pair : int
         Of the α of pairs; 0 if there are none.
+    focus : int
+        Of the power of its gain to which the prior variance of a term is proportional.
     """
 
     loss: int
@@ -73,6 +76,7 @@ class Cell(NamedTuple):
     curve: int = -1
     pairs: int = 0
     pair: int = 0
+    focus: int = 0
 
     @property
     def shape(self) -> int:
@@ -98,18 +102,21 @@ class Grid:
         The place of the usual α.
     counts : tuple of int
         Numbers of pairs, ascending from 0.
+    powers : tuple of float
+        What a focus stands for, ascending from 0.
     """
 
     losses: tuple[str, ...]
     alphas: np.ndarray
     usual: int
     counts: tuple[int, ...]
+    powers: tuple[float, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Losses, α of lines, none and α of curves, numbers of pairs, α of pairs."""
+        """Losses, α of lines, none and α of curves, numbers of pairs, α of pairs, powers."""
         k = len(self.alphas)
-        return len(self.losses), k, k + 1, len(self.counts), k
+        return len(self.losses), k, k + 1, len(self.counts), k, len(self.powers)
 
     def alphas_of(self, cell: Cell) -> np.ndarray:
         """Return the α of lines, curves and pairs, shape (3,)."""
@@ -130,17 +137,21 @@ class Grid:
 
     def neighbours(self, cell: Cell, axes: Iterable[str]) -> list[Cell]:
         """Return the cells one step away along some axes."""
-        cells = []
+        cells, ends = [], {"pairs": (1, len(self.counts)), "focus": (0, len(self.powers))}
         for axis in axes:
-            low, high = (1, len(self.counts)) if axis == "pairs" else (0, len(self.alphas))
+            low, high = ends.get(axis, (0, len(self.alphas)))
             places = (getattr(cell, axis) + step for step in (-1, 1))
             cells += [cell._replace(**{axis: p}) for p in places if low <= p < high]
         return cells
 
     def decades_squared(self, cell: Cell) -> float:
-        """Return Σ over the cell's α of the squared decades from the usual one."""
+        """Return Σ over the cell's α of the squared decades from the usual one.
+
+        A step of focus counts as half a decade, ten times as many pairs as a whole one.
+        """
         places = (cell.line, cell.curve, cell.pair)[: cell.shape + 1]
-        return sum(((place - self.usual) / 2.0) ** 2 for place in places)
+        of_alphas = sum(((place - self.usual) / 2.0) ** 2 for place in places)
+        return of_alphas + (cell.focus / 2.0) ** 2 + np.log10(max(self.counts[cell.pairs], 1)) ** 2
 
 
 class CurveRows:
@@ -182,10 +193,37 @@ class CurveRows:
         """The rows in coordinates of the prior, shape (n, k)."""
         return (self.labelled.X @ self.features.roots(self.share)).toarray()
 
-    def moments(self, folds: Pairs) -> list[ClassMoments]:
-        """Return the moments of each training part in these coordinates."""
+    def moments(self, folds: Pairs) -> tuple[list[ClassMoments], ClassMoments]:
+        """Return the moments of each training part and of all rows in these coordinates."""
         X = self.coordinates
-        return fold_moments(replace(self.labelled, X=X, store=InMemory(X)), folds)[0]
+        return fold_moments(replace(self.labelled, X=X, store=InMemory(X)), folds)
+
+    def gains(self, moments: ClassMoments, alpha: float) -> list[np.ndarray]:
+        """Return how much each line and each curve alone lowers the square loss of no score.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of some rows, in these coordinates.
+        alpha : float
+            α of each.
+
+        Returns
+        -------
+        list of ndarray, shape (axes,)
+            Of lines and levels, and of curves.
+        """
+        root = self.features.roots(self.share)
+        first = root.indices[root.indptr[:-1]]
+        gap = moments.means[1] - moments.means[0]
+        drops = [np.zeros(len(self.features.axes_)) for _ in range(2)]
+        for block in self.features.blocks:
+            own = slice(*np.searchsorted(first, [block.features.start, block.features.stop]))
+            bend = moments.covs[:, own, own].sum(axis=0) + np.outer(gap[own], gap[own])
+            bend[np.diag_indices(len(bend))] += alpha
+            drop = 0.5 * gap[own] @ np.linalg.solve(bend, gap[own])
+            drops[block.kind][block.columns[0]] = drop
+        return drops
 
 
 class Part:
@@ -199,6 +237,8 @@ class Part:
     rows : CurveRows
     train, test : ndarray of int
         The rows to fit to, and those to score.
+    gains : list of ndarray
+        Those of lines and of curves: see `CurveRows.gains`.
     moments : ClassMoments, optional
         Those of the rows to fit to in the coordinates of ``rows``, if they are known.
     """
@@ -208,15 +248,17 @@ class Part:
         rows: CurveRows,
         train: np.ndarray,
         test: np.ndarray,
+        gains: list[np.ndarray],
         moments: ClassMoments | None = None,
     ) -> None:
-        self.rows, self.train, self.test = rows, train, test
+        self.rows, self.train, self.test, self.gains = rows, train, test, gains
         self.positive = rows.labelled.positive[train]
         self.weight = rows.labelled.weight_of(train)
         self.features = rows.features
         self.ranking: Ranking | None = None
         self._given = moments
         self._with_maps: dict[int, Part] = {0: self}
+        self._focused: dict[float, np.ndarray] = {}
 
     def with_maps(self, count: int) -> "Part":
         """Return the part with maps of the first pairs of its ranking."""
@@ -225,7 +267,8 @@ class Part:
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            part = Part(self.rows, self.train, self.test, self._given)
+            gains = [*self.gains, self.ranking.gains[:count]]
+            part = Part(self.rows, self.train, self.test, gains, self._given)
             part.features = self.features.with_pairs(self.ranking.pairs[:count])
             self._with_maps[count] = part
         return self._with_maps[count]
@@ -237,18 +280,22 @@ class Part:
             sp.hstack([curves, self._maps(rows)], format="csr") if self.features.pairs_ else curves
         )
 
-    def size(self, shape: int) -> int:
-        """Return the number of features of a model of a shape."""
-        return max(b.features.stop for b in self.features.blocks if b.kind <= shape)
+    def focused(self, power: float) -> AdditiveFeatures:
+        """Return the features with variances in proportion to a power of the gains."""
+        features = self.features.with_pairs(self.features.pairs_)
+        of_kinds = [*self.gains, np.empty(0)][:3]
+        features.relevance_ = [relevance(gains, power) for gains in of_kinds]
+        return features
 
     def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
         """Return the fit of a cell, with coefficients of its features."""
-        d, loss = self.size(cell.shape), grid.losses[cell.loss]
+        d, loss = self._sizes[cell.shape], grid.losses[cell.loss]
         root, kinds = self._coordinates
-        own = kinds <= cell.shape
-        factor = grid.alphas_of(cell)[kinds[own]] ** -0.5
+        k = int(np.searchsorted(kinds, cell.shape, side="right"))
+        factor = grid.alphas_of(cell)[kinds[:k]] ** -0.5
+        factor = factor * self._deviations(grid.powers[cell.focus])[:k]
         problem: Problem
-        root = (root[:d, own] @ sp.diags(factor)).tocsc()
+        root = (root[:d, :k] @ sp.diags(factor)).tocsc()
         penalty = L2(1.0)
         if self.features.trends_:
             if d > 2 * MAX_MATRIX_FEATURES:
@@ -287,6 +334,19 @@ class Part:
         problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
         slopes = problem.loss_at(LOSSES["square"], X[:, : len(coef)] @ coef).gradient[:]
         return problem.positive, problem.data.share[:], slopes
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """The number of features of a model of each shape."""
+        return np.searchsorted(self.features.kinds(), range(3), side="right")
+
+    def _deviations(self, power: float) -> np.ndarray:
+        """Return the prior deviation of each coordinate."""
+        if power not in self._focused:
+            root, _ = self._coordinates
+            of_features = self.focused(power).prior_deviations()
+            self._focused[power] = of_features[root.indices[root.indptr[:-1]]]
+        return self._focused[power]
 
     @cached_property
     def _coordinates(self) -> tuple[sp.csc_matrix, np.ndarray]:
@@ -346,7 +406,9 @@ class Ranking(NamedTuple):
     gains: np.ndarray
 
 
-def screened(part: Part, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: float) -> Ranking:
+def screened(
+    part: Part, coef: np.ndarray, pairs: np.ndarray, most: int | None, alpha: float
+) -> Ranking:
     """Return the pairs that lower the loss of a fit of curves most.
 
     Parameters
@@ -357,14 +419,14 @@ def screened(part: Part, coef: np.ndarray, pairs: np.ndarray, most: int, alpha: 
         The fit's coefficients.
     pairs : ndarray of int, shape (m, 2)
         The candidates.
-    most : int
-        The largest number of pairs.
+    most : int, optional
+        The largest number of pairs. By default they are those given, in their order.
     alpha : float
         α of the cells of each pair.
     """
     cells = part.rows.places.at(part.train).nearest()
     worth = gains(cells, part.features.n_places, pairs, part.slopes(coef), alpha)
-    best = np.argsort(-worth, kind="stable")[:most]
+    best = slice(None) if most is None else np.argsort(-worth, kind="stable")[:most]
     return Ranking([*map(tuple, pairs[best].tolist())], worth[best])
 
 

@@ -78,7 +78,8 @@ def _decided(step: Any) -> dict[str, str]:
     if isinstance(step, AdditiveFeatures):
         maps = [" × ".join(pair) for pair in step.pairs]
         decided |= {f"only one of the two has a map of {name!r}": () for name in maps}
-        decided["its α of lines, curves and maps differ"] = step.__dict__.get("alphas_")
+        prior = step.__dict__.get("alphas_"), *step.__dict__.get("relevance_", ())
+        decided["its α of lines, curves and maps differ"] = prior
     return {text: json.dumps(_plain(value), sort_keys=True) for text, value in decided.items()}
 
 
