@@ -9,7 +9,7 @@ than 0 in each column, and four products in each pair.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, product, starmap
@@ -25,7 +25,7 @@ from aucmax.basics.checks import check_array_of, is_whole, number
 from aucmax.columns.axes import Axis, Cells
 from aucmax.columns.cycles import cycle_cells, cycle_functions, cycle_start, cycles_in
 from aucmax.columns.encoder import as_csr
-from aucmax.columns.functions import Feature, Product, as_read
+from aucmax.columns.functions import Feature, Function, Product, as_read
 from aucmax.columns.hat_prior import prior_root
 from aucmax.columns.maps import MapPlaces, map_features
 from aucmax.columns.preparations import CYCLES, Entries
@@ -150,7 +150,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         as_written = [isinstance(column, Words) and column.as_written for column in columns]
         as_written += [True] * len(self.cycles_)
         self.axes_ = [*map(self._axis, self._cells(X), as_written)]
-        self.pairs_ = [self._places(pair) for pair in self.pairs]
+        self.pairs_ = self.places_of(self.pairs)
         self.relevance_ = [np.ones(len(of)) for of in (self.axes_, self.axes_, self.pairs_)]
         self.trends_: list[tuple[int, int]] = []
         return self
@@ -181,10 +181,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         Z = as_csr(of_curves, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
         return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
 
-    def curve_scores(self, X: Any, coef: Floats) -> Floats:
-        """Return the scores of rows by the coefficients of all features but maps, shape (n,)."""
-        scores: Floats = sum(coef[e.place] * e.value for e in self._of_curves([*self._cells(X)]))
-        return scores
+    def placed(self, X: Any, coef: Floats) -> tuple[MapPlaces, Floats]:
+        """Return where rows lie along the columns of maps, and their scores by coefficients."""
+        values = [*self._cells(X)]
+        places = self._map_places(values)
+        scores: Floats = sum(coef[e.place] * e.value for e in self._of_curves(values))
+        if self.pairs_:
+            maps = self.maps(places)
+            scores = scores + maps @ coef[-maps.shape[1] :]
+        return places, scores
 
     def of_block(self, block: Block, values: Cells) -> list[Entries]:
         """Return the features of a block that is no map, for the values of its axis."""
@@ -199,6 +204,10 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def maps(self, places: MapPlaces) -> sp.csr_matrix:
         """Return the last features, those of maps, of rows at these places."""
         return map_features(places, self.pairs_, self.n_places)
+
+    def places_of(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[int, int]]:
+        """Return the axes of pairs, given by names or places; ValueError if there are none."""
+        return [self._places(pair) for pair in pairs]
 
     @property
     def n_places(self) -> NDArray[np.intp]:
@@ -565,25 +574,34 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
         return features.purification(mass)[1:] @ features.coordinates()
 
     def features(self, features: list[Feature]) -> list[Feature | Product]:
-        columns = [replace(feature, function=as_read(feature.function)) for feature in features]
         by_kind = (Axis.linear_functions, Axis.hat_functions, Axis.map_functions)
 
         @cache
         def of(j: int, kind: int) -> list[Feature]:
-            axis, column = self.fitted.axes_[j], columns[self.fitted.owners[j]]
-            if j < len(columns):
-                functions = by_kind[kind](axis, column.function)
-            else:
-                _, cycle = self.fitted.cycles_[j - len(columns)]
-                repeated = cycle_functions(cycle, by_kind[kind](axis, cycle_start(cycle)))
-                functions = [column.function.then(function) for function in repeated]
-            return [replace(column, function=function) for function in functions]
+            return self._of_axis(j, features, by_kind[kind])
 
         parts: list[Feature | Product] = []
         for block in self.fitted.blocks:
             factors = [of(j, block.kind) for j in block.columns]
             parts += starmap(Product, product(*factors)) if block.kind == 2 else factors[0]
         return parts
+
+    def places(self, features: list[Feature]) -> list[Feature]:
+        """Return the nearest place in maps along each axis, as a function of its column."""
+        axes = range(len(self.fitted.axes_))
+        return [f for j in axes for f in self._of_axis(j, features, Axis.place_functions)]
+
+    def _of_axis(
+        self, j: int, features: list[Feature], of: Callable[[Axis, Function], list[Function]]
+    ) -> list[Feature]:
+        """Return what an axis makes of a column or its cycle, as functions of the column."""
+        axis, column = self.fitted.axes_[j], features[self.fitted.owners[j]]
+        read = as_read(column.function)
+        if j < len(features):
+            return [replace(column, function=function) for function in of(axis, read)]
+        _, cycle = self.fitted.cycles_[j - len(features)]
+        repeated = cycle_functions(cycle, of(axis, cycle_start(cycle)))
+        return [replace(column, function=read.then(function)) for function in repeated]
 
     def cycles(self) -> list[str]:
         features = self.fitted

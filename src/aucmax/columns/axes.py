@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.checks import check_array_of, is_whole
 from aucmax.basics.visible import counted
-from aucmax.columns.functions import Function, Pieces
+from aucmax.columns.functions import Function, Pieces, total
 from aucmax.columns.preparations import Entries
 from aucmax.columns.summaries import Coded
 from aucmax.data.columns import usual_spellings
@@ -177,6 +177,15 @@ class Axis:
         hats = [function.then(hat) for hat in _hats(self.map_knots)]
         return [*hats, function.is_gap()] if self.has_gaps else hats
 
+    def place_functions(self, function: Function) -> list[Function]:
+        """Return the nearest place in maps, see `MapPlaces.nearest`, as a function of a column."""
+        if self.is_text:
+            levels = self._level_functions(function, self.map_words)
+            return [total([level.times(float(place)) for place, level in enumerate(levels)])]
+        k = len(self.map_knots)
+        gap = float(k) if self.has_gaps else 0.0
+        return [function.then(Pieces.steps(_halfway(self.map_knots), np.arange(k), gap))]
+
     def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
         """Return a function of the places in maps, (n_map,), by features of the curve.
 
@@ -239,6 +248,18 @@ def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, N
     inside = np.clip(np.where(gaps, knots[0], values), knots[0], knots[-1])
     low = np.minimum(np.searchsorted(knots, inside, side="right") - 1, len(knots) - 2)
     return low, (inside - knots[low]) / (knots[low + 1] - knots[low]), gaps
+
+
+def _halfway(knots: Floats) -> Floats:
+    """Return the smallest numbers whose share of the way from knot to knot is above one half."""
+    start, end = knots[:-1], knots[1:]
+    low, high = start, end
+    while True:  # the share, with its rounding, rises with the number
+        middle = low + (high - low) / 2.0
+        if ((middle <= low) | (middle >= high)).all():
+            return high
+        above = (middle - start) / (end - start) > 0.5
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
 
 
 def _knots(values: Floats, most: int) -> Floats:

@@ -9,7 +9,8 @@ to look up.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 from aucmax.data.columns import NO_WORD, is_gap, is_no_word
 
 __all__ = [
-    "Feature", "Function", "Pieces", "Product", "Word", "Words", "as_read", "gap_pattern", "phase",
-    "total",
+    "Feature", "Function", "Pieces", "Product", "Word", "Words", "as_read", "by_column",
+    "gap_pattern", "phase", "total",
 ]  # fmt: skip
 
 
@@ -445,3 +446,18 @@ def total(functions: Sequence[Function]) -> Function:
     base = float(np.nansum([table.other for table in tables]))
     unknown = any(np.isnan(table.other) for table in tables)
     return replace(tables[0], values=values, other=np.nan if unknown else base)
+
+
+def by_column(parts: Iterable[Feature | Product]) -> tuple[Feature | Product, ...]:
+    """Add up the features of a column, and the products of the same feature with them."""
+    groups: dict[tuple[int, int, Hashable], list[Feature | Product]] = defaultdict(list)
+    for part in parts:
+        first, last = (id(part.first), part.second) if isinstance(part, Product) else (0, part)
+        groups[first, last.column, last.function.family].append(part)
+    return tuple(map(_total, groups.values()))
+
+
+def _total(parts: Sequence[Feature | Product]) -> Feature | Product:
+    lasts = [part.second if isinstance(part, Product) else part for part in parts]
+    added = Feature(lasts[0].column, total([last.function for last in lasts]))
+    return Product(parts[0].first, added) if isinstance(parts[0], Product) else added

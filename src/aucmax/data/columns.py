@@ -343,6 +343,7 @@ class Words(Column):
 
     is_text = True
     is_number = is_float = False
+    sql_type = "text"
 
 
 KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())

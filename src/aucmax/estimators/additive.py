@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.many_rows import ManyRows, labelled_table
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.pair_rows import ScoredPairs, sums_of
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
@@ -52,6 +54,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import RowsProblem
 from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.pair_sums import PairSums
 from aucmax.statistics.pairs import all_pairs
 
 __all__ = ["AdditiveAUCClassifier"]
@@ -348,6 +351,69 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         names = features.axis_names
         named = [LeftOut((names[i], names[j]), bound) for (i, j), bound in bounds.items()]
         return sorted(named, key=lambda pair: -pair.bound)
+
+    def pair_sums(
+        self, X: Any, y: Any = None, sample_weight: Any = None, pairs: Any = None
+    ) -> PairSums:
+        """Return what `pair_gains` needs to know of rows; a database sums them up itself.
+
+        Those of other rows can be added.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (n, d), Source, or relation
+            Rows as for `fit`, or a table where it is, of any kind that `ClassMoments.from_query`
+            takes. It is grouped by the cells of each pair.
+        y, sample_weight : array-like, shape (n,), or str
+            As for `fit`; of a relation, the names of their columns.
+        pairs : sequence of (str or int, str or int), optional
+            Columns by their names or places; by default all pairs without a map.
+
+        Raises
+        ------
+        ValueError
+            If the model has not the square loss; for pairs that name no column or are none, labels
+            of neither class, and columns of a relation that have another type.
+        """
+        check_is_fitted(self)
+        features, last = self.best_estimator_
+        if self.loss_ != "square":
+            raise ValueError(
+                "gains are those of the square loss at its own curves, and this model has the "
+                f"{self.loss_} loss; fit one with losses=['square']."
+            )
+        chosen = [pair for pair in _candidates(features) if pair not in features.pairs_]
+        chosen = chosen if pairs is None else features.places_of(pairs)
+        if not chosen:
+            raise ValueError("there is no pair to ask about: all have maps, or none is there.")
+        scored = ScoredPairs(features, last.coef_[0], np.array(chosen), self.classes_.tolist())
+        sums = sums_of(X, y, sample_weight, scored)
+        names = features.axis_names
+        text = f"{as_text([('features', features)])} {last.coef_.tolist()}"
+        pairs = tuple((names[i], names[j]) for i, j in chosen)
+        return replace(sums, pairs=pairs, model=sha256(text.encode()).hexdigest())
+
+    def pair_gains(
+        self, sums: PairSums, alpha: float | None = None
+    ) -> dict[tuple[str, str], float]:
+        """Return how much the square loss falls for each pair if a map of it alone is added.
+
+        Parameters
+        ----------
+        sums : PairSums
+            Made by `pair_sums`, of rows of both classes.
+        alpha : float, optional
+            α of the cells; by default that of curves. The best one is inversely proportional to the
+            rows of the rarer class.
+
+        Returns
+        -------
+        dict of (str, str) to float
+            The largest gain first.
+        """
+        check_is_fitted(self)
+        gains = sums.gains(float(self.alphas_[1] if alpha is None else alpha))
+        return {sums.pairs[m]: float(gains[m]) for m in np.argsort(-gains, kind="stable")}
 
     def moments(self, X: Any, y: Any = None, sample_weight: Any = None) -> ClassMoments:
         """Return the class moments of rows by the features of the fitted model.

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from aucmax.basics.checks import sample_weights
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.monotone import monotone_scores
-from aucmax.data.bunch import frame
 from aucmax.data.classes import two_classes
-from aucmax.data.columns import Column, declare
+from aucmax.data.columns import Column
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import rows_of
 from aucmax.data.rows import as_rows
@@ -28,6 +27,7 @@ from aucmax.data.rows.spool import Spool
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings, solve
+from aucmax.estimators.pair_rows import ScoredPairs, as_table, sums_of_rows
 from aucmax.estimators.sampled import sample_of_classes
 from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.penalties.cone import L2Cone
@@ -91,8 +91,8 @@ class ManyRows:
         alpha : float
             Of the cells.
         """
-        common = (features, coef, np.array([*pairs]), self.table.columns)
-        sums: PairSums = self.source.total(_pair_sums, repeat(()), common)
+        scored = ScoredPairs(features, coef, np.array([*pairs]), (False, True), self.table.columns)
+        sums: PairSums = self.source.total(sums_of_rows, repeat(()), (scored,))
         return sums.gains(alpha)
 
     def fitted(
@@ -203,28 +203,8 @@ def _some(X: Any, first: int, end: int) -> Any:
 
 def _features(features: AdditiveFeatures, columns: tuple[Column, ...] | None, X: Any) -> Any:
     """Return rows by features, given by the columns of a table."""
-    return features.transform(_table(X, columns))
-
-
-def _table(X: Any, columns: tuple[Column, ...] | None) -> Any:
-    return X if columns is None else declare(frame(X, columns), columns)
+    return features.transform(as_table(X, columns))
 
 
 def _moments(part: Part) -> ClassMoments:
     return ClassMoments([False, True]).add_rows(as_rows(part.X), part.y, part.weight)
-
-
-def _pair_sums(
-    part: Part,
-    features: AdditiveFeatures,
-    coef: np.ndarray,
-    pairs: np.ndarray,
-    columns: tuple[Column, ...] | None,
-) -> PairSums:
-    table = _table(part.X, columns)
-    weight = np.ones(len(part.y)) if part.weight is None else part.weight
-    used = np.unique(pairs)
-    pairs = np.searchsorted(used, pairs)
-    cells, sizes = features.map_places(table).nearest()[used], features.n_places[used]
-    scores = features.curve_scores(table, coef)
-    return PairSums.of(cells, sizes, pairs, part.y, weight, scores)

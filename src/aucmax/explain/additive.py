@@ -8,8 +8,8 @@ else.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.columns.functions import Feature, Pieces, Product, Word, Words, total
+from aucmax.columns.functions import Feature, Pieces, Product, Word, Words, by_column
 from aucmax.columns.steps import columns_of, parts_of
 from aucmax.data.columns import Column
 from aucmax.estimators.probabilities import Calibration
@@ -146,8 +146,8 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     variances = getattr(linear, "spread_", None)
     return Additive(
         columns,
-        _by_column(weighed),
-        _by_column(squares),
+        by_column(weighed),
+        by_column(squares),
         float(np.ravel(linear.intercept_)[0]),
         np.asarray(model.classes_),
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
@@ -167,18 +167,3 @@ def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
         raise ValueError(f"two columns are called {duplicates[0]!r}; column names must be unique.")
     pairs = zip(names, columns_of(model, names), strict=True)
     return tuple(Column(name) if column is None else column for name, column in pairs)
-
-
-def _by_column(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Add up the features of a column, and the products of the same feature with them."""
-    groups: dict[tuple[int, int, Hashable], list[Part]] = defaultdict(list)
-    for part in parts:
-        first, last = (id(part.first), part.second) if isinstance(part, Product) else (0, part)
-        groups[first, last.column, last.function.family].append(part)
-    return tuple(map(_total, groups.values()))
-
-
-def _total(parts: Sequence[Part]) -> Part:
-    lasts = [part.second if isinstance(part, Product) else part for part in parts]
-    added = Feature(lasts[0].column, total([last.function for last in lasts]))
-    return Product(parts[0].first, added) if isinstance(parts[0], Product) else added

@@ -6,7 +6,7 @@ pass over rows is enough, once there are scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,16 @@ class PairSums:
     weight, scores : ndarray, shape (2, m, c)
         Of negatives and of positives: their weight, and their scores times it. There are m pairs
         of at most c cells; beyond the cells of a pair there are zeros.
+    pairs : tuple of (str, str)
+        The names of the columns, if they are known.
+    model : str
+        A digest of the model whose scores and cells these are, if it is known.
     """
 
     weight: Floats
     scores: Floats
+    pairs: tuple[tuple[str, str], ...] = ()
+    model: str = ""
 
     @classmethod
     def of(
@@ -58,8 +64,10 @@ class PairSums:
         return cls(np.stack(of_weight[::-1]), np.stack([of_all - of_positives, of_positives]))
 
     def __add__(self, other: PairSums) -> PairSums:
-        """Return the sums of both rows."""
-        return PairSums(self.weight + other.weight, self.scores + other.scores)
+        """Return the sums of both rows; ValueError if they are of other pairs or another model."""
+        if (self.pairs, self.model) != (other.pairs, other.model):
+            raise ValueError("these are sums of other pairs, or of another model.")
+        return replace(self, weight=self.weight + other.weight, scores=self.scores + other.scores)
 
     def gains(self, alpha: float, tau: float = 0.5) -> Floats:
         """Return how much the square loss at the scores falls for each pair, shape (m,).
@@ -68,8 +76,15 @@ class PairSums:
         ----------
         alpha, tau : float
             As for `aucmax.statistics.pairs.gains`, whose result this is.
+
+        Raises
+        ------
+        ValueError
+            If there are rows of one class only.
         """
         total = self.weight.sum(axis=2, keepdims=True)
+        if not total.all():
+            raise ValueError("there are rows of one class only; add sums of the other.")
         q, p = share = self.weight / total
         mean = self.scores.sum(axis=2, keepdims=True) / total
         below, above = self.scores / total - mean * share  # Σ share · (score − its class mean)

@@ -15,14 +15,13 @@ from itertools import combinations
 from typing import NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from aucmax.data.rows.kernels import compiled
 
 __all__ = ["Cells", "all_pairs", "cell_sums", "drops", "gains"]
 
-_PAIRS_AT_A_TIME = 256  # for each task of a thread
+_PAIRS_AT_A_TIME = 256  # whose cells are in memory
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.uint8]
@@ -40,7 +39,6 @@ def gains(
     rows: tuple[NDArray[np.bool_], Floats, Floats],
     alpha: float,
     tau: float = 0.5,
-    n_jobs: int | None = None,
 ) -> Floats:
     """Return how much the quadratic model of the square loss falls for each pair, shape (m,).
 
@@ -57,15 +55,12 @@ def gains(
         α > 0 of the cells.
     tau : float
         τ.
-    n_jobs : int, optional
-        Threads.
     """
     counted = _Counted.of(cells, sizes, rows)
     chunks = [
         pairs[first : first + _PAIRS_AT_A_TIME] for first in range(0, len(pairs), _PAIRS_AT_A_TIME)
     ]
-    pool = Parallel(n_jobs=n_jobs, prefer="threads")
-    worth = pool(delayed(_gains)(counted, sizes, chunk, alpha, tau) for chunk in chunks)
+    worth = [drops(*counted.sums(sizes, chunk), alpha, tau) for chunk in chunks]
     return np.concatenate(worth) if worth else np.empty(0)
 
 
@@ -134,16 +129,6 @@ class _Counted(NamedTuple):
         sums = np.zeros((len(pairs), most, 3))
         _add_up(self, sizes, pairs, sums)
         return sums[..., 0], sums[..., 1], sums[..., 2]
-
-
-def _gains(
-    counted: _Counted,
-    sizes: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    alpha: float,
-    tau: float,
-) -> Floats:
-    return drops(*counted.sums(sizes, pairs), alpha, tau)
 
 
 def drops(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:

@@ -21,23 +21,21 @@ more than `MAX_LOCAL_FEATURES` if the engine runs in this process, so that rows 
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations_with_replacement, islice, product
+from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax.basics.checks import LARGEST
-from aucmax.basics.needs import needs
 from aucmax.statistics.base import Part
+from aucmax.statistics.relation import Relation, plain
 
 __all__ = ["MAX_FEATURES", "MAX_LOCAL_FEATURES", "TILE_FEATURES", "Batches", "Queried", "query"]
 
 MAX_FEATURES = 200  # up to which queries are used
 MAX_LOCAL_FEATURES = 20  # the same for DuckDB and Polars
 TILE_FEATURES = 12  # features of a block; a query computes the products of two blocks
-_BATCH_ROWS = 65_536
 
 
 class Queried(NamedTuple):
@@ -64,7 +62,7 @@ def query(
     source = _Source(frame, target, features, weight)
     if len(source.features) > source.max_features:
         source.check_digits()
-        return Batches(source.features, source.batches())
+        return Batches(source.features, source.rows())
     labels, squares, around = source.centres()
     classes = []
     for k, sums in enumerate(source.products(labels, around)):
@@ -79,7 +77,7 @@ def query(
                 "means": around.centres[k] + scale * off,
                 "covariances": np.outer(scale, scale) * S,
             }
-            classes.append((_plain(labels[k]), part))
+            classes.append((plain(labels[k]), part))
     return Queried(source.features, classes)
 
 
@@ -94,27 +92,16 @@ class Around(NamedTuple):
     weights: np.ndarray
 
 
-class _Source:
+class _Source(Relation):
     """A frame with the columns ``y``, ``w`` and ``x0`` … as numbers."""
 
     def __init__(
         self, frame: Any, target: str, features: Sequence[str] | None, weight: str | None
     ) -> None:
-        self.nw = nw = needs("narwhals", "a query")
-        try:
-            native = nw.from_native(frame)
-        except TypeError:
-            raise TypeError(
-                f"{type(frame).__name__} is not a frame or relation that narwhals supports: give "
-                "one of Polars, DuckDB, PySpark, Dask, Ibis, pandas or Arrow."
-            ) from None
-        self.eager = isinstance(native, nw.DataFrame)
-        in_process = native.implementation.is_polars() or native.implementation.is_duckdb()
-        self.max_features = -1 if self.eager else MAX_LOCAL_FEATURES if in_process else MAX_FEATURES
-        schema = native.collect_schema()
-        for name in (target, *([] if weight is None else [weight]), *(features or ())):
-            if name not in schema:
-                raise ValueError(f"there is no column {name!r}; there are {', '.join(schema)}.")
+        super().__init__(frame, target, weight, features or ())
+        nw, schema = self.nw, self.schema
+        most = MAX_LOCAL_FEATURES if self.in_process else MAX_FEATURES
+        self.max_features = -1 if self.eager else most
         if features is None:
             features = [name for name in schema if name not in (target, weight)]
         for name in features:
@@ -124,7 +111,7 @@ class _Source:
         if len(set(features)) < len(features):
             duplicate = next(name for name in features if list(features).count(name) > 1)
             raise ValueError(f"the feature {duplicate!r} is named twice.")
-        self.target, self.weight, self.features = target, weight, list(features)
+        self.features = list(features)
         if not self.features:
             raise ValueError(f"there is no feature besides the target {target!r}.")
         words = [
@@ -138,30 +125,14 @@ class _Source:
                 "name the columns to use in `features`."
             )
         self.x = [f"x{j}" for j in range(len(self.features))]
-        self.one = nw.lit(1).cast(nw.Float64)  # 1.0 would be a decimal to some databases
-        w = self.one if weight is None else self._number(weight, schema)
-        columns = [self._number(name, schema) for name in self.features]
+        columns = [self.number(name) for name in self.features]
         named = [column.alias(x) for column, x in zip(columns, self.x, strict=True)]
         # unconverted columns that may have more digits than double precision
         self.long = {
             name: f"long{j}" for j, name in enumerate(self.features) if _is_long(schema[name], nw)
         }
         long = [nw.col(name).alias(as_is) for name, as_is in self.long.items()]
-        self.table = native.select(nw.col(target).alias("y"), w.alias("w"), *named, *long)
-
-    def _number(self, name: str, schema: Any) -> Any:
-        """Return a column in double precision; booleans by CASE, as not all databases cast them."""
-        nw, column = self.nw, self.nw.col(name)
-        if schema[name] == nw.Boolean and not self.eager:
-            column = self._indicator(column, nw.when(~column).then(nw.lit(0)))
-        return column.cast(nw.Float64)
-
-    def _indicator(self, truth: Any, otherwise: Any = None) -> Any:
-        """Return an expression that is 1 where ``truth`` is true, 0 otherwise."""
-        nw = self.nw
-        return (
-            nw.when(truth).then(nw.lit(1)).otherwise(nw.lit(0) if otherwise is None else otherwise)
-        )
+        self.table = self.native.select(*self.labels, *named, *long)
 
     # ---- queries
 
@@ -171,8 +142,10 @@ class _Source:
         Raises ValueError for missing values.
         """
         nw, w = self.nw, self.nw.col("w")
-        invalid = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
-        counts = [self._indicator(value).alias(f"bad_{name}") for name, value in invalid.items()]
+        invalid = {"w": self.not_finite(w) | (w < 0.0)} | {
+            x: self.not_finite(nw.col(x)) for x in self.x
+        }
+        counts = [self.indicator(value).alias(f"bad_{name}") for name, value in invalid.items()]
         valid = [nw.when(~invalid[name]).then(nw.col(name)).alias(name) for name in invalid]
         sums = (
             self.table.select("y", *counts, *valid, *self.long.values())
@@ -186,10 +159,11 @@ class _Source:
             )
             .head(_MAX_LABELS + 1)
         )
-        table = self._collected(self._ends_as_words(sums))
+        table = self.collected(self._ends_as_words(sums))
         labels = _two_labels(self.target, table["y"])
         missing = [sum(table[f"bad_{x}"]) for x in self.x]
-        _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(table["bad_w"]))
+        _refuse(dict(zip(self.features, missing, strict=True)))
+        self.refuse_weights(sum(table["bad_w"]))
         self._refuse_lost_digits(table)
         order = [table["y"].index(label) for label in labels]
 
@@ -207,7 +181,7 @@ class _Source:
         """Refuse columns with more digits than double precision, as `centres` does."""
         if self.long:
             lazy = self.table.lazy().select(*self._ends(self.long.values()))
-            self._refuse_lost_digits(self._collected(self._ends_as_words(lazy)))
+            self._refuse_lost_digits(self.collected(self._ends_as_words(lazy)))
 
     def _ends(self, names: Iterable[str]) -> list[Any]:
         col = self.nw.col
@@ -266,7 +240,7 @@ class _Source:
             ]
             floors = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
             rests = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
-            table = self._collected(
+            table = self.collected(
                 self.table.select("y", w, *(z[j] for j in sorted({*tile, *partner})))
                 .select("y", *terms)
                 .with_columns(*floors)
@@ -281,63 +255,24 @@ class _Source:
                 products[:, i, j] = products[:, j, i] = (whole_sum + rest_sum) / _UNITS
         return products
 
-    def _collected(self, lazy: Any) -> dict[str, list[Any]]:
-        # otherwise Polars would hold every product of every row
-        options = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-        return lazy.collect(**options).to_dict(as_series=False)
-
-    @staticmethod
-    def _bad(column: Any) -> Any:
-        return column.is_null() | ~(column.abs() <= LARGEST)
-
     # ---- rows
 
-    def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    def rows(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """Yield batches of rows, labels and weights."""
         labels: set[Any] = set()
-        for native in self._slices():
-            frame = self.nw.from_native(native, eager_only=True)
+        for frame in self.batches(self.table.select("y", "w", *self.x)):
             labels |= set(frame["y"].unique().to_list())
             _two_labels(self.target, labels, so_far=True)
             X = np.asarray(frame.select(self.x).to_numpy(), dtype=np.float64)
             w = np.asarray(frame["w"].to_numpy(), dtype=np.float64)
             invalid = np.sum(~(np.abs(X) <= LARGEST), axis=0).tolist()
             bad_weights = int(np.sum(~((w >= 0.0) & (w <= LARGEST))))
-            _refuse(dict(zip(self.features, invalid, strict=True)), self.weight, bad_weights)
+            _refuse(dict(zip(self.features, invalid, strict=True)))
+            self.refuse_weights(bad_weights)
             if len(X):
-                y = np.array([_plain(label) for label in frame["y"].to_list()])
+                y = np.array([plain(label) for label in frame["y"].to_list()])
                 yield X, y, None if self.weight is None else w
         _two_labels(self.target, labels)
-
-    def _slices(self) -> Iterator[Any]:
-        """Yield the native frame in parts that fit into memory."""
-        table = self.table.select("y", "w", *self.x)
-        native = table.to_native()
-        if self.eager:
-            for lo in range(0, len(table), _BATCH_ROWS):
-                yield table[lo : lo + _BATCH_ROWS].to_native()
-            return
-        if hasattr(native, "to_pyarrow_batches"):  # Ibis
-            yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH_ROWS))
-        elif hasattr(native, "fetch_record_batch"):  # DuckDB, its new releases under another name
-            read = getattr(native, "to_arrow_reader", native.fetch_record_batch)
-            yield from map(_table, read(_BATCH_ROWS))
-        elif hasattr(native, "collect_batches"):  # Polars
-            yield from native.collect_batches(chunk_size=_BATCH_ROWS)
-        elif hasattr(native, "toLocalIterator"):  # PySpark
-            pa = needs("pyarrow", "a PySpark frame")
-
-            rows = native.toLocalIterator(prefetchPartitions=True)
-            while batch := list(islice(rows, _BATCH_ROWS)):
-                yield pa.Table.from_pylist([row.asDict() for row in batch])
-        elif hasattr(native, "partitions"):  # Dask
-            for part in native.partitions:
-                yield part.compute()
-        else:
-            raise TypeError(
-                f"{type(native).__name__} cannot be read in batches, and has more than "
-                f"{MAX_FEATURES} features; name fewer."
-            )
 
 
 _MAX_LABELS = 20  # up to which the labels are counted and shown in an error
@@ -363,7 +298,7 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        shown = ", ".join(repr(_plain(label)) for label in sorted(labels))
+        shown = ", ".join(repr(plain(label)) for label in sorted(labels))
         if len(labels) > _MAX_LABELS:
             number = f"more than {_MAX_LABELS}"
         else:
@@ -372,15 +307,8 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
     return sorted(labels)
 
 
-def _plain(label: Any) -> Any:
-    """Return a label that is a decimal as a whole number or a float, and others as they are."""
-    if not isinstance(label, Decimal):
-        return label
-    return int(label) if label == label.to_integral_value() else float(label)
-
-
-def _refuse(invalid: dict[str, int], weight: str | None, bad_weights: int) -> None:
-    """Raise ValueError if values or weights are missing, not finite or too large."""
+def _refuse(invalid: dict[str, int]) -> None:
+    """Raise ValueError if values are missing, not finite or too large."""
     columns = [f"{name!r} in {count:,} rows" for name, count in invalid.items() if count]
     if columns:
         omitted = f", and {len(columns) - 5} more columns" if len(columns) > 5 else ""
@@ -388,13 +316,3 @@ def _refuse(invalid: dict[str, int], weight: str | None, bad_weights: int) -> No
             f"values are missing, not finite or above {LARGEST:g}: {', '.join(columns[:5])}"
             f"{omitted}; fill them, or leave the columns or rows out."
         )
-    if bad_weights:
-        raise ValueError(
-            f"the weight {weight!r} is missing, negative or not finite in {bad_weights:,} rows."
-        )
-
-
-def _table(batch: Any) -> Any:
-    pa = needs("pyarrow", "a relation read in batches")
-
-    return pa.Table.from_batches([batch])
