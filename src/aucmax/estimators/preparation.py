@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
@@ -279,8 +279,9 @@ def in_parts(
     rows = _read_once(raw, tuple(columns), plan, path, reading, names)
     useless = _useless(rows.summary, rows.same_columns)
     if [decision.column for decision in useless] != names:
-        names = [decision.column for decision in useless]
-        rows.digests = None  # of the columns that are left
+        names = [decision.column for decision in useless]  # which the first part misjudged
+        digests = raw.each(_digests_of_rows, repeat(()), (tuple(columns), names))
+        rows.digests = reduce(DigestCounts.merge, digests)
     encoder = TableEncoder(missing=True).fit_summary(rows.summary.without(names))
     rows.decisions = [*rows.decisions, *decided]
     steps = [("columns", encoder)]
@@ -558,12 +559,9 @@ def _survey(
     part: Part, columns: tuple[Column, ...], step: int, useless: Sequence[str] = ()
 ) -> tuple[TableSummary, _Excerpt]:
     """Return the summary of a part, and its labels and each ``step``-th row that weighs."""
-    rows, more = declare(frame(part.X, columns), columns), part.told or {}
-    of_columns = _digests_of_columns(rows)
-    places = np.arange(len(rows))
-    if part.weight is not None and not part.weight.all():
-        places = np.flatnonzero(part.weight)
-        rows = rows[part.weight > 0]
+    table, more = declare(frame(part.X, columns), columns), part.told or {}
+    places = _weighing(part)
+    rows = table if len(places) == len(table) else table.iloc[places]
     sampled = rows.iloc[::step].copy()
     for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
         sampled[name] = sampled[name].cat.remove_unused_categories()
@@ -576,9 +574,20 @@ def _survey(
         more.get("groups"),
         more.get("time"),
         more.get("decisions", []),
-        of_columns,
+        _digests_of_columns(table),
         DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
     )
+
+
+def _weighing(part: Part) -> np.ndarray:
+    """Return the places of the rows that have weight."""
+    return np.arange(part.X.shape[0]) if part.weight is None else np.flatnonzero(part.weight)
+
+
+def _digests_of_rows(part: Part, columns: Sequence[Column], useless: Sequence[str]) -> DigestCounts:
+    """Return those of the rows of a part that weigh, without columns that are useless."""
+    rows = frame(part.X, columns).iloc[_weighing(part)]
+    return DigestCounts.of(rows.drop(columns=[*useless])).bounded()
 
 
 def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
