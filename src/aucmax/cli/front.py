@@ -76,7 +76,8 @@ class Prepared:
     labels : ndarray or None
         Their labels in the file.
     sample : Labelled or None
-        Some of the rows of a file in parts before the steps, if a pass has kept them.
+        Some of the rows of a file in parts before the steps, if a pass has kept them; of numbers
+        as they are, with the columns that may divide the rows.
     summary : TableSummary or None
         That of all its rows, if there is a sample.
     digests : DigestCounts or None

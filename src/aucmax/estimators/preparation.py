@@ -29,15 +29,18 @@ from aucmax.data.codes import doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts, cell_bits
+from aucmax.data.files import files_of
 from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Plan, take
+from aucmax.data.large_files import Plan, narrow, take
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
+from aucmax.data.tables.parquet_files import may_have_gaps
 from aucmax.data.transforms import scale
 from aucmax.estimators.inputs import names_after
+from aucmax.estimators.suspicions import dividing
 from aucmax.metrics import auc_interval
 from aucmax.statistics.moments import ClassMoments
 
@@ -48,6 +51,7 @@ __all__ = [
 
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
 SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
+_MOST_DIFFERENT = 0.9  # share of ids, if several rows have the same
 _SURE = 0.999  # confidence with which the order of ids must rank to be worth a word
 
 
@@ -258,34 +262,67 @@ def in_parts(
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not reading.prepare:
         return _behind(plan.read(path, reading), spool, [], splines, norm)
-    raw = plan.source(path, reading, spool=False)
-    first = next(iter(raw))
-    columns = [*named(raw.feature_names or [], raw.columns)]
-    decided = _decided_by_part(columns, first.X, reading, raw.codes)
+    raw, columns, first = _opened(plan, path, reading)
+    decided, shared = _decided_by_part(columns, first.X, reading, raw.codes), []
     if decided:
+        shared = _shared_ids(columns, first.X, decided)
         reading = _with(decided, reading)
-        raw = plan.source(path, reading, spool=False)
-        first = next(iter(raw))
-        columns = [*named(raw.feature_names or [], raw.columns)]
+        raw, columns, first = _opened(plan, path, reading)
     table = declare(frame(first.X, columns), columns)
     in_first = _useless(TableSummary.of(table), _digests_of_columns(table))
-    if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
+    plain = not (splines or reading.groups or reading.time) and _plain(columns, first.X)
+    if plain and not _may_have_gaps(path, reading, columns):
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
-            rows = plan.read(path, numbers)
+            rows = _numbers(plan, path, numbers, [*dividing(first.X, columns), *shared])
             rows.decisions = [*raw.decisions, *decided, *map(_kept, in_first)]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
-    names = [decision.column for decision in in_first]
-    rows = _read_once(raw, tuple(columns), plan, path, reading, names)
-    useless = _useless(rows.summary, rows.same_columns)
+    names, ids = [decision.column for decision in in_first], [*map(str, shared)]
+    looked_at, every = raw, columns
+    if ids:
+        more = replace(reading, drop=[name for name in reading.drop if name not in ids])
+        looked_at, every, _ = _opened(plan, path, more)
+        looked_at.counts = raw.counts
+    rows = _read_once(looked_at, tuple(every), plan, path, reading, [*names, *ids])
+    rows.data, raw.sizes = raw, looked_at.sizes
+    of_all = _useless(rows.summary, rows.same_columns)
+    useless = [decision for decision in of_all if decision.column not in ids]
     if [decision.column for decision in useless] != names:
         names = [decision.column for decision in useless]  # which the first part misjudged
         digests = raw.each(_digests_of_rows, repeat(()), (tuple(columns), names))
         rows.digests = reduce(DigestCounts.merge, digests)
-    encoder = TableEncoder(missing=True).fit_summary(rows.summary.without(names))
+    encoder = TableEncoder(missing=True).fit_summary(rows.summary.without([*names, *ids]))
     rows.decisions = [*rows.decisions, *decided]
     steps = [("columns", encoder)]
     return _behind(rows, spool, steps, splines, norm, tuple(columns), useless)
+
+
+def _opened(plan: Plan, path: Path, reading: Reading) -> tuple[Source, list[Column], Part]:
+    """Return a file as a source, its columns, and its first part."""
+    raw = plan.source(path, reading, spool=False)
+    return raw, [*named(raw.feature_names or [], raw.columns)], next(iter(raw))
+
+
+def _may_have_gaps(path: Path, reading: Reading, columns: Sequence[Column]) -> bool:
+    """Return whether numbers may have gaps; of text the pass over the labels finds them."""
+    if reader_of(path, reading.format).name != "parquet":
+        return False
+    return any(may_have_gaps(file, [*map(str, columns)]) for file in files_of(path))
+
+
+def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]) -> Bunch:
+    """Return the result of `Plan.read` for numbers without gaps.
+
+    It has a summary and a sample of the columns that are watched, as they may divide the rows.
+    """
+    if not watched:
+        return plan.read(path, reading)
+    source = plan.source(path, reading)
+    labels = plan.narrow(source, path, reading, watched)
+    rows = _read_once(labels, tuple(watched), plan, path, reading, None)
+    names = source.feature_names or []
+    source.sizes, source.n_features = labels.sizes, len(names)
+    return Bunch(**rows | {"data": source, "feature_names": names, "n_features": len(names)})
 
 
 def _useless(summary: TableSummary, digests: Sequence[Any]) -> list[Decision]:
@@ -488,6 +525,16 @@ def _decided_by_part(
     return decisions
 
 
+def _shared_ids(columns: Sequence[Column], X: Any, decided: Sequence[Decision]) -> list[Column]:
+    """Return the columns left out as ids of which some rows have the same, as of customers."""
+    ids = {decision.column for decision in decided if decision.leaves_out}
+    return [
+        column
+        for j, column in enumerate(columns)
+        if column.name in ids and len(np.unique(_values(X, j))) < _MOST_DIFFERENT * X.shape[0]
+    ]
+
+
 def _with(decisions: list[Decision], reading: Reading) -> Reading:
     """Return how to read without the columns that are left out, and the others as words."""
     drop = [decision.column for decision in decisions if decision.leaves_out]
@@ -507,16 +554,18 @@ def _read_once(
     plan: Plan,
     path: Path,
     reading: Reading,
-    useless: Sequence[str],
+    useless: Sequence[str] | None,
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows.
 
-    The rows' digests are without columns that are useless, as the first part tells.
+    The rows' digests are without columns that are useless, as the first part tells; with None they
+    have none, and the columns may be some of the source's.
     """
     step = max(plan.rows_in(path, reading) // SAMPLED_ROWS, 1)
     excerpts: list[_Excerpt] = []
     summary = digests = None
-    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless)):
+    names = raw.feature_names
+    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless, names)):
         # merged at once, since that of many words or numbers is large
         summary = of_part if summary is None else summary.merge(of_part)
         digests = excerpt.digests if digests is None else digests.merge(excerpt.digests)
@@ -556,11 +605,20 @@ class _Excerpt(NamedTuple):
 
 
 def _survey(
-    part: Part, columns: tuple[Column, ...], step: int, useless: Sequence[str] = ()
+    part: Part,
+    columns: tuple[Column, ...],
+    step: int,
+    useless: Sequence[str] | None = (),
+    names: Sequence[str] = (),
 ) -> tuple[TableSummary, _Excerpt]:
-    """Return the summary of a part, and its labels and each ``step``-th row that weighs."""
-    table, more = declare(frame(part.X, columns), columns), part.told or {}
-    places = _weighing(part)
+    """Return the summary of a part, and its labels and each ``step``-th row that weighs.
+
+    The arguments are those of `_read_once`, with the names of all columns.
+    """
+    X, more = part.X, part.told or {}
+    if useless is None:
+        X = frame(X, [*map(Column, names)])[[*map(str, columns)]]
+    table, places = declare(frame(X, columns), columns), _weighing(part)
     rows = table if len(places) == len(table) else table.iloc[places]
     sampled = rows.iloc[::step].copy()
     for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
@@ -569,13 +627,13 @@ def _survey(
         part.X.shape[0],
         sampled,
         places[::step].copy(),
-        part.y,
+        None if part.y is None else narrow(part.y),
         part.weight,
         more.get("groups"),
         more.get("time"),
         more.get("decisions", []),
         _digests_of_columns(table),
-        DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
+        None if useless is None else DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
     )
 
 
@@ -615,12 +673,13 @@ def _behind(
     The knots of splines are quantiles of some of the rows. What is ``useless`` the steps leave out.
     """
     source: Source = rows.data
+    has_sample = bool(steps)  # of all columns
     rows.table, rows.table_columns = source, columns
     rows.table_decisions = [*(rows.get("decisions") or ())]
     of_steps = (decision for _, step in steps for decision in step.decisions())
     rows.decisions = [*rows.table_decisions, *useless, *of_steps]
     if splines or norm != "none":
-        if "some" in rows:
+        if has_sample:
             sample = rows.some
         else:
             places = np.linspace(0, len(rows.target) - 1, min(SAMPLED_ROWS, len(rows.target)))
@@ -631,9 +690,7 @@ def _behind(
     if steps:
         through = partial(_through, [step for _, step in steps], columns)
         rows.data = source.mapped(through, spool)
-        width = through(
-            rows.some.iloc[:1] if "some" in rows else take(source, np.zeros(1, np.intp))
-        )
+        width = through(rows.some.iloc[:1] if has_sample else take(source, np.zeros(1, np.intp)))
         rows.data.n_features = rows.n_features = width.shape[1]
     return rows
 

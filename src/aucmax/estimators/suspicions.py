@@ -47,10 +47,12 @@ __all__ = [
     "KINDS",
     "Suspicion",
     "auc_alone",
+    "dividing",
     "few_of_a_class",
     "suspicions_of",
     "suspicions_of_sample",
     "suspicions_of_test",
+    "with_divisions",
 ]
 
 # the gravest first
@@ -269,32 +271,50 @@ def _divisions(
     return groups, [*_times([*columns, *map(_dated, beside)], rows), *members]
 
 
-def suspicions_of_sample(
-    rows: Labelled, columns: Sequence[Column] | None, summary: TableSummary | None = None
-) -> list[Suspicion]:
-    """Return what a sample shows about rows in parts.
+def suspicions_of_sample(rows: Labelled, columns: Sequence[Column] | None) -> list[Suspicion]:
+    """Return what a sample shows about rows in parts, but for groups and times.
 
     Parameters
     ----------
     rows : Labelled
-        The sample, in memory.
+        The sample, in memory; or all rows, of which some are taken.
     columns : sequence of Column or None
-    summary : TableSummary, optional
-        That of all rows, if the sample is spread evenly over them: groups and times are sought.
     """
     rows = replace(rows, columns=None if columns is None else tuple(columns))
-    groups, others = ([], []) if summary is None else _divisions_of_spread(rows, summary)
-    in_groups = {suspicion.column for suspicion in groups}
     if rows.in_parts:
         sample = _some_of(rows)
     else:
         sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
-    about = [
-        suspicion
-        for suspicion in suspicions_of(sample)
-        if suspicion.kind in _KINDS_IN_PARTS and suspicion.column not in in_groups
+    about = (own for own in suspicions_of(sample) if own.kind in _KINDS_IN_PARTS)
+    return _gravest(_seen_in(sample, about))
+
+
+def with_divisions(
+    suspicions: Sequence[Suspicion], rows: Labelled, summary: TableSummary
+) -> list[Suspicion]:
+    """Return suspicions about a sample with those about groups and times.
+
+    Parameters
+    ----------
+    suspicions : sequence of Suspicion
+    rows : Labelled
+        Some of all rows, spread evenly over them, in memory.
+    summary : TableSummary
+        That of all rows.
+    """
+    groups, others = _divisions_of_spread(rows, summary)
+    in_groups = {suspicion.column for suspicion in groups}
+    return _gravest(groups, others, [own for own in suspicions if own.column not in in_groups])
+
+
+def dividing(X: Any, columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of numbers (n, d) that may group rows, or order them in time."""
+    cells = (_Values(column, values_at(X, j), j) for j, column in enumerate(columns))
+    return [
+        own.column
+        for own in cells
+        if (own.is_whole and int(own.codes.max()) >= _MIN_GROUPS) or _grows(own.values)
     ]
-    return _gravest(groups, others, _seen_in(sample, about))
 
 
 def _divisions_of_spread(
