@@ -1,6 +1,9 @@
 """Units, durations, pairs, uneven rows and further headers are read as meant, or told."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from aucmax import datasets
@@ -160,6 +163,32 @@ def test_pairs_of_numbers_are_told(come):
     assert told.doubtful
     assert "60 pairs of numbers such as '100/60'" in told.what
     assert "in columns of their own" in told.what
+
+
+CELLS = {
+    "cells of JSON": lambda k: f'{{"a": {k}, "b": [1, 2]}}',
+    "pairs of numbers": lambda k: f"{48 + k / 100}, 11.{k}",
+    "web addresses": lambda k: f"https://example.org/{k}?a=1",
+    "texts": lambda k: f"the {k}th call of a customer",
+    "values": lambda k: f"K{k:05d}",
+}
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_cells_are_that_mostly_differ_is_told(parts, tmp_path, run):
+    """Of columns that are left out; 'values' are ids."""
+    n = 2_000
+    table = pd.DataFrame({noun: list(map(cell, range(n))) for noun, cell in CELLS.items()})
+    table.assign(x=np.arange(n) % 7, y=np.arange(n) % 2).to_csv(tmp_path / "x.csv", index=False)
+    size = ("--memory", "1MB") if parts else ("--shape", "line")
+    command = ("train", tmp_path / "x.csv", "--target", "y", "--alpha", "0.01", *size, "--json")
+    code, out, err = run(*command, "-o", tmp_path / "m")
+    assert code == 0, err
+    assert ("in parts" in err) == parts
+    told = json.loads(out)["decisions"]
+    assert [own["column"] for own in told] == [*CELLS]
+    assert all(f" different {own['column']} in " in own["what"] for own in told)
+    assert all(own["what"].endswith(": left out") for own in told)
 
 
 # ---- lines

@@ -180,7 +180,8 @@ def labelled_rows(
         table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:
             rows, omissions = _preparation.left_out(rows, reading)
-            decisions += omissions
+            names = {omission.column for omission in omissions}
+            decisions = [own for own in decisions if own.column not in names] + omissions
         steps = source.get("steps") or []
         prepared = Prepared(
             rows,

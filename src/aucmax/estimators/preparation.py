@@ -25,7 +25,7 @@ from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.preparations import Filled, Levels
 from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import Bunch, frame
-from aucmax.data.codes import doubt
+from aucmax.data.codes import different_cells, doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts, cell_bits
@@ -49,6 +49,7 @@ __all__ = [
     "left_out", "plain",
 ]  # fmt: skip
 
+_FIRST_WORDS = 100  # which show what cells are
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
 SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
 _MOST_DIFFERENT = 0.9  # share of ids, if several rows have the same
@@ -64,10 +65,9 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     first: dict[bytes, str] = {}
     columns = rows.columns or ()
     for j, column in enumerate(columns):
-        values = _values(rows.X, j)
-        decision, worth = _tells_nothing(column, values, first), ""
-        if decision is None and (decision := _ids(column, values, reading)) is not None:
-            worth = _worth(rows, values)
+        decision, worth = _tells_nothing(rows.X, j, column, first), ""
+        if decision is None and (decision := _ids(rows.X, j, column, reading)) is not None:
+            worth = _worth(rows, _values(rows.X, j))
         if decision is not None:
             finding = f"{decision.what}{worth}: left out"
             decisions[j] = replace(decision, what=finding, leaves_out=True)
@@ -98,27 +98,30 @@ def _gaps(column: Column, values: np.ndarray) -> np.ndarray:
     return values < 0 if column.is_text else np.isnan(values)
 
 
-def _tells_nothing(column: Column, values: np.ndarray, first: dict[bytes, str]) -> Decision | None:
+def _tells_nothing(X: Any, j: int, column: Column, first: dict[bytes, str]) -> Decision | None:
     """Return why no model learns from a column, if so; ``first`` has the columns before it."""
-    name, gaps = column.name, _gaps(column, values)
+    name, values = column.name, _values(X, j)
+    gaps = _gaps(column, values)
     if gaps.all():
         return Decision(name, "empty")
     if not gaps.any() and (values == values[0]).all():
         return Decision(name, "the same value in every row")
-    digest = blake2b(values.tobytes(), digest_size=16).digest()
+    digest = _digest_of_column(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j])
     if digest in first:
         return Decision(name, f"the same as {first[digest]}")
     first[digest] = name
     return None
 
 
-def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | None:
-    """Return the decision that a column has ids, which cannot generalise, if so."""
-    name, gaps = column.name, _gaps(column, values)
+def _ids(X: Any, j: int, column: Column, reading: Reading) -> Decision | None:
+    """Return the decision that a column has ids, or cells that differ like them, if so."""
+    name, values = column.name, _values(X, j)
+    gaps = _gaps(column, values)
     if column.is_text and name not in reading.categories:
         different, total = len(np.unique(values[~gaps])), int((~gaps).sum())
         if different > _MANY_WORDS and different > total / 2:
-            finding = f"{different:,} different values in {total:,} rows, as ids"
+            words = X.iloc[:, j].cat.categories[:_FIRST_WORDS].tolist()
+            finding = different_cells(different, total, words)
             return Decision(name, finding, {"categories": [name]})
     if "drop" in _doubt(column, values, reading):
         return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
@@ -515,7 +518,7 @@ def _decided_by_part(
     decisions = []
     for j, column in enumerate(columns):
         values = _values(X, j)
-        decision = _ids(column, values, reading)
+        decision = _ids(X, j, column, reading)
         if decision is not None:
             finding = f"{decision.what}, in the first part: left out"
             decisions.append(replace(decision, what=finding, leaves_out=True))
@@ -649,9 +652,12 @@ def _digests_of_rows(part: Part, columns: Sequence[Column], useless: Sequence[st
 
 
 def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
-    """Return a digest of the cells of each column; those of equal columns are equal."""
-    cells = (cell_bits(table.iloc[:, j]) for j in range(table.shape[1]))
-    return tuple(blake2b(bits.tobytes(), digest_size=16).digest() for bits in cells)
+    return tuple(_digest_of_column(table.iloc[:, j]) for j in range(table.shape[1]))
+
+
+def _digest_of_column(cells: Any) -> bytes:
+    """Return a digest of the cells of a column; those of equal columns are equal."""
+    return blake2b(cell_bits(cells).tobytes(), digest_size=16).digest()
 
 
 def _joined(of_parts: list[Any]) -> np.ndarray | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
+from aucmax.data.codes import PAIR
 from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Words, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
@@ -47,7 +48,6 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _DIGIT = re.compile("[0-9]")
-_PAIR = re.compile(r"[0-9]+(?:[.,][0-9]+)?\s?/\s?[0-9]+(?:[.,][0-9]+)?")
 _CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
@@ -301,7 +301,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
             "are taken as words: write numbers alone, or leave the other cells empty"
         )
         return (Decision(column.name, sentence, doubtful=True),)
-    pairs = np.array(distinct.each(_PAIR.fullmatch), dtype=bool) & cells.filled
+    pairs = np.array(distinct.each(PAIR.fullmatch), dtype=bool) & cells.filled
     count = distinct.rows(pairs)
     if count < NEARLY_ALL * total:
         return ()
