@@ -171,6 +171,7 @@ def test_numbers_alone_in_parts_show_their_groups_and_times(name, customers, tmp
         assert code == 0, err
         report = json.loads(out)
         told.append([(one["kind"], one["column"]) for one in report["suspicions"]])
+        assert not any("of the rows show" in one["sentence"] for one in report["suspicions"])
     assert told[0] == told[1] == [("groups", customers), ("time", "step")]
     if name == "x.parquet":  # of which the first pass reads only the columns that may divide rows
         labels, rows = report["read"]

@@ -113,6 +113,16 @@ def test_bounds_are_numbers(come):
     assert rows.data[:3, 0].tolist() == [0.5, 3.25, 90]
     assert rows.decisions[-1].what == "40 bounds such as '<0.5': read as the number"
     assert rows.decisions[-1].doubtful
+    # of later parts, and of rows to score, the kind of column is known
+    [told] = come(["<0.5", "3.25", "7"], columns=rows.columns).decisions
+    assert (told.what, told.doubtful) == ("20 bounds such as '<0.5': read as the number", True)
+
+
+def test_zip_codes_in_part_are_words(tmp_path):
+    lines = [f"{k % 7:03d}xx,{100 + k % 7}xx,{k % 2}" for k in range(60)]
+    (tmp_path / "x.csv").write_text("\n".join(["zip_code,plain,y", *lines, ""]))
+    columns = datasets.read(tmp_path / "x.csv", target="y", prepare=True).columns
+    assert [column.is_text for column in columns] == [True, False]
 
 
 def test_millions_alone_are_no_metres(come):

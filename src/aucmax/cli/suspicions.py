@@ -71,13 +71,14 @@ def about_training_rows(
 
 def _of_sample(prepared: Prepared, tuned: Tuned | None) -> list[Suspicion]:
     """Return what is suspect about some of the rows in parts."""
-    sample = prepared.sample
+    sample, rows = prepared.sample, prepared.rows
+    total = len(rows.positive)
     if sample is not None and prepared.digests is not None:  # it has all columns
-        suspicions = _suspicions.suspicions_of_sample(sample, sample.columns)
+        suspicions = _suspicions.suspicions_of_sample(sample, sample.columns, total)
     elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
         suspicions = [*tuned.suspicions]
     else:
-        suspicions = _suspicions.suspicions_of_sample(prepared.rows, prepared.rows.columns)
+        suspicions = _suspicions.suspicions_of_sample(rows, rows.columns, total)
     if sample is None:
         return suspicions
     return _suspicions.with_divisions(suspicions, sample, prepared.summary)

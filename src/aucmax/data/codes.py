@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.obstacles import Obstacle
 
-__all__ = ["ID_DOUBT", "PAIR", "different_cells", "doubt"]
+__all__ = ["ID_DOUBT", "PAIR", "different_cells", "doubt", "names_codes"]
 
 ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # doubts about ids
 
@@ -58,10 +58,9 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
         return None
     different = np.unique(finite)
-    words = _words(name)
-    names_a_code = bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
-    names_a_code = names_a_code or any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
-    names_an_id = bool(_ID & set(words)) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
+    zeros = any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
+    names_a_code = names_codes(name) or zeros
+    names_an_id = bool(_ID & set(_words(name))) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
     alone = len(different) > len(finite) / 2
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
@@ -85,6 +84,12 @@ def different_cells(count: int, rows: int, words: Sequence[str]) -> str:
         if sum(map(bool, map(form.fullmatch, words))) > _MOST_CELLS * len(words):
             return f"{count:,} different {noun} in {rows:,} rows, {need} of their own"
     return f"{count:,} different values in {rows:,} rows, as ids"
+
+
+def names_codes(name: str) -> bool:
+    """Return whether a column is called zip code, or the like."""
+    words = _words(name)
+    return bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
 
 
 def _words(name: str) -> list[str]:
