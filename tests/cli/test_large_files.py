@@ -142,15 +142,53 @@ def test_a_table_in_parts_is_doubted_as_a_whole_one(tmp_path, run):
     assert len(doubts[0]) == len(doubts[1])
     names = [model[0].get_feature_names_out().tolist() for model in models]
     assert names[0] == names[1]
-    # digests are kept if the first part tells which columns all rows leave out
-    table.drop(columns=["late", "nearly"]).to_csv(tmp_path / "x.csv", index=False)
-    command = ("train", tmp_path / "x.csv", "--target", "fraud", "--alpha", "0.01", *SMALL)
-    run(*command, "-o", tmp_path / "parts")
     for name in ("whole", "parts"):
         command = ("evaluate", tmp_path / name, tmp_path / "test.csv", *SMALL, "--json")
         code, out, err = run(*command)
         assert code == 0, err
         assert "training_rows" in [one["kind"] for one in json.loads(out)["suspicions"]]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+@pytest.mark.parametrize("customers", ["customer", "customer_id"])  # ids are left out of the model
+def test_numbers_alone_in_parts_show_their_groups_and_times(name, customers, tmp_path, run):
+    rng = np.random.default_rng(0)
+    n, k = 20_000, 1_000
+    customer, risky = rng.integers(0, k, n), rng.random(k) < 0.15
+    odds = np.where(risky[customer], 0.5, 0.03) * np.linspace(0.5, 1.5, n)
+    table = pd.DataFrame({
+        "step": np.sort(rng.integers(0, 700, n)),
+        customers: customer,
+        **{f"x{j}": rng.normal(size=n) for j in range(5)},
+        "fraud": (rng.random(n) < odds).astype(int),
+    })  # fmt: skip
+    table.to_csv(tmp_path / "x.csv", index=False)
+    table.to_parquet(tmp_path / "x.parquet", row_group_size=5_000)
+    told = []
+    for more in (("--shape", "line"), SMALL):
+        command = ("train", tmp_path / name, "--target", "fraud", "--alpha", "0.01", *more)
+        code, out, err = run(*command, "-o", tmp_path / "m", "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        told.append([(one["kind"], one["column"]) for one in report["suspicions"]])
+        assert not any("of the rows show" in one["sentence"] for one in report["suspicions"])
+    assert told[0] == told[1] == [("groups", customers), ("time", "step")]
+    if name == "x.parquet":  # of which the first pass reads only the columns that may divide rows
+        labels, rows = report["read"]
+        assert (labels["from"], labels["passes"], rows["passes"]) == ("labels", 1, 1)
+        assert labels["bytes"] < rows["bytes"] / 2
+
+
+def test_a_gap_in_a_late_row_group_is_a_missing_value(tmp_path, run):
+    x = np.random.default_rng(0).normal(size=9_000)
+    table = pd.DataFrame({"x": x, "z": x + 1.0, "y": (x > 0.5).astype(int)})
+    table.loc[8_990, "z"] = np.nan
+    table.to_parquet(tmp_path / "x.parquet", row_group_size=1_000)
+    command = ("train", tmp_path / "x.parquet", "--target", "y", "--alpha", "0.01", *SMALL)
+    code, out, err = run(*command, "-o", tmp_path / "m")
+    assert code == 0, err
+    assert "is read in parts" in err
+    assert "1 of 9,000 missing: filled with the median" in " ".join(out.split())
 
 
 def test_cells_in_doubt_are_told_in_parts(tmp_path, run):

@@ -492,6 +492,27 @@ def test_commands_on_a_cluster_have_the_bits_of_parts(name, folder, tmp_path, ru
     assert found[0][2].count("\n") == 30_001
 
 
+def test_cells_in_doubt_are_told_as_in_parts(folder, tmp_path, run, client):
+    lines = (folder / "rows.csv").read_text().splitlines()
+    lines[25_000] = f"?!{lines[25_000]}"
+    (tmp_path / "new.csv").write_text("\n".join([*lines, ""]))
+    lines[1] = lines[1][lines[1].index(",") :]  # a gap
+    (tmp_path / "old.csv").write_text("\n".join([*lines[:2_000], ""]))
+    model, where = tmp_path / "m.aucmax", ("--dask", client.scheduler.address)
+    assert run("train", tmp_path / "old.csv", *TRAIN[:-2], "-o", model)[0] == 0
+    for command in ("score", "evaluate"):
+        told = []
+        for more in ((), where):
+            code, _, err = run(command, model, tmp_path / "new.csv", *SMALL, *more)
+            assert code == 0, err
+            told.append([line for line in err.split("\n") if line.startswith("warning: ")])
+            assert "(line 25001) is not a number" in " ".join(err.split())
+        assert told[0] == told[1]
+        code, _, err = run(command, model, tmp_path / "new.csv", "--strict", *SMALL, *where)
+        assert code == 2
+        assert "line 25001" in err
+
+
 def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
     command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, "--losses", "square", "--json")
     (_, here, _), (code, there, err) = run(*command), run(*command, "--dask", "local")

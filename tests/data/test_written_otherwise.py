@@ -1,6 +1,9 @@
 """Units, durations, pairs, uneven rows and further headers are read as meant, or told."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from aucmax import datasets
@@ -110,6 +113,16 @@ def test_bounds_are_numbers(come):
     assert rows.data[:3, 0].tolist() == [0.5, 3.25, 90]
     assert rows.decisions[-1].what == "40 bounds such as '<0.5': read as the number"
     assert rows.decisions[-1].doubtful
+    # of later parts, and of rows to score, the kind of column is known
+    [told] = come(["<0.5", "3.25", "7"], columns=rows.columns).decisions
+    assert (told.what, told.doubtful) == ("20 bounds such as '<0.5': read as the number", True)
+
+
+def test_zip_codes_in_part_are_words(tmp_path):
+    lines = [f"{k % 7:03d}xx,{100 + k % 7}xx,{k % 2}" for k in range(60)]
+    (tmp_path / "x.csv").write_text("\n".join(["zip_code,plain,y", *lines, ""]))
+    columns = datasets.read(tmp_path / "x.csv", target="y", prepare=True).columns
+    assert [column.is_text for column in columns] == [True, False]
 
 
 def test_millions_alone_are_no_metres(come):
@@ -160,6 +173,32 @@ def test_pairs_of_numbers_are_told(come):
     assert told.doubtful
     assert "60 pairs of numbers such as '100/60'" in told.what
     assert "in columns of their own" in told.what
+
+
+CELLS = {
+    "cells of JSON": lambda k: f'{{"a": {k}, "b": [1, 2]}}',
+    "pairs of numbers": lambda k: f"{48 + k / 100}, 11.{k}",
+    "web addresses": lambda k: f"https://example.org/{k}?a=1",
+    "texts": lambda k: f"the {k}th call of a customer",
+    "values": lambda k: f"K{k:05d}",
+}
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_cells_are_that_mostly_differ_is_told(parts, tmp_path, run):
+    """Of columns that are left out; 'values' are ids."""
+    n = 2_000
+    table = pd.DataFrame({noun: list(map(cell, range(n))) for noun, cell in CELLS.items()})
+    table.assign(x=np.arange(n) % 7, y=np.arange(n) % 2).to_csv(tmp_path / "x.csv", index=False)
+    size = ("--memory", "1MB") if parts else ("--shape", "line")
+    command = ("train", tmp_path / "x.csv", "--target", "y", "--alpha", "0.01", *size, "--json")
+    code, out, err = run(*command, "-o", tmp_path / "m")
+    assert code == 0, err
+    assert ("in parts" in err) == parts
+    told = json.loads(out)["decisions"]
+    assert [own["column"] for own in told] == [*CELLS]
+    assert all(f" different {own['column']} in " in own["what"] for own in told)
+    assert all(own["what"].endswith(": left out") for own in told)
 
 
 # ---- lines

@@ -152,6 +152,7 @@ def test_customers_with_few_rows_that_share_their_label(tmp_path):
     for spread, said in ((0.5, "share their label"), (1e6, "as customers or patients")):
         frame, fraud, customer = of_customers(spread)
         frame["customer"] = 10_000 + 37 * customer
+        frame["diagnosis"] = [f"A{k:03d}" for k in np.arange(N) % 500]  # as even, but no owner
         [one] = suspected(tmp_path, frame, fraud)
         assert (one.kind, one.answer) == ("groups", {"groups": "customer"})
         assert said in one.sentence
@@ -285,7 +286,7 @@ def test_a_sample_of_rows_in_parts_has_no_groups():
     columns = [Column("x"), Column("customer"), Column("fee")]
     rows = Labelled(X, positive, None, np.array([0, 1]), columns=tuple(columns))
     assert [one.kind for one in suspicions_of(rows)] == ["ranks_alone", "groups"]
-    [one] = suspicions_of_sample(replace(rows, columns=None), columns)
+    [one] = suspicions_of_sample(replace(rows, columns=None), columns, total=10**6)
     assert (one.kind, one.column) == ("ranks_alone", "fee")
     assert one.sentence.endswith("(as 4,000 of the rows show)")
 
@@ -293,6 +294,8 @@ def test_a_sample_of_rows_in_parts_has_no_groups():
 def test_the_span_of_dates_is_told_in_days(tmp_path):
     frame, fraud, rng = table()
     months = pd.date_range("2010-01-01", "2018-12-01", freq="MS")
+    earlier = pd.date_range("1950-01-01", "2009-12-01", freq="MS")  # of the customers, say
+    frame["since"] = rng.choice(earlier.strftime("%Y-%m"), N)
     frame["month"] = rng.choice(months.strftime("%Y-%m"), N)
     [one] = suspected(tmp_path, frame, fraud, prepare=True)
     assert "over 3,257 days (2010-01-01 to 2018-12-01)" in one.sentence

@@ -76,7 +76,8 @@ class Prepared:
     labels : ndarray or None
         Their labels in the file.
     sample : Labelled or None
-        Some of the rows of a file in parts before the steps, if a pass has kept them.
+        Some of the rows of a file in parts before the steps, if a pass has kept them; of numbers
+        as they are, with the columns that may divide the rows.
     summary : TableSummary or None
         That of all its rows, if there is a sample.
     digests : DigestCounts or None
@@ -179,7 +180,8 @@ def labelled_rows(
         table, decisions = rows, list(source.get("decisions") or ())
         if reading.prepare and rows.columns is not None and not rows.in_parts:
             rows, omissions = _preparation.left_out(rows, reading)
-            decisions += omissions
+            names = {omission.column for omission in omissions}
+            decisions = [own for own in decisions if own.column not in names] + omissions
         steps = source.get("steps") or []
         prepared = Prepared(
             rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,15 +49,11 @@ def about_training_rows(
 ) -> list[Suspicion]:
     """Return what is suspect about rows to learn from; of rows in parts, about some of them."""
     table = prepared.table
+    decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
     if table is None or table.in_parts:
-        sample = prepared.sample
-        if sample is not None:
-            of_sample = _suspicions.suspicions_of_sample(sample, sample.columns, prepared.summary)
-        elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
-            of_sample = [*tuned.suspicions]
-        else:
-            of_sample = _suspicions.suspicions_of_sample(prepared.rows, prepared.rows.columns)
-        return _worded([*of_sample, *_suspicions.few_of_a_class(prepared.rows.positive, "row")])
+        of_sample = _of_sample(prepared, tuned)
+        of_few_rows = _suspicions.few_of_a_class(prepared.rows.positive, "row")
+        return _worded([*_unanswered(of_sample, decided), *of_few_rows])
     dropped = _dropped(data, reading, len(table.positive))
     labels = prepared.labels if reading.binarize is None else None
     suspicions = _suspicions.suspicions_of(table, labels, dropped)
@@ -70,12 +66,29 @@ def about_training_rows(
         else suspicion
         for suspicion in suspicions
     )
-    decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
-    return _worded(
-        suspicion
-        for suspicion in in_place
-        if suspicion.kind not in _ANSWERED or suspicion.column not in decided
-    )
+    return _worded(_unanswered(in_place, decided))
+
+
+def _of_sample(prepared: Prepared, tuned: Tuned | None) -> list[Suspicion]:
+    """Return what is suspect about some of the rows in parts."""
+    sample, rows = prepared.sample, prepared.rows
+    total = len(rows.positive)
+    if sample is not None and prepared.digests is not None:  # it has all columns
+        suspicions = _suspicions.suspicions_of_sample(sample, sample.columns, total)
+    elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
+        suspicions = [*tuned.suspicions]
+    else:
+        suspicions = _suspicions.suspicions_of_sample(rows, rows.columns, total)
+    if sample is None:
+        return suspicions
+    return _suspicions.with_divisions(suspicions, sample, prepared.summary)
+
+
+def _unanswered(suspicions: Iterable[Suspicion], decided: Collection[str]) -> Iterator[Suspicion]:
+    """Yield the suspicions that are not answered by leaving out what is decided to be."""
+    for suspicion in suspicions:
+        if suspicion.kind not in _ANSWERED or suspicion.column not in decided:
+            yield suspicion
 
 
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:

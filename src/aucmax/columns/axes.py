@@ -130,7 +130,7 @@ class Axis:
         if self.is_text:
             words = counted(len(self.words), "word")
             if self.spelt:
-                words += f", spelt in {len(self.words) + len(self.spelt):,} ways by case or space"
+                words += f" (spelt in {len(self.words) + len(self.spelt):,} ways by case or space)"
             yield f"{words}: a level each, and one for all others"
         if self.has_gaps:
             yield "gaps have a level of their own"

@@ -340,7 +340,7 @@ class Levels:
         """Yield what was decided."""
         words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
         if self.spelt:
-            words += f", spelt in {self.n_words + len(self.spelt):,} ways by case or space"
+            words += f" (spelt in {self.n_words + len(self.spelt):,} ways by case or space)"
         if not self.has_other:
             each = "" if len(self._known) == 1 else " each"
             yield f"{words}{' and gaps' if self.has_gap else ''}, a level{each}"

@@ -1,9 +1,12 @@
-"""Columns of whole numbers that are names, not amounts: ids, which cannot generalise, and codes."""
+"""Columns that are no amounts and no words: ids, which cannot generalise, codes, and others.
+
+These are whole numbers that are names, and cells of which mostly no two are equal.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +14,23 @@ from numpy.typing import NDArray
 
 from aucmax.data.obstacles import Obstacle
 
-__all__ = ["ID_DOUBT", "doubt"]
+__all__ = ["ID_DOUBT", "PAIR", "different_cells", "doubt", "names_codes"]
 
 ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # doubts about ids
 
+# "120/80", "48.1, 11.6", "(48.1,11.6)", "POINT (48.1 11.6)"
+PAIR = re.compile(
+    r"\(?{0}(?:\s?[/;]\s?|,\s+){0}\)?|\(?{1},{1}\)?|POINT\s?\({0} {0}\)".format(
+        r"[+-]?[0-9]+(?:[.,][0-9]+)?", r"[+-]?[0-9]+\.[0-9]+"
+    )
+)
+_CELLS = {  # which mostly differ: what they are, and what a model would need
+    "cells of JSON": (re.compile(r"[\[{].*[\]}]", re.DOTALL), "whose fields need columns"),
+    "pairs of numbers": (PAIR, "which need two columns"),
+    "web addresses": (re.compile(r"https?://\S+"), "whose parts need columns"),
+    "texts": (re.compile(r"\S+(?:\s+\S+){3,}"), "whose subjects need columns"),
+}
+_MOST_CELLS = 0.9  # share of them
 _MIN_ROWS = 50  # rows from which numbers that all differ are suspect
 _MIN_EQUAL_PAIRS = 10  # expected among measured numbers; none at all is then suspect
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
@@ -42,10 +58,9 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
         return None
     different = np.unique(finite)
-    words = _words(name)
-    names_a_code = bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
-    names_a_code = names_a_code or any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
-    names_an_id = bool(_ID & set(words)) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
+    zeros = any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
+    names_a_code = names_codes(name) or zeros
+    names_an_id = bool(_ID & set(_words(name))) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
     alone = len(different) > len(finite) / 2
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
@@ -61,6 +76,20 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     else:
         return None
     return Obstacle(name, f"column {name!r} {problem}", hint, remedy={remedy: [name]})
+
+
+def different_cells(count: int, rows: int, words: Sequence[str]) -> str:
+    """Return what is found in a column of so many different cells, such as some of its words."""
+    for noun, (form, need) in _CELLS.items():
+        if sum(map(bool, map(form.fullmatch, words))) > _MOST_CELLS * len(words):
+            return f"{count:,} different {noun} in {rows:,} rows, {need} of their own"
+    return f"{count:,} different values in {rows:,} rows, as ids"
+
+
+def names_codes(name: str) -> bool:
+    """Return whether a column is called zip code, or the like."""
+    words = _words(name)
+    return bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
 
 
 def _words(name: str) -> list[str]:

@@ -20,10 +20,11 @@ import numpy as np
 
 from aucmax.basics.needs import needs
 from aucmax.data.blocks import Blocks, of_bag, of_rows
+from aucmax.data.decisions import Decision
 from aucmax.data.frames import scan_fragments
 from aucmax.data.reading import Reading
 from aucmax.data.rows.passes import Part
-from aucmax.data.rows.source import Load, OnPart, Source, as_part, on_part
+from aucmax.data.rows.source import Load, OnPart, Source, as_part, doubts_in, on_part
 from aucmax.data.rows.store import plus, sum_in_order
 from aucmax.data.scanning import scan
 
@@ -248,9 +249,12 @@ class _OnDask(Source):
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
     ) -> Iterator[Any]:
-        groups = self._groups((task, *common), given, self._threads(), lambda nodes: nodes)
-        for results in groups:
-            yield from results
+        noting = partial(_with_doubts, task)
+        self.doubts.clear()
+        for results in self._groups((noting, *common), given, self._threads(), lambda nodes: nodes):
+            for result, doubts in results:
+                self.doubts.append(doubts)
+                yield result
 
     def total(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
@@ -518,6 +522,10 @@ def _pieces(load: Any) -> Iterator[Any]:
 
 def _itself(part: Part) -> Part:
     return part
+
+
+def _with_doubts(task: OnPart, part: Part, *arguments: Any) -> tuple[Any, list[Decision]]:
+    return task(part, *arguments), doubts_in(part)
 
 
 def _n_rows(part: Part) -> int:

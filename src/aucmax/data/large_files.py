@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -20,6 +20,7 @@ from aucmax.basics.doors import Door
 from aucmax.basics.memory import free_memory, require
 from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
+from aucmax.data.columns import Column
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import FIELDS, Reading
@@ -30,7 +31,7 @@ from aucmax.data.rows.spool import Spool
 from aucmax.data.scanning import read_parts, scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
-__all__ = ["Footprint", "Plan", "Room", "take"]
+__all__ = ["Footprint", "Plan", "Room", "narrow", "take"]
 
 _sklearn = Door("sklearn.utils")
 
@@ -168,17 +169,31 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
     def _labels_of(self, source: Source, path: Any, reading: Reading) -> dict[str, Any]:
         """Read the labels and weights of all rows; for Parquet hardly any other column is read."""
-        names, labels = source.feature_names, source
-        if names is not None and reader_of(path, reading.format).name == "parquet":
-            first = (reading.columns or names)[:1]
-            selection = replace(reading, columns=first, n_features=None, target=source.target_name)
-            labels = self._source(path, selection.in_parts())
-            labels.stored = Stored("labels", labels.stored.size)
-            labels.counts = source.counts
+        names = source.feature_names
+        labels = self.narrow(source, path, reading, (reading.columns or names or ())[:1])
         rows = rows_of(labels)
         source.sizes = rows.pop("sizes")
         source.n_features = rows["n_features"] if names is None else len(names)
         return rows | {"n_features": source.n_features}
+
+    def narrow(
+        self, source: Source, path: Any, reading: Reading, columns: Sequence[str | Column]
+    ) -> Source:
+        """Return the labels of a source beside a few columns; itself if it is text that has them.
+
+        A pass over it counts as one of the source: over the labels, of a Parquet file.
+        """
+        names, is_text = source.feature_names, reader_of(path, reading.format).name != "parquet"
+        if names is None or (is_text and {*map(str, columns)} <= {*names}):
+            return source
+        selection = replace(
+            reading, columns=columns, n_features=None, target=source.target_name, drop=()
+        )
+        labels = self._source(path, selection.in_parts() | {"spool": False})
+        if not is_text:
+            labels.stored = Stored("labels", labels.stored.size)
+        labels.counts = source.counts
+        return labels
 
     def rows_in(self, path: Any, reading: Reading) -> int:
         """Return approximately how many rows a file has."""
@@ -318,7 +333,7 @@ def rows_of(source: Source) -> dict[str, Any]:
 
 
 def _without_rows(part: Part) -> tuple[Any, Any, Any]:
-    return part.X.shape, None if part.y is None else _narrow(part.y), part.weight
+    return part.X.shape, None if part.y is None else narrow(part.y), part.weight
 
 
 def take(source: Source, places: np.ndarray) -> Any:
@@ -343,7 +358,7 @@ def _rows_of_table(part: Part, places: np.ndarray) -> Any:
     return _sklearn._safe_indexing(part.X, places)
 
 
-def _narrow(labels: np.ndarray) -> np.ndarray:
+def narrow(labels: np.ndarray) -> np.ndarray:
     """Return the same labels, in fewer bytes if they are small numbers."""
     kind = labels.dtype.kind
     if kind in "iu" and len(labels):

@@ -44,6 +44,11 @@ class Obstacle(Exception):
         self.column, self.what, self.hint, self.where = column, what, hint, where
         self.remedy, self.provisional = remedy, provisional
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it again: workers send it with their errors."""
+        made_of = self.column, self.what, self.hint, self.where, self.remedy, self.provisional
+        return type(self), made_of
+
     @property
     def place(self) -> str:
         """Where it is, in words."""
@@ -78,6 +83,10 @@ class TableError(DataFileError):
     ) -> None:
         self.path, self.obstacles, self.remedy, self.found = path, obstacles, remedy, found
         super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it again, but for the rows that were found."""
+        return type(self), (self.path, self.obstacles, self.remedy)
 
     def __str__(self) -> str:
         if len(self.obstacles) == 1:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
@@ -25,19 +25,22 @@ from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.preparations import Filled, Levels
 from aucmax.columns.summaries import TableSummary
 from aucmax.data.bunch import Bunch, frame
-from aucmax.data.codes import doubt
+from aucmax.data.codes import different_cells, doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts, cell_bits
+from aucmax.data.files import files_of
 from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Plan, take
+from aucmax.data.large_files import Plan, narrow, take
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
+from aucmax.data.tables.parquet_files import may_have_gaps
 from aucmax.data.transforms import scale
 from aucmax.estimators.inputs import names_after
+from aucmax.estimators.suspicions import dividing
 from aucmax.metrics import auc_interval
 from aucmax.statistics.moments import ClassMoments
 
@@ -46,8 +49,10 @@ __all__ = [
     "left_out", "plain",
 ]  # fmt: skip
 
+_FIRST_WORDS = 100  # which show what cells are
 _MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
 SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
+_MOST_DIFFERENT = 0.9  # share of ids, if several rows have the same
 _SURE = 0.999  # confidence with which the order of ids must rank to be worth a word
 
 
@@ -60,10 +65,9 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
     first: dict[bytes, str] = {}
     columns = rows.columns or ()
     for j, column in enumerate(columns):
-        values = _values(rows.X, j)
-        decision, worth = _tells_nothing(column, values, first), ""
-        if decision is None and (decision := _ids(column, values, reading)) is not None:
-            worth = _worth(rows, values)
+        decision, worth = _tells_nothing(rows.X, j, column, first), ""
+        if decision is None and (decision := _ids(rows.X, j, column, reading)) is not None:
+            worth = _worth(rows, _values(rows.X, j))
         if decision is not None:
             finding = f"{decision.what}{worth}: left out"
             decisions[j] = replace(decision, what=finding, leaves_out=True)
@@ -94,27 +98,30 @@ def _gaps(column: Column, values: np.ndarray) -> np.ndarray:
     return values < 0 if column.is_text else np.isnan(values)
 
 
-def _tells_nothing(column: Column, values: np.ndarray, first: dict[bytes, str]) -> Decision | None:
+def _tells_nothing(X: Any, j: int, column: Column, first: dict[bytes, str]) -> Decision | None:
     """Return why no model learns from a column, if so; ``first`` has the columns before it."""
-    name, gaps = column.name, _gaps(column, values)
+    name, values = column.name, _values(X, j)
+    gaps = _gaps(column, values)
     if gaps.all():
         return Decision(name, "empty")
     if not gaps.any() and (values == values[0]).all():
         return Decision(name, "the same value in every row")
-    digest = blake2b(values.tobytes(), digest_size=16).digest()
+    digest = _digest_of_column(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j])
     if digest in first:
         return Decision(name, f"the same as {first[digest]}")
     first[digest] = name
     return None
 
 
-def _ids(column: Column, values: np.ndarray, reading: Reading) -> Decision | None:
-    """Return the decision that a column has ids, which cannot generalise, if so."""
-    name, gaps = column.name, _gaps(column, values)
+def _ids(X: Any, j: int, column: Column, reading: Reading) -> Decision | None:
+    """Return the decision that a column has ids, or cells that differ like them, if so."""
+    name, values = column.name, _values(X, j)
+    gaps = _gaps(column, values)
     if column.is_text and name not in reading.categories:
         different, total = len(np.unique(values[~gaps])), int((~gaps).sum())
         if different > _MANY_WORDS and different > total / 2:
-            finding = f"{different:,} different values in {total:,} rows, as ids"
+            words = X.iloc[:, j].cat.categories[:_FIRST_WORDS].tolist()
+            finding = different_cells(different, total, words)
             return Decision(name, finding, {"categories": [name]})
     if "drop" in _doubt(column, values, reading):
         return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
@@ -258,33 +265,67 @@ def in_parts(
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not reading.prepare:
         return _behind(plan.read(path, reading), spool, [], splines, norm)
-    raw = plan.source(path, reading, spool=False)
-    first = next(iter(raw))
-    columns = [*named(raw.feature_names or [], raw.columns)]
-    decided = _decided_by_part(columns, first.X, reading, raw.codes)
+    raw, columns, first = _opened(plan, path, reading)
+    decided, shared = _decided_by_part(columns, first.X, reading, raw.codes), []
     if decided:
+        shared = _shared_ids(columns, first.X, decided)
         reading = _with(decided, reading)
-        raw = plan.source(path, reading, spool=False)
-        first = next(iter(raw))
-        columns = [*named(raw.feature_names or [], raw.columns)]
+        raw, columns, first = _opened(plan, path, reading)
     table = declare(frame(first.X, columns), columns)
     in_first = _useless(TableSummary.of(table), _digests_of_columns(table))
-    if not (splines or reading.groups or reading.time) and _plain(columns, first.X):
+    plain = not (splines or reading.groups or reading.time) and _plain(columns, first.X)
+    if plain and not _may_have_gaps(path, reading, columns):
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
-            rows = plan.read(path, numbers)
+            rows = _numbers(plan, path, numbers, [*dividing(first.X, columns), *shared])
             rows.decisions = [*raw.decisions, *decided, *map(_kept, in_first)]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
-    names = [decision.column for decision in in_first]
-    rows = _read_once(raw, tuple(columns), plan, path, reading, names)
-    useless = _useless(rows.summary, rows.same_columns)
+    names, ids = [decision.column for decision in in_first], [*map(str, shared)]
+    looked_at, every = raw, columns
+    if ids:
+        more = replace(reading, drop=[name for name in reading.drop if name not in ids])
+        looked_at, every, _ = _opened(plan, path, more)
+        looked_at.counts = raw.counts
+    rows = _read_once(looked_at, tuple(every), plan, path, reading, [*names, *ids])
+    rows.data, raw.sizes = raw, looked_at.sizes
+    of_all = _useless(rows.summary, rows.same_columns)
+    useless = [decision for decision in of_all if decision.column not in ids]
     if [decision.column for decision in useless] != names:
-        names = [decision.column for decision in useless]
-        rows.digests = None  # of the columns that are left
-    encoder = TableEncoder(missing=True).fit_summary(rows.summary.without(names))
+        names = [decision.column for decision in useless]  # which the first part misjudged
+        digests = raw.each(_digests_of_rows, repeat(()), (tuple(columns), names))
+        rows.digests = reduce(DigestCounts.merge, digests)
+    encoder = TableEncoder(missing=True).fit_summary(rows.summary.without([*names, *ids]))
     rows.decisions = [*rows.decisions, *decided]
     steps = [("columns", encoder)]
     return _behind(rows, spool, steps, splines, norm, tuple(columns), useless)
+
+
+def _opened(plan: Plan, path: Path, reading: Reading) -> tuple[Source, list[Column], Part]:
+    """Return a file as a source, its columns, and its first part."""
+    raw = plan.source(path, reading, spool=False)
+    return raw, [*named(raw.feature_names or [], raw.columns)], next(iter(raw))
+
+
+def _may_have_gaps(path: Path, reading: Reading, columns: Sequence[Column]) -> bool:
+    """Return whether numbers may have gaps; of text the pass over the labels finds them."""
+    if reader_of(path, reading.format).name != "parquet":
+        return False
+    return any(may_have_gaps(file, [*map(str, columns)]) for file in files_of(path))
+
+
+def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]) -> Bunch:
+    """Return the result of `Plan.read` for numbers without gaps.
+
+    It has a summary and a sample of the columns that are watched, as they may divide the rows.
+    """
+    if not watched:
+        return plan.read(path, reading)
+    source = plan.source(path, reading)
+    labels = plan.narrow(source, path, reading, watched)
+    rows = _read_once(labels, tuple(watched), plan, path, reading, None)
+    names = source.feature_names or []
+    source.sizes, source.n_features = labels.sizes, len(names)
+    return Bunch(**rows | {"data": source, "feature_names": names, "n_features": len(names)})
 
 
 def _useless(summary: TableSummary, digests: Sequence[Any]) -> list[Decision]:
@@ -477,7 +518,7 @@ def _decided_by_part(
     decisions = []
     for j, column in enumerate(columns):
         values = _values(X, j)
-        decision = _ids(column, values, reading)
+        decision = _ids(X, j, column, reading)
         if decision is not None:
             finding = f"{decision.what}, in the first part: left out"
             decisions.append(replace(decision, what=finding, leaves_out=True))
@@ -485,6 +526,16 @@ def _decided_by_part(
             finding = "codes in the first part, not amounts: taken as words"
             decisions.append(Decision(column.name, finding, {"numbers": [column.name]}))
     return decisions
+
+
+def _shared_ids(columns: Sequence[Column], X: Any, decided: Sequence[Decision]) -> list[Column]:
+    """Return the columns left out as ids of which some rows have the same, as of customers."""
+    ids = {decision.column for decision in decided if decision.leaves_out}
+    return [
+        column
+        for j, column in enumerate(columns)
+        if column.name in ids and len(np.unique(_values(X, j))) < _MOST_DIFFERENT * X.shape[0]
+    ]
 
 
 def _with(decisions: list[Decision], reading: Reading) -> Reading:
@@ -506,16 +557,18 @@ def _read_once(
     plan: Plan,
     path: Path,
     reading: Reading,
-    useless: Sequence[str],
+    useless: Sequence[str] | None,
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, a summary and a sample of all rows.
 
-    The rows' digests are without columns that are useless, as the first part tells.
+    The rows' digests are without columns that are useless, as the first part tells; with None they
+    have none, and the columns may be some of the source's.
     """
     step = max(plan.rows_in(path, reading) // SAMPLED_ROWS, 1)
     excerpts: list[_Excerpt] = []
     summary = digests = None
-    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless)):
+    names = raw.feature_names
+    for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless, names)):
         # merged at once, since that of many words or numbers is large
         summary = of_part if summary is None else summary.merge(of_part)
         digests = excerpt.digests if digests is None else digests.merge(excerpt.digests)
@@ -555,15 +608,21 @@ class _Excerpt(NamedTuple):
 
 
 def _survey(
-    part: Part, columns: tuple[Column, ...], step: int, useless: Sequence[str] = ()
+    part: Part,
+    columns: tuple[Column, ...],
+    step: int,
+    useless: Sequence[str] | None = (),
+    names: Sequence[str] = (),
 ) -> tuple[TableSummary, _Excerpt]:
-    """Return the summary of a part, and its labels and each ``step``-th row that weighs."""
-    rows, more = declare(frame(part.X, columns), columns), part.told or {}
-    of_columns = _digests_of_columns(rows)
-    places = np.arange(len(rows))
-    if part.weight is not None and not part.weight.all():
-        places = np.flatnonzero(part.weight)
-        rows = rows[part.weight > 0]
+    """Return the summary of a part, and its labels and each ``step``-th row that weighs.
+
+    The arguments are those of `_read_once`, with the names of all columns.
+    """
+    X, more = part.X, part.told or {}
+    if useless is None:
+        X = frame(X, [*map(Column, names)])[[*map(str, columns)]]
+    table, places = declare(frame(X, columns), columns), _weighing(part)
+    rows = table if len(places) == len(table) else table.iloc[places]
     sampled = rows.iloc[::step].copy()
     for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
         sampled[name] = sampled[name].cat.remove_unused_categories()
@@ -571,20 +630,34 @@ def _survey(
         part.X.shape[0],
         sampled,
         places[::step].copy(),
-        part.y,
+        None if part.y is None else narrow(part.y),
         part.weight,
         more.get("groups"),
         more.get("time"),
         more.get("decisions", []),
-        of_columns,
-        DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
+        _digests_of_columns(table),
+        None if useless is None else DigestCounts.of(rows.drop(columns=[*useless])).bounded(),
     )
 
 
+def _weighing(part: Part) -> np.ndarray:
+    """Return the places of the rows that have weight."""
+    return np.arange(part.X.shape[0]) if part.weight is None else np.flatnonzero(part.weight)
+
+
+def _digests_of_rows(part: Part, columns: Sequence[Column], useless: Sequence[str]) -> DigestCounts:
+    """Return those of the rows of a part that weigh, without columns that are useless."""
+    rows = frame(part.X, columns).iloc[_weighing(part)]
+    return DigestCounts.of(rows.drop(columns=[*useless])).bounded()
+
+
 def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
-    """Return a digest of the cells of each column; those of equal columns are equal."""
-    cells = (cell_bits(table.iloc[:, j]) for j in range(table.shape[1]))
-    return tuple(blake2b(bits.tobytes(), digest_size=16).digest() for bits in cells)
+    return tuple(_digest_of_column(table.iloc[:, j]) for j in range(table.shape[1]))
+
+
+def _digest_of_column(cells: Any) -> bytes:
+    """Return a digest of the cells of a column; those of equal columns are equal."""
+    return blake2b(cell_bits(cells).tobytes(), digest_size=16).digest()
 
 
 def _joined(of_parts: list[Any]) -> np.ndarray | None:
@@ -606,12 +679,13 @@ def _behind(
     The knots of splines are quantiles of some of the rows. What is ``useless`` the steps leave out.
     """
     source: Source = rows.data
+    has_sample = bool(steps)  # of all columns
     rows.table, rows.table_columns = source, columns
     rows.table_decisions = [*(rows.get("decisions") or ())]
     of_steps = (decision for _, step in steps for decision in step.decisions())
     rows.decisions = [*rows.table_decisions, *useless, *of_steps]
     if splines or norm != "none":
-        if "some" in rows:
+        if has_sample:
             sample = rows.some
         else:
             places = np.linspace(0, len(rows.target) - 1, min(SAMPLED_ROWS, len(rows.target)))
@@ -622,9 +696,7 @@ def _behind(
     if steps:
         through = partial(_through, [step for _, step in steps], columns)
         rows.data = source.mapped(through, spool)
-        width = through(
-            rows.some.iloc[:1] if "some" in rows else take(source, np.zeros(1, np.intp))
-        )
+        width = through(rows.some.iloc[:1] if has_sample else take(source, np.zeros(1, np.intp)))
         rows.data.n_features = rows.n_features = width.shape[1]
     return rows
 

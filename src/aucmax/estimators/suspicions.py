@@ -23,7 +23,7 @@ from sklearn.utils import _safe_indexing
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
 from aucmax.columns.summaries import NumberSummary, TableSummary, WordSummary
-from aucmax.data.codes import ID_DOUBT, doubt
+from aucmax.data.codes import ID_DOUBT, doubt, names_codes
 from aucmax.data.columns import (
     Column,
     Date,
@@ -47,10 +47,12 @@ __all__ = [
     "KINDS",
     "Suspicion",
     "auc_alone",
+    "dividing",
     "few_of_a_class",
     "suspicions_of",
     "suspicions_of_sample",
     "suspicions_of_test",
+    "with_divisions",
 ]
 
 # the gravest first
@@ -77,6 +79,7 @@ _MIN_ICC, _MIN_ICC_OF_LARGE = 0.1, 0.5  # intraclass correlation
 _MIN_STANDARD_ERRORS = 6.0
 _ORDERED = 0.99  # rank correlation with the order of the rows
 _MIN_ORDERED = 50  # distinct values
+_MIN_DAYS = 20  # of dates
 _PARTS = 5  # of the rows in order of time
 _DATED_ROWS = 20_000  # of a column of words, which are read as dates
 _MIN_DRIFT, _MAX_DRIFT_P = 0.25, 1e-4
@@ -266,35 +269,58 @@ def _divisions(
     candidates = [*columns, *beside]
     groups = _groups(candidates, rows.positive)
     members = [] if groups else [s for cells in candidates for s in _members(cells)]
-    return groups, [*_times([*columns, *map(_dated, beside)], rows), *members]
+    owners = [suspicion for suspicion in members if _OWNER.search(suspicion.column)]
+    return groups, [*_times([*columns, *map(_dated, beside)], rows), *(owners or members)]
 
 
 def suspicions_of_sample(
-    rows: Labelled, columns: Sequence[Column] | None, summary: TableSummary | None = None
+    rows: Labelled, columns: Sequence[Column] | None, total: int
 ) -> list[Suspicion]:
-    """Return what a sample shows about rows in parts.
+    """Return what a sample shows about rows in parts, but for groups and times.
 
     Parameters
     ----------
     rows : Labelled
-        The sample, in memory.
+        The sample, in memory; or all rows, of which some are taken.
     columns : sequence of Column or None
-    summary : TableSummary, optional
-        That of all rows, if the sample is spread evenly over them: groups and times are sought.
+    total : int
+        The number of all rows.
     """
     rows = replace(rows, columns=None if columns is None else tuple(columns))
-    groups, others = ([], []) if summary is None else _divisions_of_spread(rows, summary)
-    in_groups = {suspicion.column for suspicion in groups}
     if rows.in_parts:
         sample = _some_of(rows)
     else:
         sample = rows.at(sample_of_classes(rows.positive, _PARTS_ROWS))
-    about = [
-        suspicion
-        for suspicion in suspicions_of(sample)
-        if suspicion.kind in _KINDS_IN_PARTS and suspicion.column not in in_groups
+    about = (own for own in suspicions_of(sample) if own.kind in _KINDS_IN_PARTS)
+    return _gravest(_seen_in(sample, about, total))
+
+
+def with_divisions(
+    suspicions: Sequence[Suspicion], rows: Labelled, summary: TableSummary
+) -> list[Suspicion]:
+    """Return suspicions about a sample with those about groups and times.
+
+    Parameters
+    ----------
+    suspicions : sequence of Suspicion
+    rows : Labelled
+        Some of all rows, spread evenly over them, in memory.
+    summary : TableSummary
+        That of all rows.
+    """
+    groups, others = _divisions_of_spread(rows, summary)
+    in_groups = {suspicion.column for suspicion in groups}
+    return _gravest(groups, others, [own for own in suspicions if own.column not in in_groups])
+
+
+def dividing(X: Any, columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of numbers (n, d) that may group rows, or order them in time."""
+    cells = (_Values(column, values_at(X, j), j) for j, column in enumerate(columns))
+    return [
+        own.column
+        for own in cells
+        if (own.is_whole and int(own.codes.max()) >= _MIN_GROUPS) or _grows(own.values)
     ]
-    return _gravest(groups, others, _seen_in(sample, about))
 
 
 def _divisions_of_spread(
@@ -309,7 +335,8 @@ def _divisions_of_spread(
     contents = {c.name: own for c, own in zip(summary.columns, summary.summaries, strict=True)}
     columns = [replace(cells, summary=contents[cells.column.name]) for cells in _columns(spread)]
     groups, others = _divisions(columns, (), spread)
-    return _seen_in(spread, groups), _seen_in(spread, others)
+    total = max(n, summary.summaries[0].rows)
+    return _seen_in(spread, groups, total), _seen_in(spread, others, total)
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
@@ -326,7 +353,7 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
     sample = _some_of(rows) if rows.in_parts else rows
     shared = [] if trained_on is None else _trained_on(sample, trained_on, len(rows.positive))
     alone = [suspicion for cells in _columns(sample) for suspicion in _alone(cells, sample)]
-    return _gravest(shared, _seen_in(sample, alone) if rows.in_parts else alone, of_few_rows)
+    return _gravest(shared, _seen_in(sample, alone, len(rows.positive)), of_few_rows)
 
 
 def _some_of(rows: Labelled) -> Labelled:
@@ -359,8 +386,10 @@ def _some_of(rows: Labelled) -> Labelled:
     )  # fmt: skip
 
 
-def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion]) -> list[Suspicion]:
-    """Return suspicions that say how many rows show them."""
+def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion], total: int) -> list[Suspicion]:
+    """Return suspicions that say how many rows show them, if these are not all."""
+    if len(sample.positive) == total:
+        return [*suspicions]
     rows_seen = f" (as {len(sample.positive):,} of the rows show)"
     return [replace(s, sentence=s.sentence + rows_seen) for s in suspicions]
 
@@ -541,7 +570,7 @@ def _members(cells: _Values) -> list[Suspicion]:
     Names of frequent and rare things, such as shops, are more uneven.
     """
     sizes = cells.sizes
-    if sizes is None:
+    if sizes is None or names_codes(cells.column.name):
         return []
     shared, mean = sizes[sizes > 1], cells.rows / max(len(sizes), 1)
     uneven = not len(sizes) or sizes.max() > _MOST_OF_MEAN * mean or mean > _FEW_GROUP_ROWS
@@ -605,7 +634,9 @@ def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
     numbers = (cells for cells in named if cells.column.is_number and _grows(cells.values))
     drifting = [suspicion for cells in dates for suspicion in _drifting(cells, rows)]
     drifting = drifting or [suspicion for cells in numbers for suspicion in _drifting(cells, rows)]
-    return drifting or [suspicion for cells in dates for suspicion in _in_time(cells)][:1]
+    in_time = [suspicion for cells in dates for suspicion in _in_time(cells)]
+    # of an issue and an older date, such as when a customer came, the issue has the shorter span
+    return drifting or sorted(in_time, key=lambda suspicion: suspicion.figure)[:1]
 
 
 def _drifting(cells: _Values, rows: Labelled) -> list[Suspicion]:
@@ -626,7 +657,7 @@ def _drifting(cells: _Values, rows: Labelled) -> list[Suspicion]:
 def _in_time(cells: _Values) -> list[Suspicion]:
     """Return a suspicion if a column of dates has a value for nearly every row, on many days."""
     days = np.unique(np.floor(cells.values[~np.isnan(cells.values)]))
-    if np.isnan(cells.values).mean() > _MAX_UNDATED or len(days) < _MIN_ORDERED:
+    if np.isnan(cells.values).mean() > _MAX_UNDATED or len(days) < _MIN_DAYS:
         return []
     name, span = cells.column.name, int(days[-1] - days[0]) + 1
     reason = (

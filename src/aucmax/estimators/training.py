@@ -153,7 +153,7 @@ def tuned(
     losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, outcome = _searched(drawn, seed, verbose, losses=losses, **settings)
     chosen = settings_for_all(search, drawn.rarest / rows.rarest)
-    suspicions = suspicions_of_sample(drawn, rows.columns)
+    suspicions = suspicions_of_sample(drawn, rows.columns, len(rows.positive))
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
     del drawn, search  # the fit has the memory to itself
     with working(f"fitting {rows.name}", not verbose):

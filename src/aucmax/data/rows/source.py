@@ -17,7 +17,10 @@ from aucmax.data.rows.passes import Part, PassCounts, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
 
-__all__ = ["Load", "OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part", "opened"]
+__all__ = [
+    "Load", "OnPart", "Part", "Source", "Stored", "ahead", "as_part", "doubts_in", "on_part",
+    "opened",
+]  # fmt: skip
 
 Load = Callable[[], Any]
 OnPart = Callable[..., Any]  # (part, *arguments)
@@ -144,8 +147,7 @@ class Source:
 
     def _noted(self, part: Part) -> Part:
         """Keep what is in doubt about a part."""
-        decisions = (part.told or {}).get("decisions", [])
-        self.doubts.append([decision for decision in decisions if decision.doubtful])
+        self.doubts.append(doubts_in(part))
         return part
 
     def each(
@@ -245,6 +247,11 @@ class Source:
             for labels, part in zip(y, weight, strict=True)
         )
         return np.concatenate(y), np.concatenate(list(weights))
+
+
+def doubts_in(part: Part) -> list[Decision]:
+    """Return the decisions not to use cells of a part."""
+    return [decision for decision in (part.told or {}).get("decisions", []) if decision.doubtful]
 
 
 def _mapped(load: Load, function: Callable[[Any], Any]) -> Part:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
+from aucmax.data.codes import PAIR, names_codes
 from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Words, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
@@ -47,7 +48,6 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _DIGIT = re.compile("[0-9]")
-_PAIR = re.compile(r"[0-9]+(?:[.,][0-9]+)?\s?/\s?[0-9]+(?:[.,][0-9]+)?")
 _CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
@@ -240,13 +240,13 @@ def _of_text(column: FileColumn) -> Read:
         decisions: tuple[Decision, ...] = ()
         if typed_text and not reading.for_model:
             decisions = (stored,)
-        decisions += _told_of_other_units(column, cells)
+        decisions += _doubts_of_declared(column, cells)
         return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if cells.strange.any() and not reading.prepare:
         _check_decimal(column, cells.strange)
     if reading.for_model or column.declared is not None:
         strange = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
-        decisions = (strange, *_told_of_other_units(column, cells))
+        decisions = (strange, *_doubts_of_declared(column, cells))
         return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if reading.prepare:
         return _as_written(column, cells)
@@ -265,7 +265,8 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         return Read(truth, values, (decision,))
     cells = _amounts(column, plain)
     few = cells.filled.sum() <= 2  # two words are as good as numbers
-    if cells.strange.any() and not few and not _are_codes(distinct):
+    codes = _are_codes(distinct) or names_codes(column.name)  # of which 012xx is no unit
+    if cells.strange.any() and not few and not codes:
         units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
         if (
             measure_of(units)
@@ -301,7 +302,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
             "are taken as words: write numbers alone, or leave the other cells empty"
         )
         return (Decision(column.name, sentence, doubtful=True),)
-    pairs = np.array(distinct.each(_PAIR.fullmatch), dtype=bool) & cells.filled
+    pairs = np.array(distinct.each(PAIR.fullmatch), dtype=bool) & cells.filled
     count = distinct.rows(pairs)
     if count < NEARLY_ALL * total:
         return ()
@@ -417,12 +418,14 @@ def _first_with_other_unit(column: FileColumn, numbers: NDArray[np.bool_], most:
     return f"{column.distinct.word(row)!r} ({where})"
 
 
-def _told_of_other_units(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
-    """Return the doubt about units that a column is declared to have, if they are several."""
+def _doubts_of_declared(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
+    """Return the doubts about bounds, and about units if a column is declared to have several."""
     kind = cells.column
-    if not isinstance(kind, Amount) or kind.unit or are_one({*kind.units} - MULTIPLES.keys()):
+    if not isinstance(kind, Amount):
         return ()
-    decisions = _told_of_units(column, cells, kind)
+    decisions = _told_of_bounds(column, ~np.isnan(cells.numbers))
+    if not (kind.unit or are_one({*kind.units} - MULTIPLES.keys())):
+        decisions += _told_of_units(column, cells, kind)
     return tuple(decision for decision in decisions if decision.doubtful)
 
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-__all__ = ["parquet_columns", "parquet_metadata", "read_parquet", "row_groups", "stored_bytes"]
+__all__ = [
+    "may_have_gaps", "parquet_columns", "parquet_metadata", "read_parquet", "row_groups",
+    "stored_bytes",
+]  # fmt: skip
 
 # pandas stores a row index in Parquet under this name.
 _PAGES_BYTES = 1 << 20  # of each column that are in memory at once when a slice is read
@@ -140,13 +143,21 @@ def parquet_columns(path: Any) -> list[str]:
 
 def stored_bytes(path: Any, columns: Collection[str]) -> int:
     """Return the number of bytes that these columns take in a Parquet file."""
+    return sum(chunk.total_compressed_size for chunk in _chunks(path, columns))
+
+
+def may_have_gaps(path: Any, columns: Collection[str]) -> bool:
+    """Return whether some of these columns have missing values, unless the file denies it."""
+    counts = (chunk.statistics for chunk in _chunks(path, columns))
+    return any(of is None or not of.has_null_count or of.null_count for of in counts)
+
+
+def _chunks(path: Any, columns: Collection[str]) -> Iterator[parquet.ColumnChunkMetaData]:
+    """Yield what a Parquet file tells of these columns in each row group."""
     about, names = parquet_metadata(path), set(columns)
-    chunks = (
-        about.row_group(k).column(j)
-        for k in range(about.num_row_groups)
-        for j in range(about.num_columns)
-    )
-    return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
+    for k in range(about.num_row_groups):
+        chunks = map(about.row_group(k).column, range(about.num_columns))
+        yield from (chunk for chunk in chunks if chunk.path_in_schema in names)
 
 
 def row_groups(path: Any, part_bytes: int) -> Iterator[RowGroups]:
