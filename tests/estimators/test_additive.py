@@ -247,17 +247,40 @@ def test_a_line_from_elsewhere_is_beaten_or_kept():
     """A good one leaves the model unfitted; beside a bad one it bends."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(400, 3))
-    positive = X[:, 0] + rng.normal(size=400) > 1
-    rows = Labelled(X, positive, None, np.array([0, 1]))
-    folds = folds_of(rows, 5, 0)
+    noise = rng.normal(size=400)
+    bent, straight = (
+        Labelled(X, score + noise > 1, None, np.array([0, 1])) for score in (X[:, 0] ** 2, X[:, 0])
+    )
+    folds = folds_of(bent, 5, 0)
     good, bad = np.ones(len(folds)), np.full(len(folds), 0.5)
     model = AdditiveAUCClassifier(cv=folds)
-    scores = model.fit_beside(rows, good)
-    assert {*scores} == {"line", "curves", "interactions"}
+    scores = model.fit_beside(bent, good)
+    assert {*scores} >= {"line", "curves"}
     assert not hasattr(model, "best_estimator_")
-    model.fit_beside(rows, bad)
+    model.fit_beside(bent, bad)
     assert model.shape_ != "line"
-    assert model.fit(rows).shape_ == "line"
+    folds = folds_of(straight, 5, 0)
+    model = AdditiveAUCClassifier(cv=folds)
+    model.fit_beside(straight, np.full(len(folds), 0.5))  # its own line is as good as curves
+    assert not hasattr(model, "best_estimator_")
+    assert model.fit(straight).shape_ == "line"
+
+
+def test_maps_that_promise_nothing_are_not_tried():
+    """Where columns only add up, few folds fit maps; where they act together, all do."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(8, 500, 3))
+    noise = rng.normal(size=(8, 500))
+    settings: dict[str, Any] = {"losses": ["square"], "cv": 3}
+
+    def tried(scores):
+        models = (
+            AdditiveAUCClassifier(**settings).fit(x, s > 1) for x, s in zip(X, scores, strict=True)
+        )
+        return sum("interactions" in model.shape_scores_ for model in models)
+
+    assert tried(X[..., 0] + X[..., 1] + noise) < 8
+    assert tried(2 * X[..., 0] * X[..., 1] + noise) == 8
 
 
 def test_gains_are_of_the_square_loss_whatever_the_losses(table):

@@ -8,7 +8,7 @@ import pytest
 from acting_together import patients
 from aucmax import AdditiveAUCClassifier, AUCClassifier, Source, load
 from aucmax.estimators.many_rows import ManyRows, labelled_table
-from aucmax.statistics.pairs import gains
+from aucmax.statistics.pair_sums import PairSums
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +60,7 @@ def test_all_rows_have_the_gains_by_which_pairs_are_chosen(rows):
     counted = weight > 0
     cells, sizes = features.map_places(X[counted]).nearest(), features.n_places
     s, sick, w = features.transform(X[counted]) @ coef, y[counted] == "sick", weight[counted]
-    share = w / np.where(sick, w[sick].sum(), w[~sick].sum())
-    gap = 1 - share[sick] @ s[sick] + share[~sick] @ s[~sick]
-    mean = np.where(sick, share[sick] @ s[sick], share[~sick] @ s[~sick])
-    slopes = share * (s - mean + np.where(sick, -gap, gap))
-    expected = gains(cells, sizes, pairs, (sick, share, slopes), 0.02)
+    expected = PairSums.of(cells, sizes, pairs, sick, w, s).gains(0.02)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 

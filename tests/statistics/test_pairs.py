@@ -6,7 +6,7 @@ import pytest
 from aucmax import ClassMoments
 from aucmax.objective.losses import LOSSES
 from aucmax.statistics.pair_sums import PairSums
-from aucmax.statistics.pairs import all_pairs, cell_sums, gains
+from aucmax.statistics.pairs import all_pairs, cell_sums
 
 SIZES = np.array([2, 5, 3])
 
@@ -27,16 +27,20 @@ def indicators(cells, pair):
     return np.eye(SIZES[i] * SIZES[j])[cells[i].astype(int) * SIZES[j] + cells[j]]
 
 
-def test_sums_of_cells(rows):
+def gains(rows, alpha, tau=0.5, times=1):
     cells, positive, share, z = rows
-    for pair, *sums in zip(
-        all_pairs(3), *cell_sums(cells, SIZES, all_pairs(3), (positive, share, z)), strict=True
-    ):
+    pairs = np.tile(all_pairs(3), (times, 1))
+    return PairSums.of(cells, SIZES, pairs, positive, share, z).gains(alpha, tau)
+
+
+def test_sums_of_cells(rows):
+    cells, _, share, z = rows
+    sums = cell_sums(cells, SIZES, all_pairs(3), np.column_stack([share, z]))
+    for pair, of_pair in zip(all_pairs(3), sums, strict=True):
         block = indicators(cells, pair)
-        expected = (positive * share) @ block, (~positive * share) @ block, z @ block
-        for own, wanted in zip(sums, expected, strict=True):
-            np.testing.assert_allclose(own[: len(wanted)], wanted, atol=1e-14)
-            assert not own[len(wanted) :].any()
+        np.testing.assert_allclose(of_pair[: block.shape[1], 0], share @ block, atol=1e-14)
+        np.testing.assert_allclose(of_pair[: block.shape[1], 1], z @ block, atol=1e-13)
+        assert not of_pair[block.shape[1] :].any()
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.2, 0.9])
@@ -48,9 +52,8 @@ def test_sums_of_parts_have_the_gains_of_all_rows(rows, tau):
         PairSums.of(cells[:, at], SIZES, all_pairs(3), positive[at], weight[at], z[at])
         for at in parts
     ]
-    slopes = LOSSES["square"].weighing(tau).at(z, np.where(positive, 1.0, -1.0), share).gradient
-    expected = gains(cells, SIZES, all_pairs(3), (positive, share, slopes), 0.03, tau)
-    np.testing.assert_allclose((sums[0] + sums[1] + sums[2]).gains(0.03, tau), expected, rtol=1e-9)
+    together = (sums[0] + sums[1] + sums[2]).gains(0.03, tau)
+    np.testing.assert_allclose(together, gains(rows, 0.03, tau), rtol=1e-9)
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.2, 0.9])
@@ -60,8 +63,9 @@ def test_a_gain_is_the_drop_of_a_refit(rows, tau):
     sign, alpha = np.where(positive, 1.0, -1.0), 0.03
     loss = LOSSES["square"].weighing(tau)
     slopes = loss.at(z, sign, share).gradient
-    worth = gains(cells, SIZES, all_pairs(3), (positive, share, slopes), alpha, tau)
-    for pair, gain in zip(all_pairs(3), worth, strict=True):
+    sums = PairSums.of(cells, SIZES, all_pairs(3), positive, share, z)
+    steps = sums.steps(alpha, tau)
+    for pair, gain, step in zip(all_pairs(3), gains(rows, alpha, tau), steps, strict=True):
         block = indicators(cells, pair)
         m = ClassMoments.from_data(block, positive, share)
         delta = m.mean_pos - m.mean_neg
@@ -72,16 +76,14 @@ def test_a_gain_is_the_drop_of_a_refit(rows, tau):
             return loss.value(z + block @ v, sign, share) + alpha / 2 * v @ v
 
         assert gain == pytest.approx(J(np.zeros(len(v))) - J(v), rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(step[: len(v)], v, rtol=1e-9, atol=1e-12)
         nearby = v + 1e-3 * np.random.default_rng(1).normal(size=(5, len(v)))
         assert min(map(J, nearby)) > J(v)
 
 
 def test_of_many_pairs_each_has_its_own_gain(rows):
-    cells, positive, share, z = rows
-    many = np.tile(all_pairs(3), (200, 1))
-    of_each = gains(cells, SIZES, all_pairs(3), (positive, share, z), 0.1)
-    of_many = gains(cells, SIZES, many, (positive, share, z), 0.1)
-    np.testing.assert_allclose(of_many, np.tile(of_each, 200), rtol=1e-12)
+    of_many = gains(rows, 0.1, times=200)
+    np.testing.assert_allclose(of_many, np.tile(gains(rows, 0.1), 200), rtol=1e-12)
 
 
 def test_moments_of_mapped_rows():

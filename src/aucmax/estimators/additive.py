@@ -140,7 +140,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     best_score_, best_interval_
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
-        The held-out scores of the best line, and of the best with curves and with pairs, if tried.
+        The held-out scores of the best line, and of the best with curves and with pairs, if tried:
+        pairs are not if, added one by one, they promise nothing.
     focus_ : float
         The power that was chosen.
     auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k, powers)
@@ -157,6 +158,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     ----------
     Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with pairwise interactions".
     Wood (2017), "Generalized additive models".
+    Grandvalet & Canu (1998), "Outcomes of the equivalence of adaptive ridge with least absolute
+    shrinkage", for prior variances that data decide.
     Ramsay (1988), "Monotone regression splines in action".
 
     Examples
@@ -758,9 +761,11 @@ class _Search:
         if most == 2 and len(grid.counts) > 1:
             for part in parts:
                 part.ranking = self.ranking(part, grid, curve)
-            pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
-            best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
-            walk.climb([best], ("curve", "pair", "focus"))
+            of_cells = float(grid.of_square_loss.alphas_of(curve)[1])
+            if self.shape == 2 or walk.maps_promise(curve, of_cells, n_folds):
+                pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
+                best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
+                walk.climb([best], ("curve", "pair", "focus"))
         cells = walk.of_shapes()
         if self.shape is not None:
             cells = [cell for cell in cells if cell.shape == self.shape]

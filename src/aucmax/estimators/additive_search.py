@@ -32,7 +32,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.pairs import gains
+from aucmax.statistics.pair_sums import PairSums
 
 __all__ = [
     "LEADING_SHARE",
@@ -50,6 +50,7 @@ __all__ = [
 SHAPES = ("line", "curves", "interactions")
 LEADING_SHARE = 0.998  # of the variance of the prior, with which the folds do: 11 of 33 hats
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
+_SHRINKAGES = (1.0, 10.0, 100.0, 1000.0)  # of maps that are added alone, over that of curves
 _FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
 
 
@@ -325,15 +326,37 @@ class Part:
         weight = np.ones(len(self.train)) if self.weight is None else self.weight
         return np.asarray(weight @ self.take(self.train)).ravel()
 
-    def slopes(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which rows are positive, their shares of a class, the slopes of the square loss.
+    def pair_sums(self, coef: np.ndarray, pairs: np.ndarray, rows: np.ndarray) -> PairSums:
+        """Return the sums of rows in the cells of pairs, with the scores of these coefficients."""
+        of_rows, weight = self.rows.labelled, self.rows.labelled.weight_of(rows)
+        return PairSums.of(
+            self.rows.places.at(rows).nearest(),
+            self.features.n_places,
+            pairs,
+            of_rows.positive[rows],
+            np.ones(len(rows)) if weight is None else weight,
+            self.take(rows)[:, : len(coef)] @ coef,
+        )
 
-        All have the shape (number of rows to fit to,).
+    def added(self, steps: np.ndarray) -> np.ndarray:
+        """Return what maps of the ranking's first pairs add to the scores of the rows to score.
+
+        Parameters
+        ----------
+        steps : ndarray, shape (number of pairs, c)
+            Of each pair, at its cells.
+
+        Returns
+        -------
+        ndarray, shape (number of pairs, number of rows to score)
         """
-        X = self.take(self.train)
-        problem = RowsProblem.of(as_rows(X), self.positive, self.weight)
-        slopes = problem.loss_at(LOSSES["square"], X[:, : len(coef)] @ coef).gradient[:]
-        return problem.positive, problem.data.share[:], slopes
+        assert self.ranking is not None
+        cells, sizes = self.rows.places.at(self.test).nearest(), self.features.n_places
+        of_pairs = zip(self.ranking.pairs, steps, strict=True)
+        of_rows = [
+            step[cells[i].astype(np.intp) * sizes[j] + cells[j]] for (i, j), step in of_pairs
+        ]
+        return np.cumsum(of_rows, axis=0)
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -424,9 +447,8 @@ def screened(
     alpha : float
         α of the cells of each pair.
     """
-    cells = part.rows.places.at(part.train).nearest()
-    worth = gains(cells, part.features.n_places, pairs, part.slopes(coef), alpha)
-    best = slice(None) if most is None else np.argsort(-worth, kind="stable")[:most]
+    worth = part.pair_sums(coef, pairs, part.train).gains(alpha)
+    best = np.argsort(-worth, kind="stable")[:most] if most else np.arange(len(pairs))
     return Ranking([*map(tuple, pairs[best].tolist())], worth[best])
 
 
@@ -464,6 +486,34 @@ class Walk:
             best = self.best(tried)
             waiting = [c for c in self.grid.neighbours(best, axes) if c not in tried]
         return best
+
+    def maps_promise(self, cell: Cell, alpha: float, n_folds: int) -> bool:
+        """Return whether maps raise held-out scores by more than one standard error.
+
+        That is asked before they are fitted: each is added to the curves as if it were alone.
+
+        Parameters
+        ----------
+        cell : Cell
+            Of curves.
+        alpha : float
+            α of the cells of curves; maps are shrunk more.
+        n_folds : int
+            As for `simplest`.
+        """
+        rises = []
+        square = self.grid.of_square_loss
+        for part in self.parts:
+            assert part.ranking is not None
+            coef = part.fit(square, cell.without_maps, self.settings).coef
+            scores = part.scores(coef)
+            sums = part.pair_sums(coef, np.array(part.ranking.pairs), part.train)
+            raised = [scores + part.added(sums.steps(alpha * t)) for t in _SHRINKAGES]
+            places = [count - 1 for count in self.grid.counts[1:]]
+            tried = [self.score(part, of_count) for of in raised for of_count in of[places]]
+            rises.append(np.array(tried) - self.score(part, scores))
+        error = np.std(rises, axis=0, ddof=1) / np.sqrt(n_folds) if len(rises) > 1 else 0.0
+        return bool((np.mean(rises, axis=0) > error).any())
 
     def best(self, cells: Sequence[Cell]) -> Cell:
         """Return the best of some cells, leaning towards the usual α as `best_cell` does."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.statistics.pairs import Cells, cell_sums, drops
+from aucmax.statistics.pairs import Cells, cell_sums, steps
 
 __all__ = ["PairSums"]
 
@@ -53,15 +53,13 @@ class PairSums:
         Parameters
         ----------
         cells, sizes, pairs
-            As for `aucmax.statistics.pairs.gains`.
+            As for `aucmax.statistics.pairs.cell_sums`.
         positive, weight, scores : ndarray, shape (n,)
             Which rows are positive, their weights, and their scores.
         """
-        *of_weight, of_positives = cell_sums(
-            cells, sizes, pairs, (positive, weight, np.where(positive, weight * scores, 0.0))
-        )
-        *_, of_all = cell_sums(cells, sizes, pairs, (positive, weight, weight * scores))
-        return cls(np.stack(of_weight[::-1]), np.stack([of_all - of_positives, of_positives]))
+        own = np.array([weight * ~positive, weight * positive])
+        sums = cell_sums(cells, sizes, pairs, np.concatenate([own, own * scores]).T)
+        return cls(*np.moveaxis(sums, -1, 0).reshape(2, 2, *sums.shape[:2]))
 
     def __add__(self, other: PairSums) -> PairSums:
         """Return the sums of both rows; ValueError if they are of other pairs or another model."""
@@ -74,14 +72,25 @@ class PairSums:
 
         Parameters
         ----------
-        alpha, tau : float
-            As for `aucmax.statistics.pairs.gains`, whose result this is.
+        alpha : float
+            α > 0 of the cells.
+        tau : float
+            τ.
 
         Raises
         ------
         ValueError
             If there are rows of one class only.
         """
+        *_, g = self._model(tau)
+        return -0.5 * np.einsum("mc,mc->m", g, self.steps(alpha, tau))
+
+    def steps(self, alpha: float, tau: float = 0.5) -> Floats:
+        """Return what the best map of each pair alone adds to the scores, shape (m, c)."""
+        return steps(*self._model(tau), alpha, tau)
+
+    def _model(self, tau: float) -> tuple[Floats, Floats, Floats]:
+        """Return the shares of positives and of negatives in each cell, and their slopes."""
         total = self.weight.sum(axis=2, keepdims=True)
         if not total.all():
             raise ValueError("there are rows of one class only; add sums of the other.")
@@ -89,5 +98,4 @@ class PairSums:
         mean = self.scores.sum(axis=2, keepdims=True) / total
         below, above = self.scores / total - mean * share  # Σ share · (score − its class mean)
         gap = 1.0 - (mean[1] - mean[0])
-        g = gap * (q - p) + 2.0 * tau * above + 2.0 * (1.0 - tau) * below
-        return drops(p, q, g, alpha, tau)
+        return p, q, gap * (q - p) + 2.0 * tau * above + 2.0 * (1.0 - tau) * below

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.rows.kernels import compiled
 
-__all__ = ["Cells", "all_pairs", "cell_sums", "drops", "gains"]
+__all__ = ["Cells", "all_pairs", "cell_sums", "steps"]
 
 _PAIRS_AT_A_TIME = 256  # whose cells are in memory
 
@@ -32,15 +32,12 @@ def all_pairs(d: int) -> NDArray[np.int64]:
     return np.array([*combinations(range(d), 2)], dtype=np.int64).reshape(-1, 2)
 
 
-def gains(
-    cells: Cells,
-    sizes: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    rows: tuple[NDArray[np.bool_], Floats, Floats],
-    alpha: float,
-    tau: float = 0.5,
+def cell_sums(
+    cells: Cells, sizes: NDArray[np.int64], pairs: NDArray[np.int64], summands: Floats
 ) -> Floats:
-    """Return how much the quadratic model of the square loss falls for each pair, shape (m,).
+    """Return the sums of rows in the cells of each pair, shape (m, c, k).
+
+    Beyond the cells of a pair there are zeros.
 
     Parameters
     ----------
@@ -49,32 +46,13 @@ def gains(
     sizes : ndarray of int, shape (d,)
         The number of places.
     pairs : ndarray of int, shape (m, 2)
-    rows : (ndarray of bool, ndarray, ndarray), shape (n,) each
-        Which are positive, their weights, which sum to 1 in each class, and the slopes of the loss.
-    alpha : float
-        α > 0 of the cells.
-    tau : float
-        τ.
+    summands : ndarray, shape (n, k)
     """
-    counted = _Counted.of(cells, sizes, rows)
-    chunks = [
-        pairs[first : first + _PAIRS_AT_A_TIME] for first in range(0, len(pairs), _PAIRS_AT_A_TIME)
-    ]
-    worth = [drops(*counted.sums(sizes, chunk), alpha, tau) for chunk in chunks]
-    return np.concatenate(worth) if worth else np.empty(0)
-
-
-def cell_sums(
-    cells: Cells,
-    sizes: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    rows: tuple[NDArray[np.bool_], Floats, Floats],
-) -> tuple[Floats, Floats, Floats]:
-    """Return p, q and g of the cells of each pair, shape (m, c) each; arguments as for `gains`.
-
-    Beyond the cells of a pair there are zeros.
-    """
-    return _Counted.of(cells, sizes, rows).sums(sizes, pairs)
+    counted = _Counted.of(cells, sizes, summands)
+    most = int(np.prod(sizes[pairs], axis=1).max(initial=0))
+    sums = np.zeros((len(pairs), most, summands.shape[1]))
+    _add_up(counted, sizes, pairs, sums)
+    return sums
 
 
 class _Counted(NamedTuple):
@@ -83,10 +61,8 @@ class _Counted(NamedTuple):
     Parameters
     ----------
     cells : ndarray of uint8, shape (d, n)
-    summands : ndarray, shape (n, 3)
-        What each row adds to p, q and g.
-    of_places : ndarray, shape (d, places, 3)
-        The sums of p, q and g.
+    summands : ndarray, shape (n, k)
+    of_places : ndarray, shape (d, places, k)
     common : ndarray of int, shape (d,)
         The place with most rows.
     ends : ndarray of int, shape (d + 1,)
@@ -102,14 +78,7 @@ class _Counted(NamedTuple):
     others: NDArray[np.int32]
 
     @classmethod
-    def of(
-        cls,
-        cells: Cells,
-        sizes: NDArray[np.int64],
-        rows: tuple[NDArray[np.bool_], Floats, Floats],
-    ) -> Self:
-        positive, weight, slope = rows
-        summands = np.column_stack([weight * positive, weight * ~positive, slope])
+    def of(cls, cells: Cells, sizes: NDArray[np.int64], summands: Floats) -> Self:
         most = int(sizes.max(initial=0))
         counts = np.array([np.bincount(places, minlength=most) for places in cells])
         common = counts.argmax(axis=1)
@@ -121,27 +90,17 @@ class _Counted(NamedTuple):
         others = np.concatenate(listed).astype(np.int32)
         return cls(cells, summands, of_places.transpose(0, 2, 1).copy(), common, ends, others)
 
-    def sums(
-        self, sizes: NDArray[np.int64], pairs: NDArray[np.int64]
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return p, q and g of the cells of each pair: see `cell_sums`."""
-        most = int(np.prod(sizes[pairs], axis=1).max(initial=0))
-        sums = np.zeros((len(pairs), most, 3))
-        _add_up(self, sizes, pairs, sums)
-        return sums[..., 0], sums[..., 1], sums[..., 2]
 
-
-def drops(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:
-    """Return the largest drop of the quadratic model of each pair, (m,), given its cells (m, c)."""
+def steps(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:
+    """Return the minimum of the quadratic model of each pair, (m, c), given its cells (m, c)."""
     diagonal = 2.0 * tau * p + 2.0 * (1.0 - tau) * q + alpha
     solved = g / diagonal
     U = np.stack([p, q], axis=-1)
     # H + αI = diagonal + U C Uᵀ, inverted by Woodbury's formula
     C = np.array([[1.0 - 2.0 * tau, -1.0], [-1.0, 2.0 * tau - 1.0]])
     middle = np.linalg.inv(C) + U.transpose(0, 2, 1) @ (U / diagonal[..., None])
-    h = np.einsum("mck,mc->mk", U, solved)
-    correction = np.einsum("mk,mk->m", h, np.linalg.solve(middle, h[..., None])[..., 0])
-    return 0.5 * (np.einsum("mc,mc->m", g, solved) - correction)
+    h = np.linalg.solve(middle, np.einsum("mck,mc->mk", U, solved)[..., None])
+    return (U @ h)[..., 0] / diagonal - solved
 
 
 @compiled
@@ -155,10 +114,10 @@ def _add_up(counted, sizes, pairs, out):
             a, b, step_a, step_b = j, i, 1, sizes[j]
         for r in others[ends[a] : ends[a + 1]]:
             cell = cells[a, r] * step_a + cells[b, r] * step_b
-            for k in range(3):
+            for k in range(out.shape[2]):
                 out[m, cell, k] += summands[r, k]
         for place in range(sizes[b]):
-            for k in range(3):
+            for k in range(out.shape[2]):
                 left = of_places[b, place, k]
                 for level in range(sizes[a]):
                     left -= out[m, level * step_a + place * step_b, k]
