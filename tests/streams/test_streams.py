@@ -196,7 +196,7 @@ def test_batches_do_not_change_a_bit_of_the_sums(half_life, capacity):
 @pytest.mark.parametrize("half_life", [None, 150.0])
 def test_intervals_cover_and_the_test_keeps_its_level(half_life):
     rng = np.random.default_rng(5)
-    true, covered, refused, runs = norm.cdf(1 / 2), 0, 0, 400
+    true, covered, refused, runs = norm.cdf(1 / 2), 0, 0, 200
     for _ in range(runs):
         y = (rng.random(400) < 0.3).astype(int)
         noise = rng.normal(size=(2, 400)) + rng.normal(size=400)
@@ -324,7 +324,7 @@ def test_the_row_of_an_alarm_is_that_of_the_stream():
 def test_no_cut_and_no_file_between_changes_a_bit(settings, tmp_path):
     lines = WRITERS[settings["format"]]()
     whole = bits(run_through(begun(**settings), lines), tmp_path / "whole")
-    for seed in range(3):
+    for seed in range(2):
         rng, state, at = random.Random(seed), begun(**settings), 0
         while at < len(lines):
             step = rng.randint(1, 90)
@@ -681,7 +681,7 @@ def test_a_file_beside_the_state_must_be_its_own(name, clicks, tmp_path, run):
 def test_a_file_that_another_wrote_is_not_cut(name, clicks, tmp_path, run):
     """By a new state, by one that wrote elsewhere, and by one that has written nothing yet."""
     other, words = tmp_path / "other", [str(clicks), f"--{name}"]
-    for old in (b"precious\n", json.dumps({"row": 1, "line": 1}).encode() + b"\n" * 999_999):
+    for old in (b"precious\n", json.dumps({"row": 1, "line": 1}).encode() + b"\n" * 9_999):
         other.write_bytes(old)
         new = ["stream", *words, str(other), "--state", str(tmp_path / "new")]
         code, out, err = run(*new)
@@ -1185,7 +1185,7 @@ def test_a_run_that_was_killed_very_often_ends_with_the_same_bits(clicks, tmp_pa
 # ---- tables as they come -----------------------------------------------------------------
 
 
-def visits(n=900, bad=()):
+def visits(n=450, bad=()):
     """Return the lines of a table with words, gaps, yes and no, dates and amounts."""
     rng = np.random.default_rng(6)
     lines = ["visit;age;town;vip;fee;day;ill"]
@@ -1204,10 +1204,10 @@ def visits(n=900, bad=()):
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """A table whose first 300 rows decide, and what is bad comes later."""
-    monkeypatch.setattr(first_rows, "FIRST_ROWS", 300)
+    """A table whose first 150 rows decide, and what is bad comes later."""
+    monkeypatch.setattr(first_rows, "FIRST_ROWS", 150)
     path = tmp_path / "visits.csv"
-    path.write_bytes(b"".join(visits(bad=(500, 700))))
+    path.write_bytes(b"".join(visits(bad=(250, 350))))
     return path
 
 
@@ -1215,11 +1215,11 @@ def test_the_model_of_any_table_is_that_of_its_rows_encoded(table, tmp_path, run
     """The encoder is that of the first rows; later words are others, bad cells are gaps."""
     code, _, err = run("stream", table, "--target", "ill", "-o", tmp_path / "m", "--alpha", 1e-3)
     assert code == 0
-    assert "note: age: 33 of 300 missing: filled with the median" in err
+    assert "note: age: 17 of 150 missing: filled with the median" in err
     assert "cells that do not fit their column, taken as missing: age 2, vip 2" in err
     model = load(tmp_path / "m")
     few = tmp_path / "few.csv"
-    few.write_bytes(b"".join(visits()[:301]))
+    few.write_bytes(b"".join(visits()[:151]))
     how = {"target": "ill", "prepare": True}
     first = datasets.read(few, **how, drop=["visit"])
     encoder = TableEncoder(missing=True).fit(frame_of(first))
@@ -1231,7 +1231,7 @@ def test_the_model_of_any_table_is_that_of_its_rows_encoded(table, tmp_path, run
     np.testing.assert_allclose(model[-1].coef_, expected.coef_, rtol=1e-8, atol=1e-12)
     code, out, _ = run("score", tmp_path / "m", few)
     scores = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
-    np.testing.assert_allclose(scores, expected.decision_function(X[:300]), atol=1e-8)
+    np.testing.assert_allclose(scores, expected.decision_function(X[:150]), atol=1e-8)
 
 
 def frame_of(rows):
@@ -1244,13 +1244,13 @@ def test_a_stream_of_any_table_goes_on_with_the_same_steps_and_bits(table, tmp_p
         run("stream", table, "--target", "ill", "--state", tmp_path / "one", "--every", 80)[0] == 0
     )
     lines = whole.splitlines(True)
-    for end in (402, 405, len(lines)):
+    for end in (202, 205, len(lines)):
         table.write_bytes(b"".join(lines[:end]))
         code, _, err = run(
             "stream", table, "--target", "ill", "--state", tmp_path / "two", "--every", 80
         )
         assert code == 0
-        assert ("median" in err) == (end == 402)
+        assert ("median" in err) == (end == 202)
     assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
 
 
@@ -1264,7 +1264,7 @@ def test_standard_input_waits_for_the_rows_that_decide(table, tmp_path, run, mon
 
 def test_the_steps_of_a_model_and_of_moments_are_taken_over(table, tmp_path, good, run):
     few = tmp_path / "few.csv"
-    few.write_bytes(b"".join(visits()[:301]))
+    few.write_bytes(b"".join(visits()[:151]))
     build = ("--target", "ill", "--min-rows", 1, "-o")
     good("moments", "build", few, *build, tmp_path / "moments")
     good("moments", "fit", tmp_path / "moments", "-o", tmp_path / "model")
@@ -1286,7 +1286,7 @@ def test_the_steps_of_a_model_and_of_moments_are_taken_over(table, tmp_path, goo
 def test_strict_streams_stop_at_a_cell_that_does_not_fit(table, run):
     code, _, err = run("stream", table, "--target", "ill", "--strict")
     assert code == 2
-    assert "line 502" in err
+    assert "line 252" in err
     assert "column 'age' holds 'n.k.', which does not fit" in err
 
 
@@ -1330,7 +1330,7 @@ def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path
     header, *rows = visits()
     twice, states = header.replace(b"vip", b"town"), []
     for above in (b"", b"Visits of ward 3\n\n"):
-        table.write_bytes(b"".join([above, twice, *rows[:250]]))
+        table.write_bytes(b"".join([above, twice, *rows[:200]]))
         state, more = tmp_path / f"{len(above)}.state", ("--target", "ill", "--sep", ";")
         code, _, err = run("stream", table, *more, "--every", 1, "--state", state)
         assert code == 0, err
@@ -1339,7 +1339,7 @@ def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path
         assert max(map(len, err.splitlines())) <= 80
         states.append(load_state(state, Settings(format="csv", target="ill", sep=";")))
     plain, titled = states
-    assert (plain.rows, titled.rows, titled.bad) == (250, 250, 0)
+    assert (plain.rows, titled.rows, titled.bad) == (200, 200, 0)
     assert plain.learner.names == titled.learner.names
 
 
@@ -1388,13 +1388,13 @@ def test_it_is_said_that_rows_are_awaited(table, run, monkeypatch):
 
     class Slow(io.BytesIO):
         def readline(self):
-            time.sleep(0.01)
+            time.sleep(0.001)
             return next(lines, b"")
 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Slow()))
     code, _, err = run("stream", "-", "--target", "ill")
     assert code == 0
-    assert "the first 300 rows decide how columns become numbers: waiting for them" in err
+    assert "the first 150 rows decide how columns become numbers: waiting for them" in err
 
 
 def test_a_model_without_steps_takes_numbers_as_they_are(tmp_path, good, run):
