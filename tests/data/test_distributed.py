@@ -85,21 +85,34 @@ SLOW = [partial(slow, a, b) for a, b in pairwise(CUTS)]
 QUIET = dict(dashboard_address=":0", silence_logs=logging.CRITICAL)
 
 
+# what workers need first, and with it scikit-learn, pandas and PyArrow
+NEEDED = ["distributed", "numba", "aucmax.data.distributed", "aucmax.estimators.survey"]
+
+
+def started_by(method):
+    return dask.config.set({"distributed.worker.multiprocessing-method": method})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked():
+    """Fork workers from a process that has imported what they need."""
+    with started_by("forkserver"):
+        get_mp_context().set_forkserver_preload(NEEDED)
+        yield
+
+
 @contextmanager
-def two_workers():
-    """Give a client of processes that are forked from one that has imported what they need."""
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        get_mp_context().set_forkserver_preload(["distributed", "numba", "aucmax.estimators"])
-        with (
-            LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
-            Client(cluster, set_as_default=False) as client,  # tests without a cluster have none
-        ):
-            yield client
+def workers(count):
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, **QUIET) as cluster,
+        Client(cluster, set_as_default=False) as client,  # tests without a cluster have none
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")
-def client():
-    with two_workers() as client:
+def client(forked):
+    with workers(2) as client:
         yield client
 
 
@@ -240,7 +253,7 @@ def test_a_worker_killed_while_it_scores_changes_no_bit(client, tmp_path):
 def test_workers_that_die_at_random_change_no_bit():
     clf = AUCClassifier(loss="squared_hinge", alpha=0.1, tol=0.1)
     here = clf.fit(source()).coef_.copy()
-    with two_workers() as client:  # for one of them is not started again
+    with workers(2) as client:  # for one of them is not started again
         there = distributed.source(Source(SLOW), client=client)
         for mode, worker in zip(["segfault", "sys.exit"], client.nthreads(), strict=True):
             client.run(doom, mode, workers=[worker])
@@ -252,16 +265,17 @@ async def doom(mode, dask_worker):
     await KillWorker(delay="0.2 s", mode=mode).setup(dask_worker)
 
 
-def test_a_part_that_ends_every_worker_is_one_clear_error(client):
+def test_a_part_that_ends_every_worker_is_one_clear_error():
     model = AUCClassifier().fit(*data())
     before = model.coef_.copy()
     parts = [partial(load, a, b) for a, b in pairwise(CUTS)]
     parts[1] = partial(os._exit, 1)
-    there = distributed.source(Source(parts), client=client)
-    client.run_on_scheduler(allow, failures=1)  # each worker that has to start takes long
-    with pytest.raises(ConnectionError, match=r"2 workers .* ended while they processed part 2: "):
-        model.fit(there)
-    client.run_on_scheduler(allow, failures=3)
+    error = r"2 workers .* ended while they processed part 2: "
+    with workers(2) as client:  # for one that ends as it starts is not started again
+        client.run_on_scheduler(allow, failures=1)
+        there = distributed.source(Source(parts), client=client)
+        with pytest.raises(ConnectionError, match=error):
+            model.fit(there)
     np.testing.assert_array_equal(model.coef_, before)
 
 
@@ -334,9 +348,8 @@ def test_what_all_tasks_share_is_pickled_once_and_sent_once_to_each_worker(metho
     assert among_workers < 1_000_000  # who sends it to the other
 
 
-@pytest.mark.parametrize("words", [False, True])
-@pytest.mark.parametrize("settings", ["conjugate gradient", "VRSPAM"])
-def test_labels_and_weights_are_read_from_the_part_and_not_sent(words, settings):
+@pytest.mark.parametrize(("settings", "words"), [("conjugate gradient", True), ("VRSPAM", False)])
+def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words):
     parts = Source([partial(load_weighed, k, words=words) for k in range(6)])
     clf = AUCClassifier(alpha=0.1, tol=1e-2, **FITS[settings])
     here = clf.fit(parts).coef_.copy()
@@ -377,10 +390,7 @@ def listed(results):
 def test_what_only_a_lost_worker_had_is_sent_again(tmp_path):
     shared = Pickled(np.ones(100_000))
     here = source().total(sum_of, repeat(()), (shared,))
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, **QUIET) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with workers(1) as client:
         there = distributed.source(fatal_parts(tmp_path, 3), client=client)
         assert there.total(sum_of, repeat(()), (shared,)) == here
     assert (tmp_path / "killed").exists()
@@ -405,7 +415,7 @@ def test_a_straggler_does_not_hold_up_a_pass(method, client, tmp_path):
 
 
 def test_there_are_no_more_local_workers_than_asked_for():
-    with distributed.connected("local", 1) as client:
+    with started_by("spawn"), distributed.connected("local", 1) as client:  # as users have them
         assert len(client.nthreads()) == 1
 
 
