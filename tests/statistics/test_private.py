@@ -122,7 +122,7 @@ def test_the_sums_are_those_of_the_rows():
 @pytest.mark.parametrize("epsilon", [0.7, 2.0, 13.0, 200.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_noise_of_the_counts_has_the_law_that_was_promised(delta, epsilon):
-    K = 4000
+    K = 2000
     exact = BoundedSums(range(K), (-1, 1)).update(np.zeros((K, 1)), np.arange(K))
     exact.counts += 999
     noise = exact.release(epsilon, delta, seeded(0)).counts - 1000
