@@ -222,7 +222,7 @@ class Bench:
         (folder / "data" / "diabetes").write_bytes(diabetes())
         (folder / "out").mkdir()
         self.seconds = {}
-        assert self.here("train", "rows.csv", "-o", "m.aucmax") == 0
+        assert self.here("train", "rows.csv", "--alpha", "0.1", "-o", "m.aucmax") == 0
 
     def here(self, *words):
         """Run a command in this process."""

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
 from aucmax.estimators.folds import Folding, time_folds
 
+LINE = ("--shape", "line")
 QUICK = ("--losses", "square", "--alphas", "0.1,1", "--folds", 3)
 
 
@@ -77,7 +78,7 @@ def test_train_and_cv_tune_by_weight(path, tmp_path, good):
     assert report["auc"] != pytest.approx(
         AUCClassifierCV(**settings, cv=parts).fit(X, y).best_score_
     )
-    trained = json.loads(good("train", path, *weighed, "-o", tmp_path / "m", "--json"))
+    trained = json.loads(good("train", path, *weighed, *LINE, "-o", tmp_path / "m", "--json"))
     assert trained["tuned"]
     parts = Folding().folds(y, 5, 0, rounds=4)
     assert trained["held_out_auc"] == pytest.approx(
@@ -181,7 +182,9 @@ def test_what_tells_groups_apart_teaches_nothing_about_others(tmp_path, good):
     compared = ("compare", path, "--solvers", "exact", "--splits", 4, "--test-size", 0.4, "--json")
     assert json.loads(good(*compared, "--drop", "group"))["solvers"][0]["auc"] == 1.0
     assert json.loads(good(*compared, "--groups", "group"))["solvers"][0]["auc"] < 0.7
-    trained = json.loads(good("train", path, "--groups", "group", "-o", tmp_path / "m", "--json"))
+    trained = json.loads(
+        good("train", path, "--groups", "group", *LINE, "-o", tmp_path / "m", "--json")
+    )
     assert trained["held_out_auc"] < 0.7
     around = trained["held_out_interval"]
     assert around["auc"] == pytest.approx(trained["held_out_auc"])
@@ -257,7 +260,7 @@ def test_the_past_is_trained_on(tmp_path, good, kind):
     sizes = sorted(len(train) for train, _ in parts)
     assert f"3 splits, in the order of time: {sizes[0]} to {sizes[-1]} rows to train" in out
     assert "in the order of time" in page.read_text(encoding="utf-8")
-    out = good("train", path, "--time", "day", "-o", tmp_path / "m")
+    out = good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m")
     assert "in 5 folds, in the order of time" in " ".join(out.split())
 
 
@@ -282,7 +285,7 @@ def test_forward_in_time_on_other_groups(path, tmp_path, good):
     out = good("cv", path, *both, *QUICK)
     assert "3 folds, in the order of time, groups kept apart; " in out
     assert f"\n{said}\n" in out
-    out = " ".join(good("train", path, *both, "-o", tmp_path / "m").split())
+    out = " ".join(good("train", path, *both, *LINE, "-o", tmp_path / "m").split())
     assert "folds, in the order of time, groups kept apart (" in out
     assert f" {of_each})" in out
     command = ("compare", path, *both, "--splits", 3, "--alpha", 0.1, "--solvers", "exact,tuned")
@@ -296,12 +299,12 @@ def test_few_times_make_few_folds(tmp_path, good, bad):
     rows = frame().assign(day=np.arange(240) % 3)[["a", "day", "class"]]
     path = tmp_path / "a.csv"
     rows.to_csv(path, index=False)
-    report = json.loads(good("train", path, "--time", "day", "-o", tmp_path / "m", "--json"))
+    report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert (report["tuned"], report["folds"]) == (True, 2)
     message = bad("cv", path, "--time", "day", "--folds", 5)
     assert "5 folds in the order of time need 6 different times; there are 3" in message
     rows.assign(day=1).to_csv(path, index=False)
-    report = json.loads(good("train", path, "--time", "day", "-o", tmp_path / "m", "--json"))
+    report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert report["tuned"] is False
     # the first fifth has no fraud
     rows.assign(day=np.argsort(np.argsort(rows["class"], kind="stable"))[::1]).assign(

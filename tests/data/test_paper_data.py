@@ -266,7 +266,21 @@ def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
     forget()
     out = tmp_path / "out"
     with pytest.raises(SystemExit) as end:
-        main(["reproduce", name, "--data", sets, "--quick", "--jobs", "1", "-o", str(out)])
+        main(
+            [
+                "reproduce",
+                name,
+                "--data",
+                sets,
+                "--quick",
+                "--runs",
+                "1",
+                "--jobs",
+                "1",
+                "-o",
+                str(out),
+            ]
+        )
     forget()
     text, err = capsys.readouterr()
     assert (end.value.code, err) == (0, "")

@@ -79,6 +79,7 @@ FITS = {
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", FITS)
+@pytest.mark.covering
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
     X, y = data(sparse=sparse)
@@ -195,8 +196,15 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", SEARCHES)
+# weights are another matter than what is searched
+@pytest.mark.parametrize(
+    ("name", "weighted"),
+    [
+        pytest.param(name, weighted, marks=[pytest.mark.exhaustive] * (weighted != k % 2))
+        for k, name in enumerate(SEARCHES)
+        for weighted in (0, 1)
+    ],
+)
 def test_a_search_on_parts_is_the_search_on_all_rows(name, weighted):
     X, y = data(sparse="sparse" in name)
     weight = np.random.default_rng(1).integers(0, 3, len(y)) + 0.0 if weighted else None

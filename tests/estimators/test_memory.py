@@ -358,11 +358,27 @@ def real_group():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
-@pytest.mark.parametrize(("limit", "code"), [(60, 2), (130, 2), (200, 2), (500, 0)])
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        *(pytest.param(limit, 2, marks=pytest.mark.exhaustive) for limit in (60, 200)),
+        (130, 2),
+        (500, 0),
+    ],
+)
 def test_a_command_in_a_real_group_is_never_killed(limit, code, real_group, rows, tmp_path):
     group = real_group(limit)
     start = f"import os; open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))"
-    command = ["train", str(rows), "--target", "y", "-o", str(tmp_path / "model")]
+    command = [
+        "train",
+        str(rows),
+        "--target",
+        "y",
+        "--shape",
+        "line",
+        "-o",
+        str(tmp_path / "model"),
+    ]
     run = f"{start}; from aucmax.cli import main; main({command!r})"
     done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
     if "PermissionError" in done.stderr:

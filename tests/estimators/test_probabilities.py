@@ -356,7 +356,7 @@ def folder(tmp_path_factory):
     frame.iloc[300:].to_csv(folder / "new.csv", index=False)
     numbers = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
     pd.concat([numbers] * 60).to_csv(folder / "large.csv", index=False)
-    given = ("--target", "y", "--impute", "--one-hot")
+    given = ("--target", "y", "--impute", "--one-hot", "--shape", "line")
     run("train", folder / "rows.csv", *given, "--probability", "-o", folder / "m.aucmax")
     run("train", folder / "rows.csv", *given, "-o", folder / "plain.aucmax")
     return folder
@@ -369,8 +369,8 @@ def run(*words, code=0):
 
 
 def test_train_and_score_on_the_command_line(folder, capsys):
-    run("train", folder / "rows.csv", "--impute", "--one-hot", "--probability", "--json",
-        "-o", folder / "again.aucmax")  # fmt: skip
+    run("train", folder / "rows.csv", "--impute", "--one-hot", "--shape", "line", "--probability",
+        "--json", "-o", folder / "again.aucmax")  # fmt: skip
     assert json.loads(capsys.readouterr().out)["probability"] == "sigmoid"
     run("score", folder / "m.aucmax", folder / "new.csv", "--probability")
     scored = pd.read_csv(io.StringIO(capsys.readouterr().out))
@@ -385,7 +385,7 @@ def test_train_and_score_on_the_command_line(folder, capsys):
 
 def test_a_file_in_parts_has_the_same(folder, capsys):
     model, large = folder / "large.aucmax", folder / "large.csv"
-    run("train", large, "--probability", "-o", model)
+    run("train", large, "--probability", "--shape", "line", "-o", model)
     found = []
     for more in ((), ("--memory", "1MB")):
         capsys.readouterr()

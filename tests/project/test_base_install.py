@@ -164,7 +164,7 @@ for use in {list(USES)}:
 
 DEMO = """
 from aucmax.experiments import demo
-demo.PAYMENTS, demo.CUSTOMERS = 5000, 200
+demo.PAYMENTS, demo.CUSTOMERS = 1000, 50
 from aucmax.cli import main
 main(["demo", "--seed", "1"])
 """
