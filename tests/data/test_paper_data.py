@@ -259,7 +259,7 @@ def test_tables_prepare_every_set_as_their_paper_did(folder, source):
 
 
 @pytest.mark.parametrize(
-    ("name", "sets"), [("opauc-online", "kddcup04,ijcnn1"), ("sadmm-l1", "gisette")]
+    ("name", "sets"), [("opauc-online", "kddcup04"), ("sadmm-l1", "gisette")]
 )
 def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
     put_all(folder)

@@ -306,7 +306,7 @@ def test_what_is_no_column_or_no_frame(monkeypatch):
 def test_dask(rows, route):
     dask = pytest.importorskip("dask.dataframe")
     route(rows)
-    frame, y = table(n=1000)
+    frame, y = table(n=300, d=2)
     given = dask.from_pandas(frame.assign(ill=y), npartitions=3)
     found = ClassMoments.from_query(given, target="ill", weight="times")
     same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
