@@ -378,7 +378,7 @@ def test_ucis_own_magic04(folders):
 LABELS = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(-5, 30))
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=30, derandomize=True)
 @given(y=LABELS, seed=st.integers(0, 2**32))
 def test_binarize_properties(y, seed):
     labels = np.unique(y)
@@ -438,7 +438,7 @@ ROWS = hnp.arrays(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=30, derandomize=True)
 @given(X=ROWS)
 def test_scale_properties(X):
     before = X.copy()

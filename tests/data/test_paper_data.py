@@ -258,9 +258,7 @@ def test_tables_prepare_every_set_as_their_paper_did(folder, source):
         np.testing.assert_allclose(norms, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "sets"), [("opauc-online", "kddcup04"), ("sadmm-l1", "gisette")]
-)
+@pytest.mark.parametrize(("name", "sets"), [("opauc-online", "kddcup04"), ("sadmm-l1", "gisette")])
 def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
     put_all(folder)
     forget()

@@ -34,7 +34,7 @@ CSV_BYTES = st.lists(st.sampled_from([*b'a,1.e-"\n\r\0 \xe9']) | st.integers(0, 
 CSV_BYTES = CSV_BYTES.map(bytes)
 in_one_folder = settings(
     deadline=None,
-    max_examples=60,
+    max_examples=30,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

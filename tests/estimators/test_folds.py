@@ -10,7 +10,7 @@ from aucmax.experiments.rivals import BalancedLeastSquares, BalancedLogisticRegr
 from aucmax.metrics import roc_auc
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=60), st.integers(1, 6))
 def test_the_past_is_trained_on_and_the_next_tested(times, n_folds):
     time = np.array(times)
@@ -41,7 +41,7 @@ def test_blocks_have_about_the_same_size_and_dates_sort():
     assert all(len(test) for _, test in time_folds(heavy, 5))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5)), min_size=4, max_size=60),
     st.integers(1, 4),

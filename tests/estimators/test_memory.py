@@ -26,7 +26,7 @@ from aucmax.estimators.preparation import in_parts
 def data(request):
     """Dense rows, in C order, of which a sample or a block is a small part."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40_000, 150)).astype(request.param)
+    X = rng.normal(size=(25_000, 150)).astype(request.param)
     return X, (X[:, 0] + rng.normal(size=len(X)) > 1.0).astype(int)
 
 

@@ -56,7 +56,7 @@ def test_of_groups_of_one_size_it_is_hers_to_the_letter(both):
     np.testing.assert_allclose(found[::3], (auc, np.sqrt(variance)), rtol=1e-10)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_a_group_for_each_row_changes_nothing(seed, ties, weighted):
     y, score, _ = made(seed, ties=ties)
@@ -90,7 +90,7 @@ def test_rows_that_are_repeated_in_a_group_tell_nothing_new():
             np.testing.assert_allclose(repeated, measure(y, score, other), rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 8), st.booleans())
 def test_it_is_an_interval_whatever_the_groups(seed, n_groups, ties):
     y, score, group = made(seed, n_groups, ties=ties)

@@ -37,7 +37,7 @@ each_function = pytest.mark.parametrize(
     "function", (METRICS | UNWEIGHTED).values(), ids=METRICS | UNWEIGHTED
 )
 # A loaded machine must not fail a test.
-untimed = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+untimed = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 Y = np.array([0, 1, 1, 0, 1])
 SCORE = np.array([0.1, 0.4, 0.35, 0.4, 0.8])

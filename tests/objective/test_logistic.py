@@ -23,7 +23,7 @@ from oracles import logistic, rows
 from oracles.optimum import optimum
 from specification import STOCHASTIC, takes
 
-untimed = settings(deadline=None, derandomize=True, max_examples=60)
+untimed = settings(deadline=None, derandomize=True, max_examples=30)
 TIGHT = dict(loss="logistic", standardize=0.0, tol=1e-14)
 
 

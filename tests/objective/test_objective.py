@@ -21,7 +21,7 @@ from aucmax.solvers import CuttingPlane, Monitor, Run
 from oracles import rows
 from oracles.pairs import Pairs
 
-untimed = settings(deadline=None, derandomize=True, max_examples=60)
+untimed = settings(deadline=None, derandomize=True, max_examples=30)
 ROWS_LOSSES = UNIVARIATE_LOSSES | {"rounded": UNIVARIATE_LOSSES["hinge"].rounded(0.3)}
 each_loss = pytest.mark.parametrize("loss", ROWS_LOSSES.values(), ids=ROWS_LOSSES)
 POINTS = np.linspace(-2.3, 3.1, 41)  # away from the kink of the hinge at t = 1
@@ -285,7 +285,7 @@ GOALS = {
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@settings(untimed, max_examples=25)
+@settings(untimed, max_examples=15)
 @given(seeds, penalties, st.sampled_from([None, 0.3, 3.0]))
 def test_the_gap_is_a_bound_wherever_it_is_asked(goal, seed, penalty, radius):
     """At points that follow the gradient, and at random ones; with features in any units."""

@@ -27,7 +27,7 @@ from oracles.penalised import mcp_stationary_points, minimiser
 from processes import ended, forked
 from specification import STOCHASTIC, penalty_of
 
-untimed = settings(deadline=None, derandomize=True, max_examples=40)
+untimed = settings(deadline=None, derandomize=True, max_examples=25)
 each_penalty = pytest.mark.parametrize("kind", PENALTIES.values(), ids=PENALTIES)
 vectors = arrays(np.float64, 4, elements=st.floats(-20, 20) | st.sampled_from([0.0, -0.4, 0.8]))
 steps = st.floats(1e-3, 10)

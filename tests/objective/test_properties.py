@@ -15,7 +15,7 @@ from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import SOLVERS
 from oracles import rows
 
-untimed = settings(deadline=None, derandomize=True, max_examples=60)
+untimed = settings(deadline=None, derandomize=True, max_examples=30)
 PAIRWISE = {name: loss for name, loss in LOSSES.items() if isinstance(loss, PairwiseLoss)}
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 each_pairwise = pytest.mark.parametrize("loss", PAIRWISE.values(), ids=PAIRWISE)

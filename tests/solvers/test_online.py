@@ -269,8 +269,8 @@ def test_solam_reports_the_optimality_on_its_ball(gamma):
             on_space = (now - least_of_all) / (0.5 - least_of_all)
             seen.append((np.linalg.norm(w), progress.optimality, on_space))
 
-        clf = AUCClassifier(0.1, standardize=gamma, random_state=0, max_iter=1500, tol=1e-12)
-        clf.set_params(solver=SOLAM(n_epochs=1500, average=False, radius=R), callback=record)
+        clf = AUCClassifier(0.1, standardize=gamma, random_state=0, max_iter=800, tol=1e-12)
+        clf.set_params(solver=SOLAM(n_epochs=800, average=False, radius=R), callback=record)
         w = pairs.from_features(clf.fit(X, y).coef_[0])
         np.testing.assert_allclose(w, optimum, atol=0.1 * np.abs(optimum).max())
         assert clf.objective_ == pytest.approx(pairs.objective(optimum, 0.1, 0.0), rel=0.02)

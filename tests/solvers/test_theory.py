@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aucmax import theory
 from oracles import opauc, rows, spam
 
-untimed = settings(deadline=None, derandomize=True)
+untimed = settings(deadline=None, derandomize=True, max_examples=40)
 
 
 def test_alpha_and_beta():

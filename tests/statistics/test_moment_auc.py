@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from aucmax import metrics
 
-untimed = settings(deadline=None, derandomize=True, max_examples=100)
+untimed = settings(deadline=None, derandomize=True, max_examples=40)
 ROWS = st.lists(st.integers(-5, 5).map(float) | st.floats(-9.0, 9.0), min_size=1, max_size=8)
 
 

@@ -30,7 +30,7 @@ from aucmax.statistics.diagonal import DiagonalMoments
 from oracles import rows
 from specification import loss_of
 
-untimed = settings(deadline=None, derandomize=True, max_examples=60)
+untimed = settings(deadline=None, derandomize=True, max_examples=30)
 
 
 def literal(X, y, weight=None):
