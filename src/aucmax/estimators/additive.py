@@ -136,7 +136,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         How much each lowers the square loss at the fitted curves, alone, without `monotone`.
     loss_ : str
     alphas_ : ndarray, shape (3,)
-        The chosen α of lines and levels, of curves, of pairs.
+        The chosen α of lines and levels, of curves, of pairs; that of a term is divided by its
+        ``relevance_`` in `AdditiveFeatures`.
     best_score_, best_interval_
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
@@ -314,8 +315,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Returns
         -------
         list of LeftOut
-            The largest bound first. No map of this pair alone, with the α of pairs, can lower the
-            objective (``objective_``) by more.
+            The largest bound first. No map of this pair alone, with the α of pairs and a relevance
+            of 1, can lower the objective (``objective_``) by more.
 
         Notes
         -----

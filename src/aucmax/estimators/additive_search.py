@@ -497,7 +497,7 @@ class Walk:
         cell : Cell
             Of curves.
         alpha : float
-            α of the cells of curves; maps are shrunk more.
+            α of curves; maps are shrunk as much, and up to a thousand times more.
         n_folds : int
             As for `simplest`.
         """
