@@ -175,7 +175,7 @@ def test_few_columns_of_many_are_focused_on():
     aucs = [metrics.roc_auc(y[test], m.decision_function(X[test])) for m in (alike, focused)]
     assert aucs[1] > aucs[0] + 0.02
     of_curves = focused.best_estimator_[0].relevance_[1]
-    assert of_curves[0] > 10 * np.median(of_curves)
+    assert min(of_curves[:2]) > 5 * np.median(of_curves)
 
 
 def test_a_focused_fit_is_that_of_the_scaled_prior(table):

@@ -148,11 +148,11 @@ class Grid:
     def decades_squared(self, cell: Cell) -> float:
         """Return Σ over the cell's α of the squared decades from the usual one.
 
-        A step of focus counts as half a decade, ten times as many pairs as a whole one.
+        A step of focus counts as a decade, and so do ten times as many pairs.
         """
         places = (cell.line, cell.curve, cell.pair)[: cell.shape + 1]
         of_alphas = sum(((place - self.usual) / 2.0) ** 2 for place in places)
-        return of_alphas + (cell.focus / 2.0) ** 2 + np.log10(max(self.counts[cell.pairs], 1)) ** 2
+        return of_alphas + cell.focus**2 + np.log10(max(self.counts[cell.pairs], 1)) ** 2
 
 
 class CurveRows:
