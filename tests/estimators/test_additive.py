@@ -228,6 +228,8 @@ def test_what_is_left_out_is_bounded(table, loss):
         ({"interactions": [("age", "height")]}, "pairs name the column 'height'"),
         ({"losses": ["hinge"]}, "each of losses must be one of 'square', 'squared_hinge', 'logi"),
         ({"scoring": "accuracy"}, "scoring='accuracy' is not one of 'auc'"),
+        ({"focus": []}, "focus has no power to try"),
+        ({"focus": [-1.0]}, "each of focus"),
         ({"cv": 1}, "cv, unless it is 'auto'"),
     ],
 )

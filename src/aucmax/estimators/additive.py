@@ -605,6 +605,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if self.shape not in ("auto", *SHAPES):
             names = ", ".join(map(repr, SHAPES))
             raise ValueError(f"shape must be 'auto' or one of {names}; got {self.shape!r}.")
+        if not np.size(self.focus):
+            raise ValueError("focus has no power to try; give at least one, such as 0.")
         for power in np.atleast_1d(self.focus):
             number(power, "each of focus", low=0.0)
         if self.cv != "auto" and not isinstance(self.cv, Iterable):
