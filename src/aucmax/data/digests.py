@@ -18,6 +18,7 @@ from aucmax.data.columns import is_no_word, names_in, values_at
 
 __all__ = [
     "MOST_KEPT", "Copies", "DigestCounts", "RowDigests", "cell_bits", "copies_in", "digests_of",
+    "mixed",
 ]  # fmt: skip
 
 MOST_KEPT = 4096  # digests, 32 KB
@@ -33,7 +34,7 @@ def digests_of(X: Any) -> Digests:
     X : ndarray, csr_matrix or data frame, shape (n, d)
         Numbers, and text in columns of objects. Columns go by their position.
     """
-    return _mixed(_sums(X)[0].sum(axis=0))
+    return mixed(_sums(X)[0].sum(axis=0))
 
 
 # ---- a sample of the rows that a model was trained on
@@ -238,7 +239,7 @@ def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
 
 def _terms(bits: Digests, column: Any) -> Digests:
     """Return what cells add to the sums of their rows: 0 for the number 0."""
-    return np.where(bits == 0, np.uint64(0), _mixed(bits ^ _mixed(column + np.uint64(1))))
+    return np.where(bits == 0, np.uint64(0), mixed(bits ^ mixed(column + np.uint64(1))))
 
 
 def cell_bits(cells: Any) -> Digests:
@@ -264,7 +265,7 @@ def _bits(values: NDArray[Any]) -> Digests:
     return np.append(np.where(gaps, gap, hashes), gap)[codes]
 
 
-def _mixed(bits: Any) -> Any:
+def mixed(bits: Any) -> Any:
     """Return 64 bits, each of which depends on every bit given (the finaliser of SplitMix64)."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -13,6 +13,7 @@ from aucmax.data.bunch import Labels, frame
 from aucmax.data.columns import Column, declare
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
+from aucmax.data.strata import Strata
 
 __all__ = ["Labelled"]
 
@@ -37,6 +38,8 @@ class Labelled:
         Rows of one group stay together where the rows are divided.
     time : ndarray, shape (n,), optional
         Rows are divided in this order, to train on the past; with groups, on none that is tested.
+    strata : ndarray, shape (n,), optional
+        Only rows of one stratum are compared.
     columns : tuple of Column, optional
         The name and the kind of each of d columns; None where they have no names.
     target_name : str, optional
@@ -55,6 +58,7 @@ class Labelled:
     classes: np.ndarray
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
+    strata: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None
     name: str = ""
@@ -107,6 +111,11 @@ class Labelled:
         counted = True if self.weight is None else self.weight > 0.0
         return int(min((self.positive & counted).sum(), (~self.positive & counted).sum()))
 
+    @cached_property
+    def coded_strata(self) -> Strata | None:
+        """The strata, checked; None if all rows are compared."""
+        return None if self.strata is None else Strata.of(self.strata, len(self.positive))
+
     def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of some rows, None where none has one."""
         return None if self.weight is None else self.weight[rows]
@@ -130,10 +139,11 @@ class Labelled:
 
         The latter have no names, with which a fit would copy them.
         """
-        groups, time = (None if of is None else of[rows] for of in (self.groups, self.time))
+        by_row = (self.groups, self.time, self.strata)
+        groups, time, strata = (None if of is None else of[rows] for of in by_row)
         X = take(self.X, rows) if self.in_parts else _sklearn._safe_indexing(self.X, rows)
         columns = None if self.in_parts else self.columns
         return replace(
             self, X=X, positive=self.positive[rows], weight=self.weight_of(rows), groups=groups,
-            time=time, columns=columns, statistics=None, store=None,
+            time=time, strata=strata, columns=columns, statistics=None, store=None,
         )  # fmt: skip

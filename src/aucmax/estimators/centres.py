@@ -6,7 +6,6 @@ import numpy as np
 
 from aucmax.estimators.resuming import trail
 from aucmax.estimators.selection import Line, Place
-from aucmax.objective import Objective
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Run
 from aucmax.solvers.auto import choose
@@ -82,7 +81,7 @@ class Centres:
             return None
         if near is None:
             problem = self.all_rows.scaled(line.standardize)
-            objective = Objective(problem, line.loss.on(problem), penalty)
+            objective = line.loss.objective(problem, penalty)
             begin = None if start is None else objective.problem.from_features(start)
         else:
             objective, begin = near.objective.with_penalty(penalty), near.point

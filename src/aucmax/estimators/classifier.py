@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number
 from aucmax.data.classes import two_classes
-from aucmax.data.rows import as_rows
+from aucmax.data.rows import Rows, as_rows
+from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.labelling import (
     check_some_weight,
@@ -21,6 +22,7 @@ from aucmax.estimators.labelling import (
 )
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
+from aucmax.estimators.strata import FittedStrata
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
@@ -84,6 +86,9 @@ class AUCClassifier(SolvedScorer):
         of two rows is 2. 0 leaves the features unscaled, 1 is ``StandardScaler(with_mean=False)``
         in front, up to that constant. "auto" is ½ with a batch solver, and 0 with a stochastic one,
         which may have to continue with rows seen one by one.
+    strata_weight : {"positives", "pairs", "strata"}
+        For ``fit(…, strata=…)``, what the weight of a stratum is proportional to: its positives, so
+        that each positive counts the same; its pairs; or 1. See Notes.
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
@@ -133,6 +138,10 @@ class AUCClassifier(SolvedScorer):
     moments_ : ClassMoments, DiagonalMoments or FrequentDirections
         If the fit used them; `partial_fit` and `forget` continue from them. The last two
         are those of ``Exact(covariance=…)``.
+    strata_ : FittedStrata
+        After a fit within strata: ``count``, ``of_one_class`` (which count for nothing), and, with
+        ``loss="logistic"``, in how many the likelihood is ``exact`` or, as they are too large, has
+        ``efron``'s form.
     spread_ : ndarray, shape (d,)
         Mean squared difference of each feature over any two rows, twice its variance, which makes
         coefficients of features in different units comparable. Not available after a stochastic
@@ -149,6 +158,15 @@ class AUCClassifier(SolvedScorer):
     Su & Liu 1993 for τ = ½). The logistic loss is (τL₊ + (1−τ)L₋)/4τ(1−τ), with L the classes'
     means of log(1 + e^(−margin)): its slope at w = 0 is the same for every τ, so ``alpha`` has the
     same meaning.
+
+    With strata J is Σ_g ω_g · mean over the pairs within stratum g, Σ_g ω_g = 1: it does not change
+    when all rows of a stratum are shifted, and v_j is twice the variance within strata. The
+    intercept comes from the means of the strata, as they are weighed. The logistic loss within
+    strata is conditional logistic regression: Σ_g −log L_g, divided by the number of positives,
+    with L_g the probability that the positives of stratum g are those that they are; exact by a
+    recursion over its rows (Gail, Lubin & Rubinstein 1981), and in Efron's form where there are
+    more than ten million rows times positives. It takes ``within=0.5``, ``strata_weight`` of
+    "positives", and the same weight for all rows of a stratum.
 
     J does not change when all rows are shifted by one vector, nor with the class weights, unless
     ``within`` is "pooled". With ``standardize`` > 0 the solution does depend on the class weights,
@@ -178,6 +196,7 @@ class AUCClassifier(SolvedScorer):
         loss: str = "square",
         within: float | str = 0.5,
         standardize: float | str = "auto",
+        strata_weight: StrataWeight = "positives",
         solver: str | Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -194,6 +213,7 @@ class AUCClassifier(SolvedScorer):
         self.loss = loss
         self.within = within
         self.standardize = standardize
+        self.strata_weight = strata_weight
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -245,6 +265,8 @@ class AUCClassifier(SolvedScorer):
         fitted.warn(stacklevel=2)
         self.take_over(fitted, classes)
         self.moments_ = moments
+        if moments.strata is not None:
+            self.strata_ = FittedStrata.of(moments.strata)
         record_names(self, moments)
         return self
 
@@ -256,7 +278,14 @@ class AUCClassifier(SolvedScorer):
         )
 
     @available_if(_takes_parts)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        strata: Any = None,
+    ) -> Self:
         """Continue with more rows.
 
         A batch solver adds the rows to the class moments (those of `fit` if it kept them) and
@@ -272,10 +301,12 @@ class AUCClassifier(SolvedScorer):
             As for `fit`. A stochastic solver does not normalise the weights.
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call when y does not hold both.
+        strata : array-like, shape (n,), optional
+            As for `fit`, of whole strata; all calls have them, or none.
         """
-        return self._partial_fit(X, y, classes, sample_weight)
+        return self._partial_fit(X, y, classes, sample_weight, strata)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> Self:
         """Take rows out of the model exactly, as if they had never been seen.
 
         Needs the class moments: a fit by `Exact` or by coordinate descent on the matrix,
@@ -285,6 +316,8 @@ class AUCClassifier(SolvedScorer):
         ----------
         X, y, sample_weight
             Rows the model was fitted to, with the weights they had.
+        strata : array-like, shape (n,), optional
+            Their strata, whole ones, if it was fitted within strata.
 
         Raises
         ------
@@ -306,7 +339,9 @@ class AUCClassifier(SolvedScorer):
             )
         X, y, weight = checked(self, X, y, sample_weight, reset=False)
         check_some_weight(weight)
-        gone = self.moments_.empty(self.classes_).add_rows(as_rows(X), y, weight)
+        rows, sign = as_rows(X), np.where(y == self.classes_[1], 1.0, -1.0)
+        empty, of_rows = self.moments_.empty([-1.0, 1.0]), self._strata_of(strata, len(y))
+        gone = _measured(empty, rows, sign, weight, of_rows).relabelled(self.classes_)
         names = input_names(self)
         self.fit_moments(with_names_of(self, self.moments_ - gone))
         restore_names(self, names)
@@ -389,6 +424,10 @@ class AUCClassifier(SolvedScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
+    def _strata_of(self, strata: Any, n: int) -> Strata | None:
+        coded = super()._strata_of(strata, n)
+        return None if coded is None else coded.weighed(self.strata_weight)
+
     def take_over(self, fitted: Fit, classes: np.ndarray) -> None:
         super().take_over(fitted, classes)
         if fitted.statistics is not None:
@@ -419,6 +458,7 @@ class AUCClassifier(SolvedScorer):
             number(self.standardize, "standardize", high=1.0)
         tol = number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
+        check_strata_weight(self.strata_weight)
         goal = NamedLoss(self.loss, self.within)
         goal.check()
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
@@ -429,7 +469,7 @@ class AUCClassifier(SolvedScorer):
             solver.check()
         return Settings(
             goal, penalty, solver, self.standardize_, tol, self.max_iter, self.random_state,
-            self.verbose, self.callback,
+            self.verbose, self.callback, self.strata_weight,
         )  # fmt: skip
 
     def _penalty(self) -> Penalty:
@@ -492,7 +532,12 @@ class AUCClassifier(SolvedScorer):
         raise ValueError(f"{refusal} {task}{cause}; {instead}.")
 
     def _accumulated(
-        self, rows: Any, labels: np.ndarray, weight: np.ndarray | None, classes: np.ndarray
+        self,
+        rows: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        strata: Strata | None,
+        classes: np.ndarray,
     ) -> tuple[Fit, dict[str, Any]]:
         """Return the fit of a batch `partial_fit`, and the moments from which it is made."""
         settings, d = self.settings(), self.n_features_in_
@@ -503,12 +548,19 @@ class AUCClassifier(SolvedScorer):
         self._check_size(empty, d)
         previous = getattr(self, "moments_", None)
         moments = empty if previous is None else empty.taken_from(previous)
-        with_names_of(self, moments.add_rows(rows, labels, weight))
+        if strata is None:
+            moments.add_rows(rows, classes[(sign > 0).astype(int)], weight)
+        else:
+            known = empty.empty([-1.0, 1.0]), rows, sign, weight, strata
+            moments = moments + _measured(*known).relabelled(classes)
+        with_names_of(self, moments)
         if moments.counts.min() > 0:
             fitted = solve(_problem(moments, classes), self._named(settings), self._start(d))
         else:
             fitted = Fit.of_no_rows(d, "exact" if solver is None else solver.name)
-        return fitted, {"moments_": moments}
+        if moments.strata is None:
+            return fitted, {"moments_": moments}
+        return fitted, {"moments_": moments, "strata_": FittedStrata.of(moments.strata)}
 
     @property
     def _by_moments(self) -> bool:
@@ -556,8 +608,27 @@ def _is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
+def _measured(
+    empty: ClassStatistics,
+    rows: Rows,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    strata: Strata | None,
+) -> ClassStatistics:
+    """Return statistics of rows, within their strata if they have any."""
+    if strata is None:
+        return empty.add_rows(rows, sign, weight)
+    return empty.add_strata(rows, sign, weight, strata)
+
+
 def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:
     """Return a problem with only these moments; the last class is positive."""
+    strata, positive = moments.strata, classes.tolist()[1]
+    if strata is not None and strata.weighting == "positives" and strata.positive != positive:
+        raise ValueError(
+            f"these moments weigh strata by the rows of label {strata.positive!r}, and "
+            f"{positive!r} is positive; turn the labels round, or use strata_weight='pairs'."
+        )
     if classes[1] != moments.classes[1]:
         moments = moments.relabelled([1.0, -1.0])
     return MomentsProblem(moments)

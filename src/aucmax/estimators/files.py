@@ -37,12 +37,14 @@ from aucmax.estimators import (
 )
 from aucmax.estimators.probabilities import Isotonic, Sigmoid
 from aucmax.estimators.scorecard import Scorecard
+from aucmax.estimators.strata import FittedStrata
 from aucmax.metrics import AUCInterval
 from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.strata import KnownStrata
 
 __all__ = ["load", "save"]
 
@@ -78,6 +80,8 @@ _OURS = (
     *KINDS,
     AUCInterval,
     RowDigests,
+    FittedStrata,
+    KnownStrata,
     Isotonic,
     Sigmoid,
     *_MOMENTS,

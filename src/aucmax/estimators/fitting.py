@@ -12,11 +12,14 @@ from sklearn.utils import check_random_state
 
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
+from aucmax.data.strata import StrataWeight
 from aucmax.estimators.named_loss import Goal
 from aucmax.estimators.resuming import trail
+from aucmax.estimators.strata import FittedStrata, fitted_strata
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import Exact, Monitor, Run, Solver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
@@ -26,7 +29,7 @@ from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Fit", "Settings", "fit", "one_pass", "posed", "solve", "step"]
+__all__ = ["Fit", "Settings", "fit", "one_pass", "posed", "problem_of", "solve", "step"]
 
 _MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
@@ -50,6 +53,8 @@ class Settings:
         Orders the rows for stochastic solvers.
     verbose, callback
         As for `AUCClassifier`.
+    strata_weight : {"positives", "pairs", "strata"}
+        What strata weigh, for rows that have any.
     """
 
     goal: Goal
@@ -61,6 +66,7 @@ class Settings:
     random_state: Any = None
     verbose: int = 0
     callback: Callable[..., Any] | None = None
+    strata_weight: StrataWeight = "positives"
 
     def named(self, d: int, feature_names: Any) -> Self:
         """Return these with the penalty's settings by feature as arrays (d, …)."""
@@ -92,6 +98,8 @@ class Fit:
         The state from which a stochastic solver continues.
     message : str, optional
         Why the solution may not be good enough.
+    strata : FittedStrata, optional
+        Those within which the rows were compared.
     """
 
     coef: np.ndarray
@@ -105,6 +113,7 @@ class Fit:
     statistics: ClassStatistics | None = None
     stream: dict[str, Any] | None = None
     message: str | None = None
+    strata: FittedStrata | None = None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -112,7 +121,8 @@ class Fit:
         attributes = {"coef_": self.coef[None, :], "intercept_": np.array([self.intercept])}
         names = ("n_iter", "solver", "objective", "optimality", "history")
         attributes |= {f"{name}_": getattr(self, name) for name in names}
-        return attributes if self.spread is None else {**attributes, "spread_": self.spread}
+        further = {"spread_": self.spread, "strata_": self.strata}
+        return attributes | {name: of for name, of in further.items() if of is not None}
 
     @classmethod
     def of_no_rows(cls, d: int, solver: str) -> Self:
@@ -140,8 +150,39 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     statistics = labelled.statistics
     if statistics is not None and empty is not None and labelled.store.n_features <= max_features:
         return solve(MomentsProblem(statistics), settings, start)
-    rows = RowsProblem.of(labelled.store, labelled.positive, labelled.weight, statistics)
-    return solve(rows, settings, start)
+    if labelled.strata is not None and isinstance(settings.solver, StochasticSolver):
+        raise ValueError(
+            f"the solver {settings.solver.name!r} learns from one row after another and takes no "
+            "strata; leave solver='auto', or leave the strata out."
+        )
+    problem = problem_of(labelled, settings.strata_weight, statistics)
+    fitted = solve(problem, settings, start)
+    return replace(fitted, strata=fitted_strata(labelled, posed(problem, settings)))
+
+
+def problem_of(
+    labelled: Labelled,
+    strata_weight: StrataWeight = "positives",
+    statistics: ClassStatistics | None = None,
+) -> RowsProblem:
+    """Return the problem of checked rows, within their strata if they have any.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    strata_weight : {"positives", "pairs", "strata"}
+        What the strata weigh.
+    statistics : ClassStatistics, optional
+        Those of the rows, if they are known.
+    """
+    strata = labelled.coded_strata
+    if strata is not None and labelled.in_parts:
+        raise ValueError(
+            "strata need rows in memory, as those of a stratum may be in any part; read the file "
+            "whole, or keep moments of whole strata (ClassMoments)."
+        )
+    rows = labelled.store, labelled.positive, labelled.weight, statistics
+    return rows_problem(*rows, None if strata is None else strata.weighed(strata_weight))
 
 
 def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:

@@ -60,6 +60,7 @@ def labelled_rows(
     sample_weight: Any,
     empty: ClassStatistics | None = None,
     max_features: float = np.inf,
+    strata: Any = None,
 ) -> Labelled:
     """Label and check all rows, those of a source in one pass; the model records their names.
 
@@ -73,7 +74,14 @@ def labelled_rows(
         The statistics of a source's classes to keep, as for `survey`; by default variances.
     max_features : float
         The number of features up to which they are kept.
+    strata : array-like, shape (n,), optional
+        The stratum of each row; by default those of `Labelled` rows.
     """
+    if strata is not None:
+        rows = labelled_rows(model, X, y, sample_weight, empty, max_features)
+        rows = replace(rows, strata=np.asarray(strata))
+        assert rows.coded_strata is not None  # checked
+        return rows
     if isinstance(X, Labelled) and not X.in_parts:
         refuse_sizes(X.X, whole=True)
         rows = replace(X, store=InMemory(as_rows(X.X)))

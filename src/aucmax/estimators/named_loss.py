@@ -6,10 +6,19 @@ import numpy as np
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective, UnivariateObjective
-from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, AtThreshold, RankingLoss
+from aucmax.objective.losses import (
+    LOSSES,
+    UNIVARIATE_LOSSES,
+    AtThreshold,
+    ConditionalLogistic,
+    Logistic,
+    RankingLoss,
+)
+from aucmax.objective.objective import ConditionalObjective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
 from aucmax.objective.scaling import midpoint_intercept
+from aucmax.objective.within_strata import ProblemWithinStrata
 
 __all__ = ["Goal", "HingeLoss", "NamedLoss", "check_within"]
 
@@ -41,6 +50,11 @@ class NamedLoss(NamedTuple):
 
         Raises ValueError if a loss that needs both classes would have only one.
         """
+        if problem.strata is not None and self.within != 0.5:
+            raise ValueError(
+                f"within={self.within!r} is for rows that are all compared; with strata use "
+                "within=0.5."
+            )
         within: Any = problem.p if self.within == "pooled" else self.within
         loss = LOSSES[self.loss]
         if not (loss.takes_within(within) or np.isnan(within)):  # NaN: data that are not there
@@ -56,8 +70,12 @@ class NamedLoss(NamedTuple):
         return LOSSES[self.loss].by_moments
 
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        """Return the objective on a problem."""
-        return Objective(problem, self.on(problem), penalty)
+        """Return the objective on a problem; within strata the logistic loss is conditional."""
+        loss = self.on(problem)
+        if isinstance(problem, ProblemWithinStrata) and isinstance(loss, Logistic):
+            problem.check_likelihood()
+            return ConditionalObjective(problem, ConditionalLogistic(), penalty)
+        return Objective(problem, loss, penalty)
 
     def intercept(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
         """Return the loss's own intercept for a solution w, or else `midpoint`."""

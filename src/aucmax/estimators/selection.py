@@ -14,7 +14,7 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import Scoring
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
+from aucmax.objective.penalties import L2, Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import ANY_ROWS, Problem
 from aucmax.solvers.auto import pick
 
@@ -85,10 +85,9 @@ class Line:
     def objectives(self, problem: Problem) -> list[Objective]:
         """Return the objectives of the cells on a problem in the features' own coordinates."""
         problem = problem.scaled(self.standardize)
-        loss = self.loss.on(problem)
-        problem = problem.weighing(loss.within)
+        objective = self.loss.objective(problem, L2(0.0))
         penalties = (penalty.scaled(problem.factor) for penalty in self.penalties)
-        return [Objective(problem, loss, penalty) for penalty in penalties]
+        return [objective.with_penalty(penalty) for penalty in penalties]
 
 
 class Grid(NamedTuple):

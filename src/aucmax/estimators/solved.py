@@ -7,7 +7,8 @@ import numpy as np
 
 from aucmax.basics.checks import refuse_nul
 from aucmax.data.classes import two_classes
-from aucmax.data.rows import as_rows, take_rows
+from aucmax.data.rows import Rows, as_rows, take_rows
+from aucmax.data.strata import Strata
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
 from aucmax.estimators.labelling import checked, labelled_rows, unchanged_on_error
 from aucmax.estimators.linear import LinearScorer
@@ -48,7 +49,12 @@ class SolvedScorer(LinearScorer):
         raise NotImplementedError
 
     def _accumulated(
-        self, rows: Any, labels: np.ndarray, weight: np.ndarray | None, classes: np.ndarray
+        self,
+        rows: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        strata: Strata | None,
+        classes: np.ndarray,
     ) -> tuple[Fit, dict[str, Any]]:
         """Return the fit of `partial_fit` with a batch solver, and other attributes."""
         raise NotImplementedError
@@ -59,7 +65,7 @@ class SolvedScorer(LinearScorer):
 
     # ---- fitting -------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> Self:
         """Fit to rows X with labels y.
 
         Parameters
@@ -73,6 +79,10 @@ class SolvedScorer(LinearScorer):
             pandas or polars series is kept as ``target_name_``.
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are left out.
+        strata : array-like, shape (n,), optional
+            The stratum of each row, such as its day, hospital, query or matched set: only rows of
+            one stratum are compared. Strata with rows of one class count for nothing. Not for
+            stochastic solvers, nor for rows in parts.
 
         Raises
         ------
@@ -82,7 +92,7 @@ class SolvedScorer(LinearScorer):
         """
         settings = self.settings()
         with unchanged_on_error(self):
-            rows = labelled_rows(self, X, y, sample_weight, *one_pass(settings))
+            rows = labelled_rows(self, X, y, sample_weight, *one_pass(settings), strata)
             fitted = fit(rows, settings, self._start(rows.store.n_features))
             fitted.warn(stacklevel=2)
         self.take_over(fitted, rows.classes)
@@ -100,13 +110,17 @@ class SolvedScorer(LinearScorer):
         classes : ndarray, shape (2,)
             The negative and the positive label.
         """
-        for name in ("moments_", "_stream", "passes_", "calibration_", "training_rows_"):
+        for name in (
+            "moments_", "_stream", "passes_", "calibration_", "training_rows_", "strata_",
+        ):  # fmt: skip
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes, classes_=classes)
         if fitted.stream is not None:
             self._stream = fitted.stream
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, strata: Any = None
+    ) -> Self:
         """Continue with more rows; a batch solver does so by `_accumulated`."""
         settings = self.settings()
         is_first = not hasattr(self, "classes_")
@@ -115,17 +129,19 @@ class SolvedScorer(LinearScorer):
             X, y, weight = checked(self, X, y, sample_weight, reset=is_first)
             labels = self._classes_of_stream(classes, y)
             sign = np.where(y == labels[1], 1.0, -1.0)
+            of_rows = self._strata_of(strata, len(y))
             if is_first or weight is None or weight.any():
                 rows = as_rows(X)
                 if weight is not None and not weight.all():
                     weighed = np.flatnonzero(weight)
                     rows, sign = take_rows(rows, weighed), sign[weighed]
                     weight = weight[weighed]
+                    of_rows = None if of_rows is None else of_rows.at(weighed)
                 if isinstance(settings.solver, StochasticSolver):
                     update = self._stepped(rows, sign, weight, settings)
                 else:
-                    of_rows = labels[(sign > 0).astype(int)]
-                    fitted, attributes = self._accumulated(rows, of_rows, weight, labels)
+                    known = rows, sign, weight, of_rows
+                    fitted, attributes = self._accumulated(*known, labels)
                     fitted.warn(stacklevel=3)
                     update = fitted.attributes | attributes
         if update and "spread_" not in update:  # a stream does not keep it up
@@ -135,6 +151,10 @@ class SolvedScorer(LinearScorer):
         return self
 
     # ---- inside --------------------------------------------------------------------------
+
+    def _strata_of(self, strata: Any, n: int) -> Strata | None:
+        """Return the strata of n rows, checked; None if all rows are compared."""
+        return None if strata is None else Strata.of(strata, n)
 
     def check_state(self) -> None:
         super().check_state()

@@ -65,10 +65,16 @@ class MappedProblem(RowsProblem):
         return np.inf
 
     def pair_gram(
-        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
+        self,
+        s: Numbers,
+        rows: np.ndarray,
+        others: np.ndarray,
+        first: np.ndarray,
+        end: np.ndarray,
     ) -> np.ndarray:
         X = self.data.in_memory()
-        matrix = products.pair_gram(X, s[:], rows, others, first, np.zeros(self.data.n_features))
+        zeros = np.zeros(self.data.n_features)
+        matrix = products.pair_gram(X, s[:], rows, others, first, end, zeros)
         return self.root.T @ (self.root.T @ matrix).T
 
     def scores(self, W: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from aucmax.objective.losses.base import total
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
 
-__all__ = ["Objective", "UnivariateObjective"]
+__all__ = ["ConditionalObjective", "Objective", "UnivariateObjective"]
 
 # widths of the rounded kinks from which a bound is tried; below, rounding exceeds the gain
 _ROUNDING_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -154,11 +154,14 @@ class Objective:
         origin = problem.raw_means()[1]
         return lambda v: problem.product(bent, v, dot(centre, v), origin)
 
-    def bend_matrix(self, loss_at: ByRow | ActivePairs) -> np.ndarray:
+    def bend_matrix(self, loss_at: LossAt) -> np.ndarray:
         """Return the data term's second derivative (d, d) at some scores."""
         problem = self.problem
         if isinstance(loss_at, ActivePairs):
             return problem.pair_gram(loss_at.s, *loss_at.grouped())
+        if not isinstance(loss_at, ByRow):
+            bending = self.bending(loss_at)
+            return np.column_stack([bending(v) for v in np.eye(problem.n_features)])
         mass = total(loss_at.bent)
         origin = problem.raw_means()[1] if loss_at.follows else np.zeros(problem.n_features)
         matrix, mean = problem.gram(loss_at.bent, origin)
@@ -269,6 +272,19 @@ class Objective:
         """Return J with the kink of its hinge rounded."""
         assert isinstance(self.loss, Hinge | UnivariateHinge)
         return replace(self, data=self.problem, loss=self.loss.rounded(width))
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalObjective(Objective):
+    """J with the conditional likelihood of strata, whose derivatives at w = 0 follow from them."""
+
+    @cached_property
+    def at_zero(self) -> float:
+        return self.at(np.zeros(self.problem.n_samples)).value
+
+    @cached_property
+    def slope_at_zero(self) -> np.ndarray:
+        return self.data_gradient(np.zeros(self.problem.n_features))
 
 
 @dataclass(frozen=True, eq=False)

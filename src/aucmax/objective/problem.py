@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.data.rows import Rows, products, scaled_rows
 from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store
-from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
+from aucmax.objective.losses import LossAt, RankingLoss, RowSum, Shares, UnivariateLoss
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
 from aucmax.statistics.base import ClassStatistics
@@ -50,12 +50,14 @@ class SignedRows(NamedTuple):
 class Columns(NamedTuple):
     """Some columns X (n, k) of all rows, as an array or CSC, with a share and a sign of each row.
 
-    ``share`` (n,) are the weights, summing to 1 in each class; ``sign`` (n,) is ±1.
+    ``share`` (n,) are the weights, summing to 1 in each class; ``sign`` (n,) is ±1; ``mean_neg``
+    (k,) are the means of the negatives, if they are not those of the problem.
     """
 
     X: np.ndarray | sp.csc_array
     sign: np.ndarray
     share: np.ndarray
+    mean_neg: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,11 @@ class Problem:
     @property
     def unit(self) -> float:
         return 1.0
+
+    @property
+    def strata(self) -> Shares | None:
+        """The strata within which rows are compared; None if all are, or no rows are known."""
+        return None
 
     @property
     def offers(self) -> frozenset[Offer]:
@@ -215,7 +222,12 @@ class Problem:
         return np.inf
 
     def pair_gram(
-        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
+        self,
+        s: Numbers,
+        rows: np.ndarray,
+        others: np.ndarray,
+        first: np.ndarray,
+        end: np.ndarray,
     ) -> np.ndarray:
         """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ over `products.pair_gram`'s pairs."""
         self._no_rows()
@@ -242,6 +254,10 @@ class Problem:
     def columns(self, S: np.ndarray) -> Columns:
         """Return the columns S of all rows, for a small working set."""
         self._no_rows()
+
+    def seen_columns(self, S: np.ndarray) -> Columns:
+        """Return `columns` of rows whose classes have the means and covariances of the problem."""
+        return self.columns(S)
 
     def batches(self) -> Iterator[SignedRows]:
         """Yield all rows, batch by batch, for kernels that process row by row."""
@@ -389,6 +405,9 @@ class MomentsProblem(Problem):
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
         negative, positive = self.data.variances
         return positive, negative
+
+    def spread(self) -> np.ndarray:
+        return super().spread() if self.data.strata is None else self.data.spread_within_strata
 
     def moments(self) -> ClassMoments:
         if not isinstance(self.data, ClassMoments):
@@ -696,16 +715,20 @@ class RowsProblem(Problem):
         return matrix, self._scale(mean)
 
     def pair_gram(
-        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
+        self,
+        s: Numbers,
+        rows: np.ndarray,
+        others: np.ndarray,
+        first: np.ndarray,
+        end: np.ndarray,
     ) -> np.ndarray:
         X, origin = self.data.in_memory(), self.raw_means()[1]
-        matrix = products.pair_gram(X, s[:], rows, others, first, origin)
+        matrix = products.pair_gram(X, s[:], rows, others, first, end, origin)
         return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
-        if like is None:
-            return loss.at(z, self.data.sign, self.data.share)
-        return loss.reweighed(like, z, self.data.sign, self.data.share)
+        of_rows = self.data.sign, self.data.share, self.strata
+        return loss.at(z, *of_rows) if like is None else loss.reweighed(like, z, *of_rows)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
         return loss.at(z, self.data.sign[:], (self._even if balanced else self._plain)[:])
@@ -719,7 +742,8 @@ class RowsProblem(Problem):
         return self.data.weight_times(1.0 / self.n_samples)
 
     def columns(self, S: np.ndarray) -> Columns:
-        return Columns(self.store.columns(S, self.factor), self.data.sign[:], self.data.share[:])
+        X = self.store.columns(S, self.factor)
+        return Columns(X, self.data.sign[:], self.data.share[:])
 
     def batches(self) -> Iterator[SignedRows]:
         if self._batch is not None:

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -34,6 +35,8 @@ from aucmax.basics.checks import (
 from aucmax.basics.container import readable
 from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
+from aucmax.data.strata import Strata, StrataWeight
+from aucmax.statistics.strata import DIGESTS, NO_STRATA, KnownStrata, seen_from_strata
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
 __all__ = ["ClassStatistics", "Part", "Statistics", "checked_rows", "leaving_out", "members"]
@@ -72,7 +75,8 @@ def checked_rows(
 
 
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
-_LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST}
+_LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST, "origins": LARGEST}
+_AVERAGES, _SUMS = ("means", "origins"), ("squares", "scatter", "own")
 _SAMPLED_LABELS = 1_000  # among the first so many labels, each class is likely to occur
 _SUBTRACTION_ROUNDING = 64 * np.finfo(np.float64).eps  # relative to the minuend
 
@@ -97,14 +101,19 @@ class ClassStatistics:
         The guarantee of a private release, see `aucmax.statistics.private`; None for others.
     steps : str or None
         What made the features of columns, as text, if it is known; equal for equal steps.
+    strata : KnownStrata or None
+        The strata within which rows are compared; None if all rows are.
     """
 
     steps: str | None = None  # also of those in files of earlier versions
+    strata: KnownStrata | None = None
 
     kind: ClassVar[str]  # in the header of its files
     has_covariances: ClassVar[bool] = False  # in full, as `covs`
     _settings: ClassVar[tuple[str, ...]] = ()
-    _not_negative: ClassVar[tuple[str, ...]] = ("counts", "squares", "variances", "lost")
+    _not_negative: ClassVar[tuple[str, ...]] = (
+        "counts", "squares", "variances", "lost", "scatter", "own",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -127,13 +136,16 @@ class ClassStatistics:
         y: Any = None,
         sample_weight: Any = None,
         classes: Sequence[Any] | np.ndarray | None = None,
+        *,
+        strata: Any = None,
+        strata_weight: StrataWeight = "positives",
         **settings: Any,
     ) -> Self:
         """Return the statistics of rows X with labels y.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, strata, strata_weight
             As for `update`. X may be a `Source`, which includes labels and weights: it is read
             once, in parts, and memory does not grow with the number of rows.
         classes : sequence, optional
@@ -146,14 +158,19 @@ class ClassStatistics:
         if isinstance(X, sources.Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source includes its labels and weights; pass it alone.")
+            if strata is not None:
+                raise ValueError("strata need rows in memory: their rows may be in any part.")
             return X.total(_updated, itertools.repeat(()), (empty,))
-        return empty.update(X, y, sample_weight)
+        return empty.update(X, y, sample_weight, strata, strata_weight)
 
     # ---- what a subclass keeps -----------------------------------------------------------
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays of one class."""
-        return {"counts": (), "squares": (), "means": (d,)}
+        of_rows: dict[str, tuple[int, ...]] = {"counts": (), "squares": (), "means": (d,)}
+        if self.strata is None:
+            return of_rows
+        return of_rows | {"origins": (d,), "scatter": (d,), "own": ()}
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         """Return the arrays of one class, whose ``rows`` of X have positive weights ``share``."""
@@ -217,8 +234,12 @@ class ClassStatistics:
 
     @property
     def means(self) -> np.ndarray:
-        """Class means, shape (K, d); zero for a class without rows."""
-        return self._parts["means"]
+        """Class means, shape (K, d); zero for a class without rows.
+
+        With strata they are the means of those of the strata, as these are weighed.
+        """
+        means = self._parts["means"]
+        return means if self.strata is None else means + self._parts["origins"]
 
     @property
     def variances(self) -> np.ndarray:
@@ -268,12 +289,24 @@ class ClassStatistics:
     @property
     def mean_pos(self) -> np.ndarray:
         """Mean of the larger label, shape (d,)."""
-        return self._of(1, "means")
+        return self._mean_of(1)
 
     @property
     def mean_neg(self) -> np.ndarray:
         """Mean of the smaller label, shape (d,)."""
-        return self._of(0, "means")
+        return self._mean_of(0)
+
+    def _mean_of(self, k: int) -> np.ndarray:
+        means = self._of(k, "means")
+        return means if self.strata is None else means + self._of(k, "origins")
+
+    @property
+    def spread_within_strata(self) -> np.ndarray:
+        """Twice the variance of each feature within strata, shape (d,).
+
+        The rows of both classes count with their own weights.
+        """
+        return 2.0 * self._parts["scatter"].sum(axis=0) / self._parts["own"].sum()
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -294,7 +327,14 @@ class ClassStatistics:
 
     # ---- the monoid ----------------------------------------------------------------------
 
-    def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def update(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        strata: Any = None,
+        strata_weight: StrataWeight = "positives",
+    ) -> Self:
         """Add rows in place and return self; an error changes nothing.
 
         Parameters
@@ -304,23 +344,80 @@ class ClassStatistics:
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are skipped.
+        strata : array-like, shape (n,), optional
+            The stratum of each row, of whole strata: only rows of one stratum are compared.
+        strata_weight : {"positives", "pairs", "strata"}
+            What the weight of a stratum is proportional to: its positives, its pairs, or 1. Strata
+            with rows of one class have none.
 
         Raises
         ------
         ValueError
-            If shapes do not match, values are not finite, a weight is negative, or a label is
-            not among the allowed ones.
+            If shapes do not match, values are not finite, a weight is negative, a label is
+            not among the allowed ones, a stratum was added before, or strata are weighed otherwise.
         """
         target = getattr(y, "name", None)
-        self.add_rows(*checked_rows(X, y, sample_weight))
+        rows, y, weight, names = checked_rows(X, y, sample_weight)
+        if strata is None:
+            self.add_rows(rows, y, weight, names)
+        else:
+            self.add_strata(rows, y, weight, Strata.of(strata, len(y), strata_weight), names)
         if self.target_name is None and isinstance(target, str):
             self.target_name = target
+        return self
+
+    def add_strata(
+        self,
+        X: Rows,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        strata: Strata,
+        names: list[str] | None = None,
+    ) -> Self:
+        """Add checked rows of whole strata."""
+        if self.strata is None and self.counts.any():
+            raise ValueError("the rows so far have no strata; give none, or begin anew with them.")
+        self._match(n_features(X), names)
+        labels = np.union1d(self._classes, np.unique(y)) if len(self._classes) else np.unique(y)
+        if len(labels) != 2 or (self._declared and len(self._classes) < len(labels)):
+            raise ValueError(
+                f"strata are for rows of two classes, and these have {len(labels)}: "
+                f"{labels.tolist()[:5]}; declare both in `classes`, and leave others out."
+            )
+        positive_label = self.strata.positive if self.strata else labels.tolist()[1]
+        positive = y == positive_label
+        compared = strata.compared(positive, weight)
+        known = KnownStrata(strata.weighting, positive_label, strata.digests, compared.of_one_class)
+        joined = known if self.strata is None else self.strata.joined(known)
+        added = self.empty(labels)
+        added.strata = joined
+        added._grow(labels, n_features(X))
+        added._parts = added._blank(2, n_features(X))
+        k_positive = int(labels.tolist().index(positive_label))
+        for seen in seen_from_strata(X, positive, weight, strata, compared):
+            for k, label in enumerate(labels):
+                side = int(k == k_positive)
+                rows = np.flatnonzero(seen.positive == side)
+                part = added._measure(seen.X, rows, seen.share[rows])
+                part |= {"origins": seen.origin, "scatter": seen.scatter[side]}
+                added._add(label, part | {"own": seen.own[side]})
+        if self.strata is None:
+            self.strata = joined
+            self._parts = self._blank(len(self._classes), self._d)
+        self._grow(labels, n_features(X))
+        if names is not None and self.feature_names is None and not self.counts.any():
+            self.feature_names = names
+        for label, part in added._each():
+            self._add(label, part)
+        self.strata, self.guarantee = joined, None
         return self
 
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
     ) -> Self:
         """Add checked rows: what `update` does after its checks."""
+        if self.strata is not None:
+            raise ValueError("the rows so far have strata; give those of these rows, too.")
         self._match(n_features(X), names)
         # sorting all labels takes as long as the moments of few features
         labels = self._classes if self._declared else np.unique(y[:_SAMPLED_LABELS])
@@ -362,6 +459,9 @@ class ClassStatistics:
         if other._d:
             self._match(other._d, other.feature_names)
         total = self.copy()
+        total.strata = self._strata_with(other, KnownStrata.joined)
+        if self.strata is not total.strata is not None and self.strata is None:
+            total._parts = total._blank(len(self._classes), self._d)
         total.steps = self.steps or other.steps
         total._grow(other._classes, other._d)
         total._declared = self._declared and other._declared
@@ -401,7 +501,9 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         self._check_steps(other)
+        strata = self._strata_with(other, KnownStrata.without)
         difference = self.copy()
+        difference.strata = strata
         # the rows of the other are in both, so ε and δ add up
         difference.guarantee = _joint_guarantee(self.guarantee, other.guarantee, float.__add__)
         if other._d:
@@ -414,6 +516,8 @@ class ClassStatistics:
             assert mine is not None
             remains = remainder(self._summary(mine), self._summary(part), label, self.feature_names)
             difference._leave(mine, part, remains, label)
+            if strata is not None:
+                self._leave_strata(mine, part, remains.weight)
             mine["counts"][...], mine["means"][...] = remains.weight, remains.mean
             squares, largest = float(mine["squares"] - part["squares"]), remains.weight**2
             mine["squares"][...] = squares if 0.0 < squares < largest else largest  # as for one row
@@ -431,7 +535,8 @@ class ClassStatistics:
         if not 0.0 < gamma <= 1.0:
             raise ValueError(f"gamma must be in (0, 1]; got {gamma!r}.")
         decayed = self.copy()
-        decayed._parts["counts"] *= gamma
+        for name in decayed._parts.keys() & ("counts", "scatter", "own"):
+            decayed._parts[name] *= gamma
         decayed._parts["squares"] *= gamma**2
         decayed._scale_noise(gamma)
         return decayed
@@ -454,7 +559,7 @@ class ClassStatistics:
             raise ValueError(f"{self!r} cannot have {d} features, or features without names.")
         wide = self.empty()
         wide._declared, wide._d, wide._classes = self._declared, d, self._classes.copy()
-        wide._parts = self._blank(len(self._classes), d)
+        wide.strata, wide._parts = self.strata, self._blank(len(self._classes), d)
         for name, values in self._parts.items():
             wide._parts[name][tuple(map(slice, values.shape))] = values
         return wide
@@ -470,6 +575,9 @@ class ClassStatistics:
         """
         order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
         renamed = self.copy()
+        if self.strata is not None:
+            positive = labels[self._classes.tolist().index(self.strata.positive)]
+            renamed.strata = replace(self.strata, positive=positive.item())
         renamed._classes = np.unique(labels)
         if len(renamed._classes) == len(labels):
             renamed._parts = {name: values[order] for name, values in renamed._parts.items()}
@@ -549,7 +657,10 @@ class ClassStatistics:
             "steps": self.steps,
             **self._set(),
         }
-        pack_arrays(path, self.kind, facts, {"classes": classes, **self._packed()})
+        arrays = {"classes": classes, **self._packed()}
+        if self.strata is not None:
+            facts["strata"], arrays["strata"] = self.strata.packed(self._classes)
+        pack_arrays(path, self.kind, facts, arrays)
 
     @property
     def _stored_classes(self) -> np.ndarray:
@@ -576,6 +687,9 @@ class ClassStatistics:
             loaded = cls(**{name: facts[name] for name in cls._settings})
             loaded._declared, loaded._d = facts["declared"], facts["n_features"]
             loaded._classes = arrays.pop("classes")
+            if "strata" in arrays:
+                packed = facts["strata"], arrays.pop("strata")
+                loaded.strata = KnownStrata.unpacked(*packed, loaded._classes)
             loaded._parts = loaded._unpacked(arrays)
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
             loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
@@ -588,7 +702,10 @@ class ClassStatistics:
         if not is_whole(facts["n_features"]):
             raise ValueError("its number of features is not a whole number")
         blank = cls(**{name: facts[name] for name in cls._settings})
-        return _LABELS | blank._packed_specs(facts["n_features"])
+        if facts.get("strata") is None:
+            return _LABELS | blank._packed_specs(facts["n_features"])
+        blank.strata = NO_STRATA
+        return _LABELS | blank._packed_specs(facts["n_features"]) | DIGESTS
 
     def _packed(self) -> dict[str, np.ndarray]:
         """Return the arrays to save in a file."""
@@ -647,6 +764,29 @@ class ClassStatistics:
             name: np.ascontiguousarray(values[..., order] if shapes[name] else values)
             for name, values in self._parts.items()
         }
+
+    def _strata_with(
+        self, other: "ClassStatistics", combine: Callable[[KnownStrata, KnownStrata], KnownStrata]
+    ) -> KnownStrata | None:
+        """Return the strata of both, combined; raise ValueError if one alone has rows without."""
+        mine, theirs = self.strata, other.strata
+        if mine is not None and theirs is not None:
+            return combine(mine, theirs)
+        has_rows = [part.strata is None and part.counts.any() for part in (self, other)]
+        if mine is not theirs and any(has_rows):
+            raise ValueError(
+                "one of the two compares rows within strata, the other all rows; do the same in "
+                "all parts."
+            )
+        return theirs if mine is None else mine
+
+    def _leave_strata(self, mine: Part, part: Part, weight: float) -> None:
+        """Take what is kept of strata besides the moments out of a class, which keeps a weight."""
+        T, t = float(mine["counts"]), float(part["counts"])
+        if weight > 0.0:
+            mine["origins"][...] = (T * mine["origins"] - t * part["origins"]) / weight
+        for name in ("scatter", "own"):
+            mine[name][...] = np.maximum(mine[name] - part[name], 0.0) if weight > 0.0 else 0.0
 
     def _check_steps(self, other: "ClassStatistics") -> None:
         """Raise ValueError if other steps are known to have made the features of the other."""
@@ -719,9 +859,11 @@ class ClassStatistics:
                 mine[name][...] = part[name]
             return
         self._join(mine, part)
-        mine["means"] += (t / (T + t)) * (part["means"] - mine["means"])
+        for name in mine.keys() & _AVERAGES:
+            mine[name] += (t / (T + t)) * (part[name] - mine[name])
+        for name in mine.keys() & _SUMS:
+            mine[name] += part[name]
         mine["counts"] += t
-        mine["squares"] += part["squares"]
 
     def _settle(self, minuend: "ClassStatistics") -> None:
         """Make features constant whose variance is only rounding error of the subtraction.
@@ -731,14 +873,15 @@ class ClassStatistics:
         occupied = self.counts > 0
         if not occupied.any():
             return
-        peak = np.abs(minuend.means).max(axis=0)
+        means = self._parts["means"]
+        peak = np.abs(minuend._parts["means"]).max(axis=0)
         size = np.max(minuend.counts[occupied] / self.counts[occupied]) * minuend._spread()
         rounding = (
             _SUBTRACTION_ROUNDING * np.sqrt(size) * (np.sqrt(size) + peak)
             + (_SUBTRACTION_ROUNDING * peak) ** 2
         )
         constant = self._spread() <= rounding
-        value = self.means[occupied][0]
+        value = means[occupied][0]
         value[np.abs(value) <= _SUBTRACTION_ROUNDING * (np.sqrt(size) + peak)] = 0.0
         for _, mine in self._each():
             mine["means"][constant] = value[constant]
@@ -750,8 +893,8 @@ class ClassStatistics:
 
     def _spread(self) -> np.ndarray:
         """Return the variance of each feature over the rows of all classes, shape (d,)."""
-        p = self.counts / self.counts.sum()
-        return p @ (self.variances + (self.means - p @ self.means) ** 2)
+        p, means = self.counts / self.counts.sum(), self._parts["means"]
+        return p @ (self.variances + (means - p @ means) ** 2)
 
     def _variance(self, part: Part) -> np.ndarray:
         return part["variances"]

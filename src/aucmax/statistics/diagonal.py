@@ -30,7 +30,8 @@ class DiagonalMoments(ClassStatistics):
         """Return counts, means and variances of statistics of any kind."""
         diagonal = DiagonalMoments(other.classes, other.feature_names)
         diagonal._declared, diagonal._d = other._declared, other.n_features
-        arrays = {name: other._parts[name] for name in ("counts", "squares", "means")}
+        diagonal.strata = other.strata
+        arrays = {name: other._parts[name] for name in diagonal._shapes(0).keys() - {"variances"}}
         for name, values in (arrays | {"variances": other.variances}).items():
             diagonal._parts[name] = values.copy()
         return diagonal

@@ -236,7 +236,7 @@ class ClassMoments(ClassStatistics):
         # (K, d, d) is symmetric: its lower triangles are enough
         rows, cols = np.tril_indices(self.n_features)
         lower = self.covs[:, rows, cols]
-        arrays = {name: self._parts[name] for name in ("counts", "squares", "means")}
+        arrays = {name: part for name, part in self._parts.items() if name != "covariances"}
         return arrays | {"lower": lower}
 
     def _packed_specs(self, d: int) -> dict[str, ArraySpec]:

@@ -331,15 +331,16 @@ def pair_gram(
     pos: np.ndarray,
     neg: np.ndarray,
     first: np.ndarray,
+    end: np.ndarray,
     origin: np.ndarray,
 ) -> np.ndarray:
     """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ, shape (d, d), over some pairs of rows.
 
-    Row pos[k] is paired with neg[first[k]] and all later ones; ``first`` is non-decreasing. The
-    origin is a point near the data.
+    Row pos[k] is paired with neg[first[k]:end[k]]; neither ``first`` nor ``end`` ever decreases,
+    and rows with different ends have no row in common. The origin is a point near the data.
     """
     weight, cross = np.zeros(n_rows(X)), np.zeros((n_features(X), n_features(X)))
-    _pair_cross(X, s, pos, neg, first, origin, weight, cross)
+    _pair_cross(X, s, (pos, neg, first, end), origin, weight, cross)
     return gram(X, weight, origin)[0] - cross - cross.T
 
 
@@ -555,12 +556,15 @@ def _sums_of_squares(X, sign, s, means, q, squares):
 
 
 @compiled
-def _pair_cross(X, s, pos, neg, first, origin, weight, out):
+def _pair_cross(X, s, pairs, origin, weight, out):
     # weight_i: s_i times the sum of s over the partners of row i; out: Σ s_i x_i (Σ s_j x_j)ᵀ over
     # the positives i and their partners j
+    pos, neg, first, end = pairs
     x, total, sum_s = np.empty(len(origin)), np.zeros(len(origin)), 0.0
     j = len(neg)
     for k in range(len(pos) - 1, -1, -1):
+        if end[k] <= j:
+            j, sum_s, total[:] = end[k], 0.0, 0.0
         while j > first[k]:
             j -= 1
             if s[neg[j]] != 0.0:
@@ -576,12 +580,15 @@ def _pair_cross(X, s, pos, neg, first, origin, weight, out):
                 c = s[i] * x[a]
                 for b in range(len(x)):
                     out[a, b] += c * total[b]
-    sum_s, k = 0.0, 0
+    sum_s, k, limit = 0.0, 0, 0  # over the positives whose partners end at this limit
     for j in range(len(neg)):
         while k < len(pos) and first[k] <= j:
-            sum_s += s[pos[k]]
+            if end[k] != limit:
+                sum_s, limit = 0.0, end[k]
+            if j < limit:
+                sum_s += s[pos[k]]
             k += 1
-        weight[neg[j]] = s[neg[j]] * sum_s
+        weight[neg[j]] = s[neg[j]] * sum_s if j < limit else 0.0
 
 
 @inlined

@@ -6,7 +6,13 @@ threshold. A `UnivariateLoss` is evaluated at the margin of each row.
 """
 
 from aucmax.objective.losses.active_pairs import ActivePairs, PairsInParts
-from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
+from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss, Shares
+from aucmax.objective.losses.conditional import (
+    MOST_CELLS,
+    ConditionalLogistic,
+    StrataLikelihood,
+    likelihoods,
+)
 from aucmax.objective.losses.logistic import AtThreshold, Logistic
 from aucmax.objective.losses.pairwise import (
     Hinge,
@@ -30,11 +36,13 @@ from aucmax.objective.losses.univariate import (
 
 __all__ = [
     "LOSSES",
+    "MOST_CELLS",
     "UNIVARIATE_LOSSES",
     "ActivePairs",
     "AtThreshold",
     "Bends",
     "ByRow",
+    "ConditionalLogistic",
     "Exponential",
     "Hinge",
     "Kind",
@@ -47,13 +55,16 @@ __all__ = [
     "RoundedHinge",
     "RoundedMargin",
     "RowSum",
+    "Shares",
     "Square",
     "SquareMargin",
     "SquaredHinge",
+    "StrataLikelihood",
     "UnivariateHinge",
     "UnivariateLoss",
     "bend1",
     "derivative1",
+    "likelihoods",
 ]
 
 LOSSES: dict[str, RankingLoss] = {

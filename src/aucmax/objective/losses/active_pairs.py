@@ -1,4 +1,8 @@
-"""The pairs with margin below 1, and sums over them in one sweep over the rows."""
+"""The pairs with margin below 1, and sums over them in one sweep over the rows.
+
+With strata only rows of the same stratum form pairs. The rows of the rarer class lie stratum by
+stratum, and each sum begins anew with each of them; without strata, all rows are in one.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,37 +14,70 @@ import numpy as np
 from aucmax.data.rows.kernels import compiled, inlined
 from aucmax.data.rows.sorting import ascending
 from aucmax.data.rows.store import Made, Numbers
-from aucmax.objective.losses.base import row_blocks
+from aucmax.objective.losses.base import Shares, row_blocks
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
 Scored = Iterable[tuple[slice, np.ndarray]]  # blocks of rows in order, with a number for each row
 
 
-def active_pairs(z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "ActivePairs":
-    """Return the pairs with margin below 1 at scores z (n,)."""
-    side, centre = _seen_from(z, sign)
+def active_pairs(
+    z: np.ndarray, sign: np.ndarray, s: np.ndarray, strata: Shares | None = None
+) -> "ActivePairs":
+    """Return the pairs with margin below 1 at scores z (n,).
+
+    Parameters
+    ----------
+    z, sign, s : ndarray, shape (n,)
+        Scores, ±1, and weights, whose products are those of the pairs.
+    strata : Shares, optional
+        Only rows of the same stratum form pairs.
+    """
+    side, z, centre = _seen_from(z, sign, strata)
     # half of the memory if 32 bits can count all rows
     few = np.flatnonzero(side * sign > 0).astype(_places(len(z)))
     few = few[ascending(side * (z[few] - centre), np.arange(len(few), dtype=few.dtype))]
-    reach = _Reach(z, sign, side, centre, side * (z[few] - centre))
-    return ActivePairs(z, s, side, centre, few, reach[:])
+    code, start = None, np.array([0, len(few)])
+    if strata is not None:
+        code, start = strata.code, _starts(strata.code[few], len(strata.omega))
+        by_stratum = np.empty_like(few)
+        _by_stratum(few, code, start.copy(), by_stratum)
+        few = by_stratum
+    reach = _Reach(z, sign, side, centre, side * (z[few] - centre), start, code)
+    return ActivePairs(z, s, side, centre, few, reach[:], start)
 
 
-def pairs_in_parts(z: np.ndarray, sign: Numbers, s: Numbers) -> "PairsInParts":
-    """Return the pairs with margin below 1 for rows in parts."""
-    side, centre = _seen_from(z, sign)
-    blocks = ((scored, side * sign[rows] > 0) for rows, scored in _by_block(z))
-    scores = np.concatenate([side * (scored[rarer] - centre) for scored, rarer in blocks])
-    scores.sort()
-    return PairsInParts(z, s, side, centre, _Reach(z, sign, side, centre, scores))
+def pairs_in_parts(
+    z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+) -> "PairsInParts":
+    """Return the pairs with margin below 1 for rows in parts; arguments as for `active_pairs`."""
+    side, z, centre = _seen_from(z, sign, strata)
+    rarer = np.concatenate([side * sign[rows] > 0 for rows, _ in _by_block(z)])
+    scores, code = side * (z[rarer] - centre), None
+    if strata is None:
+        start = np.array([0, len(scores)])
+        scores.sort()
+    else:
+        code, start = strata.code, _starts(strata.code[rarer], len(strata.omega))
+        scores = scores[np.lexsort((scores, code[rarer]))]
+    return PairsInParts(z, s, side, centre, _Reach(z, sign, side, centre, scores, start, code))
 
 
-def _seen_from(z: np.ndarray, sign: Numbers) -> tuple[float, float]:
-    """Return the sign of the rarer class, and a score near all scores."""
+def _seen_from(
+    z: np.ndarray, sign: Numbers, strata: Shares | None
+) -> tuple[float, np.ndarray, float]:
+    """Return the sign of the rarer class, scores whose differences count, and one near them all."""
     positives = sum(np.count_nonzero(part > 0) for _, part in _by_block(sign))
-    # only differences matter, and near 0 they keep their digits
-    return 1.0 if 2 * positives <= len(z) else -1.0, 0.5 * (float(z.min()) + float(z.max()))
+    side = 1.0 if 2 * positives <= len(z) else -1.0
+    if strata is None:
+        # only differences matter, and near 0 they keep their digits
+        return side, z, 0.5 * (float(z.min()) + float(z.max()))
+    return side, strata.apart(z), 0.0
+
+
+def _starts(code: np.ndarray, count: int) -> np.ndarray:
+    """Return where each stratum begins among rows that lie stratum by stratum, and their end."""
+    return np.concatenate([[0], np.cumsum(np.bincount(code, minlength=count))])
 
 
 def _places(n: int) -> Any:
@@ -54,36 +91,56 @@ def _by_block(numbers: Numbers) -> Scored:
 class _Guide(NamedTuple):
     """Ascending scores (m,), cut into ranges of equal width in which a score is looked up.
 
-    ``start[b]`` of them lie below range b; that of a score is ``scale`` times its distance from
-    ``low``.
+    ``below[b]`` of them lie below range b; that of a score is ``scale`` times its distance from
+    ``low``. Each stratum has its own scores and ranges, from ``start`` and ``first`` on.
     """
 
     scores: np.ndarray
+    below: np.ndarray
     start: np.ndarray
-    low: float
-    scale: float
+    first: np.ndarray
+    low: np.ndarray
+    scale: np.ndarray
 
 
 class _Reach(Made):
     """The number of rows of the rarer class with which each row forms pairs, looked up on demand.
 
-    Row j of the other class forms pairs with the first reach[j] of ``scores`` (m,), those of the
-    rarer class, ascending. A row of the rarer class has −1 − k if k scores lie below its own.
+    ``scores`` (m,) are those of the rarer class, ascending in each stratum. A stratum with m_g of
+    them has m_g + 1 places, before, between and after them; its row j of the other class forms
+    pairs with all that lie before its place reach[j]. A row of the rarer class has −1 − k, if k
+    is its own place.
     """
 
     def __init__(
-        self, z: np.ndarray, sign: Numbers, side: float, centre: float, scores: np.ndarray
+        self,
+        z: np.ndarray,
+        sign: Numbers,
+        side: float,
+        centre: float,
+        scores: np.ndarray,
+        start: np.ndarray,
+        code: np.ndarray | None,
     ) -> None:
-        self.z, self.sign, self.side, self.centre = z, sign, side, centre
-        start = np.zeros(_fineness(len(scores)) + 1, _places(len(z)))
-        self.guide = _Guide(scores, start, *_guide(scores, start))
+        self.z, self.sign, self.side, self.centre, self.code = z, sign, side, centre, code
+        first = np.concatenate([[0], np.cumsum(_fineness(np.diff(start)))])
+        low, scale = np.empty((2, len(start) - 1))
+        below = np.zeros(first[-1] + 1, _places(len(z)))
+        self.guide = _Guide(scores, below, start, first, low, scale)
+        _guide(self.guide)
+
+    @property
+    def n_places(self) -> int:
+        """The number of places of all strata."""
+        return len(self.guide.scores) + len(self.guide.low)
 
     def __len__(self) -> int:
         return len(self.z)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        reach = np.empty(len(self.z[rows]), self.guide.start.dtype)
-        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, self.guide, reach)
+        reach = np.empty(len(self.z[rows]), self.guide.below.dtype)
+        code = None if self.code is None else self.code[rows]
+        _reaches(self.z[rows], self.sign[rows], code, self.side, self.centre, self.guide, reach)
         return reach
 
 
@@ -92,8 +149,9 @@ class ActivePairs:
     """Scores z (n,), weights s (n,), and the pairs with margin below 1.
 
     ``few`` (m,) are the rows of the rarer class by ascending score, or descending if they are the
-    negatives (``side`` −1); row j of the other class forms such pairs with the first ``reach[j]``
-    of them, (n,); for rows of ``few``, reach is negative. ``centre`` is a score near all scores.
+    negatives (``side`` −1), stratum by stratum from ``start`` on; row j of the other class forms
+    such pairs with those before its place ``reach[j]``, (n,), as `_Reach` counts; for rows of
+    ``few``, reach is negative. ``centre`` is a score near all scores.
     """
 
     z: np.ndarray
@@ -102,6 +160,7 @@ class ActivePairs:
     centre: float
     few: np.ndarray
     reach: Numbers
+    start: np.ndarray
 
     @cached_property
     def value(self) -> float:
@@ -131,15 +190,23 @@ class ActivePairs:
         self._sums(slopes, 0.5, 0.0, slopes)
         return slopes
 
-    def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``few``, the other rows, and where among these the partners of ``few`` begin.
+    def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return ``few``, the other rows, and which of these are partners of each of ``few``.
 
-        few[k] forms pairs with others[first[k]] and all that follow.
+        few[k] forms pairs with others[first[k]:end[k]]; strata lie one after another.
         """
         others = np.empty(len(self.z) - len(self.few), self.few.dtype)
-        first = np.zeros(len(self.few) + 2, self.few.dtype)
+        first = np.zeros(len(self.few) + len(self.start), self.few.dtype)
         _grouped(self.reach[:], first, others)
-        return self.few, others, first[:-2]
+        counts = np.diff(self.start)
+        stratum = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(len(self.few)) + stratum
+        return (
+            self.few,
+            others,
+            first[place],
+            first[self.start[1:] + np.arange(len(counts))][stratum],
+        )
 
     def _sums(self, u: np.ndarray, margin: float, origin: float, out: np.ndarray) -> float:
         """Write Σ_j s_i s_j (margin − u_i + u_j) with its sign for every row to ``out``.
@@ -147,14 +214,14 @@ class ActivePairs:
         Return Σ s_i s_j (margin − u_i + u_j)(1 − u_i + u_j); both sums run over the active pairs.
         ``out`` may be u.
         """
-        few, s = self.few, self.s[self.few]
-        table = np.zeros((len(few) + 1, 4))
-        _before(u, few, s, self.side, origin, table)
+        few, s, start = self.few, self.s[self.few], self.start
+        shift = _Shift(self.side, origin, margin)
+        table = np.zeros((len(few) + len(start) - 1, 4))
+        _before(u, few, s, start, shift, table)
         total = 0.0
         for rows in row_blocks(len(u)):
-            at = self.s[rows], self.reach[rows], self.side, origin, margin
-            total += _of_others(u[rows], *at, table, out[rows])
-        return total + _of_few(u, few, s, self.side, origin, margin, table, out)
+            total += _of_others(u[rows], self.s[rows], self.reach[rows], shift, table, out[rows])
+        return total + _of_few(u, few, s, start, shift, table, out)
 
 
 @dataclass(frozen=True)
@@ -216,10 +283,10 @@ class PairsInParts:
         For a row of the larger class with reach k they are in columns 0 and 1 of row k, for a row
         of the rarer class with reach −1 − k in columns 2 and 3.
         """
-        table = np.zeros((len(self.reach.guide.scores) + 1, 4))
+        table = np.zeros((self.reach.n_places, 4))
         for rows, u in scored:
             _collect(u, self.s[rows], self.reach[rows], self.side, origin, table)
-        _close(table)
+        _close(table, self.reach.guide.start)
         return table
 
     def _slopes_of(
@@ -232,21 +299,44 @@ class PairsInParts:
         return x, self.s[rows] * (weight * (x + np.where(own, -1.0, 1.0)) - total), own
 
 
-def _fineness(m: int) -> int:
+class _Shift(NamedTuple):
+    """What a row's score is multiplied by, after a number is taken from it, and a margin."""
+
+    side: float
+    origin: float
+    margin: float
+
+
+def _fineness(m: np.ndarray) -> np.ndarray:
     # number of ranges of scores for looking up places: enough that few contain several of m scores
-    return 1 << min(m.bit_length() + 3, 22)
+    bits = np.frexp(m)[1]
+    return np.where(m > 8, 1 << np.minimum(bits + 3, 22), 1)
 
 
 @compiled
-def _guide(scores, start):
-    # start[b]: how many of the ascending scores lie below range b
-    low, high, n = scores[0], scores[-1], len(start) - 1
-    scale = n / (high - low) if np.isfinite(high - low) and high > low else 0.0
-    for x in scores:
-        start[_range_of(x, low, scale, n) + 1] += 1
-    for b in range(n):
-        start[b + 1] += start[b]
-    return low, scale
+def _by_stratum(rows, code, place, out):
+    # a counting sort that keeps the order within strata; place: where the next row of each goes
+    for i in rows:
+        g = code[i]
+        out[place[g]] = i
+        place[g] += 1
+
+
+@compiled
+def _guide(guide):
+    # below[b]: how many of the ascending scores lie below range b
+    scores, below, start, first, lows, scales = guide
+    for g in range(len(lows)):
+        n = first[g + 1] - first[g]
+        lows[g], scales[g] = 0.0, 0.0
+        if start[g + 1] > start[g]:
+            low, high = scores[start[g]], scores[start[g + 1] - 1]
+            scale = n / (high - low) if np.isfinite(high - low) and high > low else 0.0
+            lows[g], scales[g] = low, scale
+            for k in range(start[g], start[g + 1]):
+                below[first[g] + _range_of(scores[k], low, scale, n) + 1] += 1
+    for b in range(len(below) - 1):
+        below[b + 1] += below[b]
 
 
 @inlined
@@ -259,34 +349,40 @@ def _range_of(x, low, scale, n):
 
 
 @compiled
-def _reaches(z, sign, side, centre, guide, out):
+def _reaches(z, sign, code, side, centre, guide, out):
     # how many scores of the rarer class lie less than 1 above each; for its own rows, below each
-    scores, start, low, scale = guide
+    scores, below, _, first, low, scale = guide
+    g = 0
     for i in range(len(z)):
+        if code is not None:
+            g = code[i]
         own = side * sign[i] > 0.0
         x = side * (z[i] - centre) + (0.0 if own else 1.0)
-        b = _range_of(x, low, scale, len(start) - 1)
-        k, end = start[b], start[b + 1]
+        b = first[g] + _range_of(x, low[g], scale[g], first[g + 1] - first[g])
+        k, end = below[b], below[b + 1]
         while k < end:
             middle = (k + end) >> 1
             if scores[middle] < x:
                 k = middle + 1
             else:
                 end = middle
-        out[i] = -1 - k if own else k
+        out[i] = -1 - k - g if own else k + g
 
 
 @compiled
-def _before(u, few, s, side, origin, table):
-    # Σ s_i and Σ s_i u_i over the rows of the rarer class before each
-    for k in range(len(few)):
-        table[k + 1, 0] = table[k, 0] + s[k]
-        table[k + 1, 1] = table[k, 1] + s[k] * side * (u[few[k]] - origin)
+def _before(u, few, s, start, shift, table):
+    # Σ s_i and Σ s_i u_i over the rows of the rarer class before each place of a stratum
+    side, origin, _ = shift
+    for g in range(len(start) - 1):
+        for k in range(start[g], start[g + 1]):
+            table[k + g + 1, 0] = table[k + g, 0] + s[k]
+            table[k + g + 1, 1] = table[k + g, 1] + s[k] * side * (u[few[k]] - origin)
 
 
 @compiled
-def _of_others(u, s, reach, side, origin, margin, table, out):
+def _of_others(u, s, reach, shift, table, out):
     # the sum of a row from the sums over its partners; its own terms are collected for these
+    side, origin, margin = shift
     total = 0.0
     for j in range(len(u)):
         k = reach[j]
@@ -301,15 +397,18 @@ def _of_others(u, s, reach, side, origin, margin, table, out):
 
 
 @compiled
-def _of_few(u, few, s, side, origin, margin, table, out):
-    weight, partners, total = 0.0, 0.0, 0.0  # Σ s_j, Σ s_j u_j over the partners of row k
-    for k in range(len(few) - 1, -1, -1):
-        weight += table[k + 1, 2]
-        partners += table[k + 1, 3]
-        x = side * (u[few[k]] - origin)
-        slope = -s[k] * ((margin - x) * weight + partners)
-        total += slope * (x - 1.0)
-        out[few[k]] = side * slope
+def _of_few(u, few, s, start, shift, table, out):
+    side, origin, margin = shift
+    total = 0.0
+    for g in range(len(start) - 2, -1, -1):
+        weight, partners = 0.0, 0.0  # Σ s_j, Σ s_j u_j over the partners of row k
+        for k in range(start[g + 1] - 1, start[g] - 1, -1):
+            weight += table[k + g + 1, 2]
+            partners += table[k + g + 1, 3]
+            x = side * (u[few[k]] - origin)
+            slope = -s[k] * ((margin - x) * weight + partners)
+            total += slope * (x - 1.0)
+            out[few[k]] = side * slope
     return total
 
 
@@ -325,18 +424,20 @@ def _collect(u, s, reach, side, origin, table):
 
 
 @compiled
-def _close(table):
-    # sums over the rows of the rarer class before each place, and over the others after it
-    before, total_before, after, total_after = 0.0, 0.0, 0.0, 0.0
-    for k in range(len(table)):
-        before += table[k, 0]
-        total_before += table[k, 1]
-        table[k, 0], table[k, 1] = before, total_before
-    for k in range(len(table) - 1, -1, -1):
-        own, own_total = table[k, 2], table[k, 3]
-        table[k, 2], table[k, 3] = after, total_after
-        after += own
-        total_after += own_total
+def _close(table, start):
+    # sums over a stratum's rows of the rarer class before each place, over the others after it
+    for g in range(len(start) - 1):
+        first, end = start[g] + g, start[g + 1] + g + 1
+        before, total_before, after, total_after = 0.0, 0.0, 0.0, 0.0
+        for k in range(first, end):
+            before += table[k, 0]
+            total_before += table[k, 1]
+            table[k, 0], table[k, 1] = before, total_before
+        for k in range(end - 1, first - 1, -1):
+            own, own_total = table[k, 2], table[k, 3]
+            table[k, 2], table[k, 3] = after, total_after
+            after += own
+            total_after += own_total
 
 
 @compiled

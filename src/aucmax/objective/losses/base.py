@@ -1,11 +1,13 @@
 """The base classes of losses: their interface, their kinds, and the parabola over a kink."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from aucmax.data.rows.store import Numbers
+from aucmax.data.rows.store import Made, Numbers
 
 __all__ = [
     "Bends",
@@ -15,6 +17,7 @@ __all__ = [
     "PointLoss",
     "RankingLoss",
     "Rounded",
+    "Shares",
     "row_blocks",
     "total",
 ]
@@ -95,6 +98,49 @@ class Bends(NamedTuple):
     between: float
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The strata of n rows, of which only those of one stratum are compared.
+
+    Parameters
+    ----------
+    code : ndarray of int32, shape (n,)
+        The stratum of each row, 0 … G − 1.
+    omega : ndarray, shape (G,)
+        ω, which sum to 1. In stratum g the weights ``s`` of each class sum to ω_g.
+    """
+
+    code: np.ndarray
+    omega: np.ndarray
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of values (n,) in each stratum, shape (G,)."""
+        return np.bincount(self.code, values, len(self.omega))
+
+    def apart(self, values: np.ndarray) -> np.ndarray:
+        """Return values (n,) minus that of a row of the stratum: differences keep their digits."""
+        return values - values[self._first[self.code]]
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        first = np.zeros(len(self.omega), np.intp)
+        first[self.code[::-1]] = np.arange(len(self.code))[::-1]
+        return first
+
+    @cached_property
+    def by_stratum(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows stratum by stratum, and where each stratum begins, and their end."""
+        counts = np.bincount(self.code, minlength=len(self.omega))
+        return np.argsort(self.code, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+
+    def of_pairs(self, s: Numbers) -> Numbers:
+        """Return weights (n,) of which those of two rows of a stratum multiply to their pair's."""
+        root = np.sqrt(np.where(self.omega > 0.0, self.omega, 1.0))
+        if isinstance(s, np.ndarray):
+            return s / root[self.code]
+        return Made(len(s), lambda rows: s[rows] / root[self.code[rows]])
+
+
 class RankingLoss:
     """A loss of all scores that does not change when a constant is added to all of them.
 
@@ -172,13 +218,20 @@ class RankingLoss:
     def bends_at_zero(self) -> Bends:
         raise NotImplementedError
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+    def at(self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None) -> LossAt:
         """Return the loss at scores z."""
         raise NotImplementedError
 
-    def reweighed(self, loss_at: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+    def reweighed(
+        self,
+        loss_at: LossAt,
+        z: np.ndarray,
+        sign: Numbers,
+        s: Numbers,
+        strata: Shares | None = None,
+    ) -> LossAt:
         """Return the loss at scores z, given what `at` returned there for other weights s."""
-        return self.at(z, sign, s)
+        return self.at(z, sign, s, strata)
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray

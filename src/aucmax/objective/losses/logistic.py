@@ -9,7 +9,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 from aucmax.data.rows.kernels import inlined, vectorised
 from aucmax.data.rows.store import ByClass, Made, Numbers
-from aucmax.objective.losses.base import Bends, ByRow, RankingLoss, row_blocks, total
+from aucmax.objective.losses.base import Bends, ByRow, RankingLoss, Shares, row_blocks, total
 
 __all__ = ["AtThreshold", "Logistic"]
 
@@ -59,7 +59,9 @@ class Logistic(RankingLoss):
     def bends_at_zero(self) -> Bends:
         return Bends(0.125, 0.25 * self.within * (1.0 - self.within))
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "AtThreshold":
+    def at(
+        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+    ) -> "AtThreshold":
         weight = _by_class(s, sign, *self._weights)
         at_zero = math.log(self.within) - math.log1p(-self.within)
         b = _best_intercept(z, sign, weight, at_zero)

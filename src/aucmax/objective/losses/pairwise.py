@@ -8,7 +8,7 @@ vector: each in O(n), after a sort of the scores if the loss needs one.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from aucmax.objective.losses.active_pairs import (
     active_pairs,
     pairs_in_parts,
 )
-from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
+from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded, Shares
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
@@ -34,10 +34,10 @@ class PairwiseLoss(PointLoss, RankingLoss):
     is a faster way than a sum over every pair, its own `at`.
     """
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+    def at(self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None) -> LossAt:
         """Return the sum over pairs at scores z."""
         pos, neg = np.flatnonzero(sign[:] > 0), np.flatnonzero(sign[:] < 0)
-        return _EveryPair(self, z, s[:], pos, neg)
+        return _EveryPair(self, z, s[:], pos, neg, strata)
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -74,6 +74,7 @@ class _EveryPair:
     s: np.ndarray
     pos: np.ndarray
     neg: np.ndarray
+    strata: Shares | None
 
     @property
     def value(self) -> float:
@@ -96,9 +97,13 @@ class _EveryPair:
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield some positives, their differences from all negatives, and the pairs' weights."""
-        z, s, neg = self.z, self.s, self.neg
+        z, neg, strata = self.z, self.neg, self.strata
+        s = self.s if strata is None else strata.of_pairs(self.s)
         for i in np.array_split(self.pos, len(self.pos) * len(neg) // _PAIRS_PER_BLOCK + 1):
-            yield i, z[i, None] - z[neg], 0.5 * np.outer(s[i], s[neg])
+            half = 0.5 * np.outer(s[i], s[neg])
+            if strata is not None:
+                half *= strata.code[i, None] == strata.code[neg]
+            yield i, z[i, None] - z[neg], half
 
 
 class Square(PairwiseLoss):
@@ -141,9 +146,11 @@ class Square(PairwiseLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.full_like(t, 2.0)
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_SquarePairs":
+    def at(
+        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+    ) -> "_SquarePairs":
         weight = np.where(sign[:] > 0, 2.0 * self.within, 2.0 * (1.0 - self.within))
-        return _SquarePairs(z, sign[:], s[:], weight)
+        return _SquarePairs(z, sign[:], s[:], weight, strata)
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -162,28 +169,42 @@ class _SquarePairs(NamedTuple):
     sign: np.ndarray
     s: np.ndarray
     weight: np.ndarray  # of each row's class: 2τ or 2(1−τ)
+    strata: Shares | None
 
     @property
     def value(self) -> float:
         centred, gap = self._centred(self.z)
         # a product overflows to infinity; a power of a Python float raises an error
-        spread = (self.weight * self.s) @ centred**2
-        return float(0.5 * (1.0 - gap) * (1.0 - gap) + 0.5 * spread)
+        spread, short = (self.weight * self.s) @ centred**2, 1.0 - gap
+        if self.strata is None:
+            return float(0.5 * short * short + 0.5 * spread)
+        return float(0.5 * (self.strata.omega @ (short * short)) + 0.5 * spread)
 
     @property
     def gradient(self) -> np.ndarray:
         centred, gap = self._centred(self.z)
-        return self.s * (self.weight * centred - self.sign * (1.0 - gap))
+        return self.s * (self.weight * centred - self.sign * (1.0 - self._of_row(gap)))
 
     def product(self, u: np.ndarray) -> np.ndarray:
         centred, gap = self._centred(u)
-        return self.s * (self.weight * centred + self.sign * gap)
+        return self.s * (self.weight * centred + self.sign * self._of_row(gap))
 
-    def _centred(self, u: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u minus the mean of its class, and the difference of the class means."""
+    def _of_row(self, gap: Any) -> Any:
+        return gap if self.strata is None else gap[self.strata.code]
+
+    def _centred(self, u: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Return u minus the mean of its class, and the difference of the class means.
+
+        With strata these are the means of the class in the stratum, and their differences (G,).
+        """
         pos = self.sign > 0
-        m_pos, m_neg = float(self.s[pos] @ u[pos]), float(self.s[~pos] @ u[~pos])
-        return u - np.where(pos, m_pos, m_neg), m_pos - m_neg
+        if self.strata is None:
+            m_pos, m_neg = float(self.s[pos] @ u[pos]), float(self.s[~pos] @ u[~pos])
+            return u - np.where(pos, m_pos, m_neg), m_pos - m_neg
+        code, omega = self.strata.code, np.where(self.strata.omega > 0.0, self.strata.omega, 1.0)
+        near = self.strata.apart(u)
+        of_pos, of_neg = (self.strata.sums(self.s * near * of) / omega for of in (pos, ~pos))
+        return near - np.where(pos, of_pos[code], of_neg[code]), of_pos - of_neg
 
 
 class SquaredHinge(PairwiseLoss):
@@ -212,13 +233,24 @@ class SquaredHinge(PairwiseLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.where(np.asarray(t) < 1.0, 2.0, 0.0)
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> ActivePairs | PairsInParts:
+    def at(
+        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+    ) -> ActivePairs | PairsInParts:
+        s = s if strata is None else strata.of_pairs(s)
         if isinstance(sign, np.ndarray) and isinstance(s, np.ndarray):
-            return active_pairs(z, sign, s)
-        return pairs_in_parts(z, sign, s)
+            return active_pairs(z, sign, s, strata)
+        return pairs_in_parts(z, sign, s, strata)
 
-    def reweighed(self, loss_at: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
+    def reweighed(
+        self,
+        loss_at: LossAt,
+        z: np.ndarray,
+        sign: Numbers,
+        s: Numbers,
+        strata: Shares | None = None,
+    ) -> LossAt:
         assert isinstance(loss_at, ActivePairs | PairsInParts)
+        s = s if strata is None else strata.of_pairs(s)
         return replace(loss_at, s=s)  # the order is the same
 
     def influences(
@@ -256,8 +288,11 @@ class Hinge(PairwiseLoss):
         """Return this loss with its kink rounded over a range of t of this width."""
         return RoundedHinge(width)
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_HingePairs":
-        return _HingePairs(active_pairs(z, sign[:], s[:]), sign[:])
+    def at(
+        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+    ) -> "_HingePairs":
+        s = s[:] if strata is None else strata.of_pairs(s[:])[:]
+        return _HingePairs(active_pairs(z, sign[:], s, strata), sign[:])
 
 
 @dataclass(frozen=True)
@@ -296,9 +331,16 @@ class RoundedHinge(Rounded, PairwiseLoss):
 
     bends_at_zero = _ALL
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_RoundedPairs":
+    def at(
+        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+    ) -> "_RoundedPairs":
         signs, half = sign[:], 0.5 * self.width
-        far, near = (active_pairs(z - shift * (signs > 0), signs, s[:]) for shift in (half, -half))
+        s = s[:]
+        if strata is not None:
+            z, s = strata.apart(z), strata.of_pairs(s)[:]
+        far, near = (
+            active_pairs(z - shift * (signs > 0), signs, s, strata) for shift in (half, -half)
+        )
         return _RoundedPairs(far, near, 0.5 / self.width, signs)
 
 

@@ -205,7 +205,8 @@ def sparse_columns(
     A column without zeros is shifted to the origin, where its products keep their digits: this does
     not change a J over pairs.
     """
-    delta, mean_neg, total = problem.delta[S], problem.mean_neg[S], problem.covariance_weights
+    delta, total = problem.delta[S], problem.covariance_weights
+    mean_neg = problem.mean_neg[S] if columns.mean_neg is None else columns.mean_neg
     part = sp.csc_array(columns.X)
     count = np.diff(part.indptr)
     shift = np.where(moved & (count == problem.n_samples), mean_neg, 0.0)
@@ -241,7 +242,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
     w[problem.curvature <= 0.0] = 0.0
     size, sweeps, stalled = FIRST_SET_FEATURES, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
-    columns = sparse_columns(problem, S, problem.columns(S))
+    columns = sparse_columns(problem, S, problem.seen_columns(S))
     while True:
         value, gradient = objective.data_term(w)
         promise = penalty.promise(gradient, w, problem.curvature)
@@ -258,7 +259,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
         S = working_set(promise, w, penalty, size)
-        columns = sparse_columns(problem, S, problem.columns(S))
+        columns = sparse_columns(problem, S, problem.seen_columns(S))
         aim, remaining = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= MAX_SET_MATRIX_FEATURES:
             H = _set_matrix(columns)

@@ -16,7 +16,7 @@ import numpy as np
 
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
-from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss
+from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss, StrataLikelihood
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.penalties import L2
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
@@ -468,7 +468,7 @@ class _Line:
         t, low, high = 1.0, 0.0, np.inf
         term = self.objective.at(z)
         for _ in range(30):
-            assert isinstance(term, ByRow)
+            assert isinstance(term, ByRow | StrataLikelihood)
             value = self._lowered(t, term)
             if value is None:
                 high = t

@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.cone import nearest
-from aucmax.objective.losses import ActivePairs, ByRow, LossAt
+from aucmax.objective.losses import LossAt
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 
 __all__ = ["NewtonOnCone", "gap_on_cone"]
@@ -133,7 +133,6 @@ class _Point(NamedTuple):
             delta = objective.problem.delta
             matrix = objective.problem.within + np.outer(delta, delta)
         else:
-            assert isinstance(self.term, ByRow | ActivePairs)
             matrix = objective.bend_matrix(self.term)
         matrix[np.diag_indices(len(matrix))] += objective.penalty.l2
         return matrix

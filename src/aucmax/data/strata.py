@@ -1,0 +1,159 @@
+"""Strata: only rows of the same stratum are compared.
+
+Between strata scores may differ as they like: J = Σ_g ω_g · mean over the pairs within g, with
+Σ ω_g = 1. Each class then has the weight ω_g in stratum g, in proportion to the weights of its rows
+there, and the weight of a pair is the product of those of its rows, divided by ω_g.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.columns import is_gap
+from aucmax.data.digests import mixed
+
+__all__ = ["Compared", "Strata", "StrataWeight", "check_strata_weight"]
+
+StrataWeight = Literal["positives", "pairs", "strata"]
+
+
+def check_strata_weight(value: Any) -> None:
+    """Raise ValueError unless the value is one of the ways to weigh strata."""
+    if value not in get_args(StrataWeight):
+        raise ValueError(f"strata_weight must be 'positives', 'pairs' or 'strata'; got {value!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The stratum of each of n rows.
+
+    Parameters
+    ----------
+    code : ndarray of int32, shape (n,)
+        0 … G − 1.
+    digests : ndarray of uint64, shape (G,)
+        A digest of what each stratum is called: equal for equal numbers and for equal words.
+    weighting : {"positives", "pairs", "strata"}
+        What ω_g is proportional to: the weight of the positives, that of the pairs, or 1.
+    """
+
+    code: NDArray[np.int32]
+    digests: NDArray[np.uint64]
+    weighting: StrataWeight = "positives"
+
+    @classmethod
+    def of(cls, values: Any, n: int, weighting: StrataWeight = "positives") -> Strata:
+        """Return the strata that one value for each row names.
+
+        Raises
+        ------
+        ValueError
+            If there is not one value for each of n rows, or one is missing.
+        """
+        check_strata_weight(weighting)
+        values = np.asarray(values)
+        if values.shape != (n,):
+            raise ValueError(f"strata must have one value for each of {n:,} rows, shape ({n},); "
+                             f"got shape {values.shape}.")  # fmt: skip
+        bits = _bits(values)
+        digests, code = np.unique(bits, return_inverse=True)
+        return cls(code.astype(np.int32), digests, weighting)
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+    def weighed(self, weighting: StrataWeight) -> Strata:
+        """Return the same strata with other weights."""
+        return replace(self, weighting=weighting)
+
+    def at(self, rows: NDArray[Any]) -> Strata:
+        """Return the strata of some rows, those without rows left out."""
+        present, code = np.unique(self.code[rows], return_inverse=True)
+        return Strata(code.astype(np.int32), self.digests[present], self.weighting)
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """The rows, stratum by stratum."""
+        return np.argsort(self.code, kind="stable")
+
+    def compared(self, positive: NDArray[np.bool_], weight: NDArray[Any] | None) -> Compared:
+        """Return the weights of strata and rows, given those of the rows of each class."""
+        side = 2 * self.code.astype(np.intp) + positive
+        sums = np.bincount(side, weight, 2 * len(self)).reshape(-1, 2).astype(np.float64)
+        negative, of_positives = sums.T
+        of_stratum = {
+            "positives": of_positives, "pairs": of_positives * negative,
+            "strata": np.ones(len(self)),
+        }[self.weighting]  # fmt: skip
+        of_stratum = np.where((negative > 0.0) & (of_positives > 0.0), of_stratum, 0.0)
+        per_weight = np.divide(
+            of_stratum[:, None], sums, out=np.zeros_like(sums), where=sums > 0.0
+        ).ravel()[side]
+        return Compared(of_stratum, per_weight if weight is None else per_weight * weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The weights with which strata and rows count; 0 in a stratum of one class.
+
+    Parameters
+    ----------
+    of_stratum : ndarray, shape (G,)
+        ω up to a factor.
+    of_row : ndarray, shape (n,)
+        They sum to that of the stratum in each class.
+    """
+
+    of_stratum: NDArray[np.float64]
+    of_row: NDArray[np.float64]
+
+    @property
+    def of_one_class(self) -> int:
+        """The number of strata in which nothing can be compared."""
+        return int(np.count_nonzero(self.of_stratum == 0.0))
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits for each value: those of a number, a hash of a word."""
+    kind = values.dtype.kind
+    if kind in "mM":
+        _refuse_gaps(np.isnat(values))
+        return _bits(values.astype(f"{kind}8[ns]").view(np.int64))
+    if kind == "f":
+        _refuse_gaps(np.isnan(values))
+        numbers = values.astype(np.float64)
+        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
+        integers = np.where(whole, numbers, 0.0).astype(np.int64)
+        return np.where(whole, _bits(integers), ~mixed(numbers.view(np.uint64)))
+    if kind in "biu":
+        return mixed(values.astype(np.uint64 if kind == "u" else np.int64).view(np.uint64))
+    place: dict[Any, int] = {}
+    code = [place.setdefault(value, len(place)) for value in values.tolist()]
+    _refuse_gaps(np.array([is_gap(value) for value in place], bool)[code])
+    return np.array([_bits_of(value) for value in place], np.uint64)[code]
+
+
+def _bits_of(value: Any) -> np.uint64:
+    """Return the bits of one value, those of an array if it is a number."""
+    if (
+        isinstance(value, (bool, int, float, np.number, np.bool_))
+        and np.asarray(value).dtype != "O"
+    ):
+        return _bits(np.asarray([value]))[0]
+    return np.frombuffer(blake2b(str(value).encode(), digest_size=8).digest(), np.uint64)[0]
+
+
+def _refuse_gaps(missing: NDArray[np.bool_]) -> None:
+    """Raise ValueError if a row has no stratum."""
+    if missing.any():
+        raise ValueError(
+            f"strata has no value for {int(missing.sum()):,} rows, the first of them row "
+            f"{int(np.argmax(missing)):,} (counted from 0); give every row a stratum, or leave "
+            "these rows out."
+        )

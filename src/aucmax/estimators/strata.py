@@ -1,0 +1,83 @@
+"""What a fit tells of the strata of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aucmax.basics.visible import counted
+from aucmax.data.labelled import Labelled
+from aucmax.data.strata import StrataWeight
+from aucmax.objective.losses import MOST_CELLS, likelihoods
+from aucmax.objective.objective import ConditionalObjective, Objective
+from aucmax.objective.within_strata import ProblemWithinStrata
+from aucmax.statistics.strata import KnownStrata
+
+__all__ = ["FittedStrata", "fitted_strata"]
+
+
+@dataclass(frozen=True)
+class FittedStrata:
+    """The strata of a fit.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    of_one_class : int
+        How many of them have rows of one class only, and no weight.
+    weighting : {"positives", "pairs", "strata"}
+        What the weight of the others is proportional to.
+    exact, efron : int
+        Of how many the logistic loss has the exact conditional likelihood, and of how many, that
+        are too large, Efron's form; both 0 for other losses.
+    """
+
+    count: int
+    of_one_class: int
+    weighting: StrataWeight
+    exact: int = 0
+    efron: int = 0
+
+    @classmethod
+    def of(cls, known: KnownStrata) -> FittedStrata:
+        """Return those of statistics."""
+        return cls(len(known), known.of_one_class, known.weighting)
+
+    @property
+    def likelihood(self) -> str | None:
+        """The form of the likelihood: "exact", "Efron's" or both; None for losses of pairs."""
+        forms = [name for name, count in (("exact", self.exact), ("Efron's", self.efron)) if count]
+        return " and ".join(forms) or None
+
+    @property
+    def words(self) -> str:
+        """These facts in a sentence."""
+        words = f"{counted(self.count, 'stratum', 'strata')}, weighed by {_BY[self.weighting]}"
+        if self.of_one_class:
+            words += f"; {self.of_one_class:,} of one class count for nothing"
+        if self.efron:
+            words += (
+                f"; Efron's form of the likelihood in {self.efron:,} with more than {MOST_CELLS:,} "
+                "rows times positives, exact in the others"
+            )
+        return words
+
+
+_BY: dict[StrataWeight, str] = {
+    "positives": "their positives",
+    "pairs": "their pairs",
+    "strata": "1 each",
+}
+
+
+def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | None:
+    """Return the strata of rows and the objective on them; None if all rows are compared."""
+    problem, strata = objective.problem, labelled.coded_strata
+    if strata is None or not isinstance(problem, ProblemWithinStrata):
+        return None
+    weighting = problem.data.strata.weighting
+    of_one_class = strata.compared(labelled.positive, labelled.weight).of_one_class
+    forms = (0, 0)
+    if isinstance(objective, ConditionalObjective):
+        forms = likelihoods(problem.positive, problem.strata)
+    return FittedStrata(len(strata), of_one_class, weighting, *forms)

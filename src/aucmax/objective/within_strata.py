@@ -1,0 +1,202 @@
+"""Rows of which only those of the same stratum are compared."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.data.rows import Rows
+from aucmax.data.rows.products import dot
+from aucmax.data.rows.store import InMemory, Store
+from aucmax.data.strata import Compared, Strata
+from aucmax.objective.losses import Shares, Square
+from aucmax.objective.problem import Columns, Problem, RowsProblem, Summaries, WeightedRows
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["ProblemWithinStrata", "rows_problem"]
+
+
+def rows_problem(
+    X: Rows | Store,
+    sign: np.ndarray,
+    weight: np.ndarray | None = None,
+    statistics: ClassStatistics | None = None,
+    strata: Strata | None = None,
+) -> RowsProblem:
+    """Return the problem of rows, compared within strata if there are any.
+
+    Parameters
+    ----------
+    X, sign, weight, statistics
+        As for `RowsProblem.of`.
+    strata : Strata, optional
+        Of n rows; those of strata of one class, which are compared with none, are left out.
+
+    Raises
+    ------
+    ValueError
+        If no stratum has rows of both classes.
+    """
+    if strata is None:
+        return RowsProblem.of(X, sign, weight, statistics)
+    store = X if isinstance(X, Store) else InMemory(X)
+    positive = sign if sign.dtype == bool else sign > 0
+    counted = np.flatnonzero(strata.compared(positive, weight).of_row > 0.0)
+    if len(counted) == 0:
+        raise ValueError(
+            f"none of the {len(strata):,} strata has rows of both classes; rows are compared "
+            "within strata only."
+        )
+    if len(counted) < len(positive):
+        store, positive, strata = store.taken(counted), positive[counted], strata.at(counted)
+        weight = None if weight is None else weight[counted]
+    rows = RowsOfStrata.weighed(store, positive, weight, strata)
+    if statistics is not None and statistics.has_covariances:
+        rows.summaries.moments = statistics
+    rows.summaries.spreads = statistics
+    return ProblemWithinStrata(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfStrata(WeightedRows):
+    """The rows of a problem, each of which weighs in its class as much as `Strata.compared` says.
+
+    Attributes
+    ----------
+    own_weight : ndarray, shape (n,), optional
+        The weights before; ``given_weight`` are those that follow from the strata.
+    strata : Strata
+        Of n rows.
+    shares : Shares
+        The strata and their ω.
+    """
+
+    own_weight: np.ndarray | None = field(default=None, kw_only=True)
+    strata: Strata = field(kw_only=True)
+    shares: Shares = field(kw_only=True)
+
+    @classmethod
+    def weighed(
+        cls, store: Store, positive: np.ndarray, weight: np.ndarray | None, strata: Strata
+    ) -> "RowsOfStrata":
+        """Return rows with their own weights, some of which may be 0."""
+        compared: Compared = strata.compared(positive, weight)
+        of_row, omega = compared.of_row, compared.of_stratum
+        return cls(
+            store, positive, of_row, len(of_row) / of_row.sum(), float(of_row.mean()),
+            own_weight=weight, strata=strata, shares=Shares(strata.code, omega / omega.sum()),
+        )  # fmt: skip
+
+    def measured(self, empty: ClassStatistics) -> ClassStatistics:
+        known = self.in_memory(), self.sign[:], self.own_weight, self.strata
+        return empty.copy().add_strata(*known)
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemWithinStrata(RowsProblem):
+    """A problem of rows that are compared within strata.
+
+    J is that of two plain classes of rows that are seen from the mean of the negatives of their
+    stratum (`aucmax.statistics.strata`), with the weights of `RowsOfStrata`. Such rows are made
+    only where they are counted; scores are compared as they are.
+    """
+
+    data: RowsOfStrata
+
+    @property
+    def strata(self) -> Shares:
+        return self.data.shares
+
+    def check_likelihood(self) -> None:
+        """Raise ValueError unless the strata and their rows have the weights of a likelihood."""
+        strata, own = self.data.strata, self.data.own_weight
+        if strata.weighting != "positives":
+            raise ValueError(
+                f"strata_weight={strata.weighting!r} is for losses of pairs; the logistic loss "
+                "within strata is a likelihood, in which every positive counts the same: use "
+                "strata_weight='positives'."
+            )
+        if own is None:
+            return
+        low, high = np.full(len(strata), np.inf), np.zeros(len(strata))
+        weighed = own > 0.0
+        np.minimum.at(low, strata.code[weighed], own[weighed])
+        np.maximum.at(high, strata.code[weighed], own[weighed])
+        if np.any(odd := high > low):
+            raise ValueError(
+                f"the rows of {int(odd.sum()):,} strata have different weights; the logistic loss "
+                "within strata is a likelihood of whole strata: give all rows of one the same "
+                "weight."
+            )
+
+    @cached_property
+    def _class_weights(self) -> np.ndarray:
+        weight = np.bincount(self.positive, self.data.own_weight, 2)
+        return weight * (self.n_samples / weight.sum())
+
+    @property
+    def n_pos(self) -> float:
+        return float(self._class_weights[1])
+
+    @property
+    def n_neg(self) -> float:
+        return float(self._class_weights[0])
+
+    def part(self, rows: np.ndarray, moments: ClassMoments) -> RowsProblem:
+        count = np.bincount(rows, minlength=self.n_samples).astype(np.float64)
+        weight = count if self.data.own_weight is None else count * self.data.own_weight
+        known = self.store.untold, self.positive, weight, self.data.strata
+        data = replace(RowsOfStrata.weighed(*known), summaries=Summaries(moments))
+        return replace(self, data=data)
+
+    def spread(self) -> np.ndarray:
+        return self._spreads.spread_within_strata
+
+    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        negative, positive = self._spreads.variances
+        return positive, negative
+
+    @property
+    def _spreads(self) -> ClassStatistics:
+        """Statistics of the rows with means and variances."""
+        summaries = self.data.summaries
+        if summaries.moments is not None:
+            return summaries.moments
+        if summaries.spreads is None:
+            summaries.spreads = self.data.measured(DiagonalMoments([-1.0, 1.0]))
+        return summaries.spreads
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        if self.knows_moments:
+            return self.within @ v
+        u = self.scores(v)
+        product = self.adjoint(self.loss_at(Square(self.tau), u).product(u))
+        product -= self.delta * dot(self.delta, v)
+        return product
+
+    def seen_columns(self, S: np.ndarray) -> Columns:
+        columns, strata = self.columns(S), self.strata
+        held: Any = columns.X
+        X = held.toarray() if sp.issparse(held) else np.array(held, np.float64)
+        negative = ~self.positive * columns.share
+        omega = np.where(strata.omega > 0.0, strata.omega, 1.0)
+        for x in X.T:
+            x[:] = strata.apart(x)
+            x -= (strata.sums(negative * x) / omega)[strata.code]
+        return columns._replace(X=X, mean_neg=np.zeros(len(S)))
+
+    def sample(self, per_class: int) -> Problem:
+        step = self.n_samples // (2 * per_class)
+        if self.knows_moments or step < 2:
+            return self
+        if per_class not in self._samples:
+            rows, own = np.flatnonzero(self.data.strata.code % step == 0), self.data.own_weight
+            weight = None if own is None else own[rows]
+            known = InMemory(self.store.take(rows)), self.positive[rows], weight
+            drawn = RowsOfStrata.weighed(*known, self.data.strata.at(rows))
+            self._samples[per_class] = replace(self, data=drawn)
+        return self._samples[per_class]
