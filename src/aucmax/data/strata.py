@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.columns import is_gap
 from aucmax.data.digests import mixed
+from aucmax.data.rows.sorting import grouped
 
 __all__ = ["Compared", "Strata", "StrataWeight", "check_strata_weight"]
 
@@ -61,8 +62,7 @@ class Strata:
         if values.shape != (n,):
             raise ValueError(f"strata must have one value for each of {n:,} rows, shape ({n},); "
                              f"got shape {values.shape}.")  # fmt: skip
-        bits = _bits(values)
-        digests, code = np.unique(bits, return_inverse=True)
+        digests, code = _coded(values)
         return cls(code.astype(np.int32), digests, weighting)
 
     def __len__(self) -> int:
@@ -74,13 +74,15 @@ class Strata:
 
     def at(self, rows: NDArray[Any]) -> Strata:
         """Return the strata of some rows, those without rows left out."""
-        present, code = np.unique(self.code[rows], return_inverse=True)
-        return Strata(code.astype(np.int32), self.digests[present], self.weighting)
+        code = self.code[rows]
+        present = np.bincount(code, minlength=len(self)) > 0
+        number = np.cumsum(present, dtype=np.int32) - np.int32(1)
+        return Strata(number[code], self.digests[present], self.weighting)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """The rows, stratum by stratum."""
-        return np.argsort(self.code, kind="stable")
+        return grouped(self.code, len(self))[0]
 
     def compared(self, positive: NDArray[np.bool_], weight: NDArray[Any] | None) -> Compared:
         """Return the weights of strata and rows, given those of the rows of each class."""
@@ -117,6 +119,19 @@ class Compared:
     def of_one_class(self) -> int:
         """The number of strata in which nothing can be compared."""
         return int(np.count_nonzero(self.of_stratum == 0.0))
+
+
+def _coded(values: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    """Return the digests of the distinct values, and the number of that of each value."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low <= 4 * len(values):  # counting is faster than sorting
+            offset = (values - low).astype(np.intp)
+            present = np.bincount(offset) > 0
+            distinct = (np.flatnonzero(present) + low).astype(values.dtype)
+            return _bits(distinct), (np.cumsum(present) - 1)[offset]
+    digests, code = np.unique(_bits(values), return_inverse=True)
+    return digests, code
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:

@@ -156,6 +156,9 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
             "strata; leave solver='auto', or leave the strata out."
         )
     problem = problem_of(labelled, settings.strata_weight, statistics)
+    moments_suffice = empty is not None and empty.has_covariances
+    if labelled.strata is not None and moments_suffice and problem.n_features <= max_features:
+        problem.moments()  # which have the spread, too, so that the rows are seen once
     fitted = solve(problem, settings, start)
     return replace(fitted, strata=fitted_strata(labelled, posed(problem, settings)))
 

@@ -387,7 +387,8 @@ class ClassStatistics:
         positive_label = self.strata.positive if self.strata else labels.tolist()[1]
         positive = y == positive_label
         compared = strata.compared(positive, weight)
-        known = KnownStrata(strata.weighting, positive_label, strata.digests, compared.of_one_class)
+        digests = np.sort(strata.digests)
+        known = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = known if self.strata is None else self.strata.joined(known)
         added = self.empty(labels)
         added.strata = joined

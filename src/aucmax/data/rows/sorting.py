@@ -1,10 +1,10 @@
-"""Rows in the order of their scores, by a radix sort."""
+"""Rows in the order of their scores, by a radix sort, or of their strata, by a counting sort."""
 
 import numpy as np
 
 from aucmax.data.rows import compiled
 
-__all__ = ["ascending"]
+__all__ = ["ascending", "grouped"]
 
 _DIGIT_BITS, _DIGITS = 11, 3  # 33 of the 64 bits of a key; the other 31 are the row's number
 _MAX_MEAN_SHIFT = 8  # mean number of positions by which the final insertion sort may move a row
@@ -22,6 +22,37 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
     if _sorted_by_digits(z, rows, order):
         return order
     return rows[np.argsort(z[rows])]
+
+
+def grouped(
+    code: np.ndarray, count: int, rows: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows in the order of their codes, and where the rows of each code begin, and the end.
+
+    Parameters
+    ----------
+    code : ndarray of int, shape (n,)
+        Of each of n rows, from 0 to ``count`` − 1.
+    count : int
+    rows : ndarray of int, shape (k,), optional
+        Some of the rows, whose order is kept among equal codes; by default all.
+    """
+    rows = np.arange(len(code)) if rows is None else rows
+    start, order = np.zeros(count + 1, np.int64), np.empty_like(rows)
+    _group(code, rows, start, order)
+    return order, start
+
+
+@compiled
+def _group(code, rows, start, order):
+    for i in rows:
+        start[code[i] + 1] += 1
+    for g in range(len(start) - 1):
+        start[g + 1] += start[g]
+    place = start.copy()
+    for i in rows:
+        order[place[code[i]]] = i
+        place[code[i]] += 1
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.data.rows.kernels import compiled, inlined
-from aucmax.data.rows.sorting import ascending
+from aucmax.data.rows.sorting import ascending, grouped
 from aucmax.data.rows.store import Made, Numbers
 from aucmax.objective.losses.base import Shares, row_blocks
 
@@ -39,10 +39,8 @@ def active_pairs(
     few = few[ascending(side * (z[few] - centre), np.arange(len(few), dtype=few.dtype))]
     code, start = None, np.array([0, len(few)])
     if strata is not None:
-        code, start = strata.code, _starts(strata.code[few], len(strata.omega))
-        by_stratum = np.empty_like(few)
-        _by_stratum(few, code, start.copy(), by_stratum)
-        few = by_stratum
+        code = strata.code
+        few, start = grouped(code, len(strata.omega), few)
     reach = _Reach(z, sign, side, centre, side * (z[few] - centre), start, code)
     return ActivePairs(z, s, side, centre, few, reach[:], start)
 
@@ -58,8 +56,9 @@ def pairs_in_parts(
         start = np.array([0, len(scores)])
         scores.sort()
     else:
-        code, start = strata.code, _starts(strata.code[rarer], len(strata.omega))
-        scores = scores[np.lexsort((scores, code[rarer]))]
+        code = strata.code
+        places, start = grouped(code[rarer], len(strata.omega), np.argsort(scores))
+        scores = scores[places]
     return PairsInParts(z, s, side, centre, _Reach(z, sign, side, centre, scores, start, code))
 
 
@@ -73,11 +72,6 @@ def _seen_from(
         # only differences matter, and near 0 they keep their digits
         return side, z, 0.5 * (float(z.min()) + float(z.max()))
     return side, strata.apart(z), 0.0
-
-
-def _starts(code: np.ndarray, count: int) -> np.ndarray:
-    """Return where each stratum begins among rows that lie stratum by stratum, and their end."""
-    return np.concatenate([[0], np.cumsum(np.bincount(code, minlength=count))])
 
 
 def _places(n: int) -> Any:
@@ -311,15 +305,6 @@ def _fineness(m: np.ndarray) -> np.ndarray:
     # number of ranges of scores for looking up places: enough that few contain several of m scores
     bits = np.frexp(m)[1]
     return np.where(m > 8, 1 << np.minimum(bits + 3, 22), 1)
-
-
-@compiled
-def _by_stratum(rows, code, place, out):
-    # a counting sort that keeps the order within strata; place: where the next row of each goes
-    for i in rows:
-        g = code[i]
-        out[place[g]] = i
-        place[g] += 1
 
 
 @compiled

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from aucmax.data.rows.sorting import grouped
 from aucmax.data.rows.store import Made, Numbers
 
 __all__ = [
@@ -130,8 +131,7 @@ class Shares:
     @cached_property
     def by_stratum(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows stratum by stratum, and where each stratum begins, and their end."""
-        counts = np.bincount(self.code, minlength=len(self.omega))
-        return np.argsort(self.code, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+        return grouped(self.code, len(self.omega))
 
     def of_pairs(self, s: Numbers) -> Numbers:
         """Return weights (n,) of which those of two rows of a stratum multiply to their pair's."""

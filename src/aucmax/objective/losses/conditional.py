@@ -124,7 +124,9 @@ def _slopes(data, tilts, most, gradient):
         if k == 0:
             continue
         weight = data.omega[g] / (k if side > 0.0 else n - k)
-        if n * k <= most:
+        if k == 1:
+            loss = _of_one(z, chosen, n, slopes)
+        elif n * k <= most:
             tilts[g] = _tilt(z, n, k)
             loss = _exact(z, chosen, n, k, tilts[g], slopes)
         else:
@@ -147,7 +149,9 @@ def _bend(data, u, tilts, most, out):
             continue
         for m in range(n):
             v[m] = side * u[who[m]]
-        if n * k <= most:
+        if k == 1:
+            _bend_of_one(z, v, n, bent)
+        elif n * k <= most:
             _exact_bend(z, v, n, k, tilts[g], bent)
         else:
             _efron_bend(z, chosen, v, n, side, bent)
@@ -178,6 +182,32 @@ def _members(data, g, who, z, chosen):
 def _expit(t):
     e = np.exp(-abs(t))
     return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
+
+
+@compiled
+def _of_one(z, chosen, n, slopes):
+    # as `_exact` of one chosen row: the probability of each is its share of Σ exp(z)
+    high, total, own = np.max(z[:n]), 0.0, 0.0
+    for i in range(n):
+        slopes[i] = np.exp(z[i] - high)
+        total += slopes[i]
+        if chosen[i]:
+            own = z[i] - high
+    for i in range(n):
+        slopes[i] = slopes[i] / total - (1.0 if chosen[i] else 0.0)
+    return np.log(total) - own
+
+
+@compiled
+def _bend_of_one(z, v, n, bent):
+    high, total, mean = np.max(z[:n]), 0.0, 0.0
+    for i in range(n):
+        bent[i] = np.exp(z[i] - high)
+        total += bent[i]
+        mean += bent[i] * v[i]
+    mean /= total
+    for i in range(n):
+        bent[i] *= (v[i] - mean) / total
 
 
 @compiled
