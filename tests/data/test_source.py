@@ -290,6 +290,23 @@ METRICS = {
     "average_precision": metrics.average_precision,
     "precision_at_k": lambda y, z, **kw: metrics.precision_at_k(y, z, 20, **kw),
     "recall_at_fpr": lambda y, z, **kw: metrics.recall_at_fpr(y, z, 0.1, **kw),
+    "recall_at_k": lambda y, z, **kw: metrics.recall_at_k(y, z, 0.1, **kw),
+    "average_precision_interval": metrics.average_precision_interval,
+    "average_precision_test": lambda y, z, **kw: metrics.average_precision_test(y, z, -z, **kw),
+    "stratified_auc": lambda y, z, **kw: metrics.stratified_auc(y, z, np.arange(len(z)) % 9, **kw),
+    **{
+        f"{name}_{end}": lambda y, *z, name=f"{name}_{end}", **kw: getattr(metrics, name)(
+            y, *z, *([-z[0]] * name.endswith("test")), 0.1, **kw
+        )
+        for name in ("precision_at_k", "recall_at_k", "recall_at_fpr")
+        for end in ("interval", "test")
+    },
+    "stratified_auc_interval": lambda y, z, **kw: metrics.stratified_auc_interval(
+        y, z, np.arange(len(z)) % 9, **kw
+    ),
+    "stratified_auc_test": lambda y, z, **kw: metrics.stratified_auc_test(
+        y, z, -z, np.arange(len(z)) % 9, **kw
+    ),
     "roc_curve": lambda y, z, **kw: np.stack(metrics.roc_curve(y, z, **kw)),
     "precision_recall_curve": lambda y, z, **kw: metrics.precision_recall_curve(y, z, **kw)[0],
     "ks_statistic": metrics.ks_statistic,

@@ -18,6 +18,8 @@ METRICS = {
     "average_precision": metrics.average_precision,
     "precision_at_k": lambda y, s, **kw: metrics.precision_at_k(y, s, 2, **kw),
     "recall_at_fpr": lambda y, s, **kw: metrics.recall_at_fpr(y, s, 0.4, **kw),
+    "recall_at_k": lambda y, s, **kw: metrics.recall_at_k(y, s, 2, **kw),
+    "stratified_auc": lambda y, s, **kw: metrics.stratified_auc(y, s, [0] * len(s), **kw),
     "ks_statistic": metrics.ks_statistic,
     "roc_curve": lambda y, s, **kw: np.stack(metrics.roc_curve(y, s, **kw)[:2]),
     "precision_recall_curve": lambda y, s, **kw: np.stack(
@@ -169,7 +171,7 @@ def test_whole_weights_are_repetition(sample):
     y, score, weight = sample
     again = np.repeat(np.arange(y.size), weight)
     for name, metric in METRICS.items():
-        if name == "precision_at_k":  # there k counts rows
+        if name in ("precision_at_k", "recall_at_k"):  # there k counts rows
             continue
         weighted = metric(y, score, sample_weight=weight)
         # To the last bit, as sums of whole weights stay exact.
@@ -898,9 +900,11 @@ def test_k_out_of_range(k):
         metrics.precision_at_k(Y, SCORE, k)
 
 
-@pytest.mark.parametrize("k", [2.0, "2", None, 0.5])
+@pytest.mark.parametrize("k", [2.0, "2", None, -0.5])
 def test_k_not_whole(k):
-    with pytest.raises(ValueError, match="k must be a whole number of rows, at least 1; got"):
+    with pytest.raises(
+        ValueError, match="k must be a whole number of rows, at least 1, or a share"
+    ):
         metrics.precision_at_k(Y, SCORE, k)
 
 

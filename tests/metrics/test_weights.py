@@ -6,6 +6,7 @@ is three rows. What each solver does with them is in test_every_solver.py.
 
 import inspect
 import json
+import re
 
 import matplotlib as mpl
 import numpy as np
@@ -51,8 +52,12 @@ def by_score(function, *more, **settings):
     return lambda _, y, score, w: function(y, score, *more, sample_weight=w, **settings)
 
 
-def by_two_scores(function):
-    return lambda X, y, score, w: function(y, score, X[:, 1], sample_weight=w)
+def by_two_scores(function, *more):
+    return lambda X, y, score, w: function(y, score, X[:, 1], *more, sample_weight=w)
+
+
+def within_strata(function):
+    return lambda X, y, score, w: function(y, score, np.round(20 * X[:, 2]), sample_weight=w)
 
 
 def by_fold(function):
@@ -145,6 +150,20 @@ FUNCTIONS = {
     "metrics.auc_test": by_two_scores(metrics.auc_test),
     "metrics.auc_difference": by_two_scores(metrics.auc_difference),
     "metrics.cv_auc_interval": by_fold(metrics.cv_auc_interval),
+    "metrics.recall_at_k": by_score(metrics.recall_at_k, 20),
+    "metrics.average_precision_interval": by_score(metrics.average_precision_interval),
+    "metrics.average_precision_test": by_two_scores(metrics.average_precision_test),
+    "metrics.precision_at_k_interval": by_score(metrics.precision_at_k_interval, 20),
+    "metrics.precision_at_k_test": by_two_scores(metrics.precision_at_k_test, 20),
+    "metrics.recall_at_k_interval": by_score(metrics.recall_at_k_interval, 20),
+    "metrics.recall_at_k_test": by_two_scores(metrics.recall_at_k_test, 20),
+    "metrics.recall_at_fpr_interval": by_score(metrics.recall_at_fpr_interval, 0.2),
+    "metrics.recall_at_fpr_test": by_two_scores(metrics.recall_at_fpr_test, 0.2),
+    "metrics.stratified_auc": within_strata(metrics.stratified_auc),
+    "metrics.stratified_auc_interval": within_strata(metrics.stratified_auc_interval),
+    "metrics.stratified_auc_test": lambda X, y, score, w: metrics.stratified_auc_test(
+        y, score, X[:, 1], np.round(20 * X[:, 2]), sample_weight=w
+    ),
     "metrics.multiclass_auc": areas_of_classes,
     "AUCClassifier": fitted(AUCClassifier()),
     "AUCClassifier, logistic": fitted(AUCClassifier(loss="logistic", within="pooled")),
@@ -180,7 +199,8 @@ COUNTS_ROWS = {
     "metrics.auc_difference", "metrics.cv_auc_interval", "HingeClassifier", "AUCClassifierCV",
     "AUCClassifierCV, sigmoid", "AUCClassifierCV, isotonic", "additive.Scorecard, best",
     "additive.Binning", "ScoreSketch", "ClassMoments", "DiagonalMoments", "effects", "shapes",
-    "plots.ShapeDisplay", "plots.ScoresDisplay",
+    "plots.ShapeDisplay", "plots.ScoresDisplay", "metrics.recall_at_k",
+    *(name for name in FUNCTIONS if re.search("(precision|_at_k|_at_fpr)_(interval|test)", name)),
 }  # fmt: skip
 each = pytest.mark.parametrize("name", FUNCTIONS)
 

@@ -12,26 +12,48 @@ from aucmax.metrics.intervals import (
     auc_interval,
     auc_test,
 )
+from aucmax.metrics.measured import (
+    MeasureInterval,
+    MeasureTest,
+    average_precision_interval,
+    average_precision_test,
+    precision_at_k_interval,
+    precision_at_k_test,
+    recall_at_fpr_interval,
+    recall_at_fpr_test,
+    recall_at_k_interval,
+    recall_at_k_test,
+)
 from aucmax.metrics.multiclass import multiclass_auc
 from aucmax.metrics.ranking import (
     average_precision,
     partial_auc,
     precision_at_k,
     recall_at_fpr,
+    recall_at_k,
     roc_auc,
 )
 from aucmax.metrics.stability import ks_statistic, population_stability
+from aucmax.metrics.stratified import (
+    stratified_auc,
+    stratified_auc_interval,
+    stratified_auc_test,
+)
 
 __all__ = [
     "AUCDifference",
     "AUCInterval",
     "AUCTest",
     "BinnedAUC",
+    "MeasureInterval",
+    "MeasureTest",
     "MomentAUC",
     "auc_difference",
     "auc_interval",
     "auc_test",
     "average_precision",
+    "average_precision_interval",
+    "average_precision_test",
     "cv_auc_interval",
     "ks_statistic",
     "moment_auc",
@@ -39,8 +61,18 @@ __all__ = [
     "partial_auc",
     "population_stability",
     "precision_at_k",
+    "precision_at_k_interval",
+    "precision_at_k_test",
     "precision_recall_curve",
     "recall_at_fpr",
+    "recall_at_fpr_interval",
+    "recall_at_fpr_test",
+    "recall_at_k",
+    "recall_at_k_interval",
+    "recall_at_k_test",
     "roc_auc",
     "roc_curve",
+    "stratified_auc",
+    "stratified_auc_interval",
+    "stratified_auc_test",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "placed",
     "shrunk_variance",
     "variance_of_counted",
+    "variance_of_mean",
 ]
 
 ROUNDING = 1e-12  # shares of a class that differ by less are equal
@@ -109,7 +110,7 @@ class Placed(NamedTuple):
             variances = [float(v.var(ddof=1)) / v.size for v in placed]
         else:
             shares = [weight[own] / total for own, total in zip(classes, totals, strict=True)]
-            variances = [_variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
+            variances = [variance_of_mean(*pair) for pair in zip(placed, shares, strict=True)]
         return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
     def carriers(self) -> tuple[float, float]:
@@ -250,7 +251,7 @@ def variance_of_counted(values: Floats, times: Floats) -> float:
     return float(times @ apart**2) / max(n - 1.0, 1.0) / n
 
 
-def _variance_of_mean(values: Floats, share: Floats) -> float:
+def variance_of_mean(values: Floats, share: Floats) -> float:
     """Return Σ share² (v − mean)² k/(k − 1) for shares that sum to 1: var/n if they are equal."""
     k = effective_rows(share)
     if np.abs(values).max() <= ROUNDING:

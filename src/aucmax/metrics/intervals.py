@@ -28,6 +28,8 @@ __all__ = [
     "auc_interval",
     "auc_test",
     "interval_around",
+    "largest_error",
+    "wilson",
 ]
 
 # A row of each class that spreads as far as it can and that a sample may have missed.
@@ -189,7 +191,7 @@ def auc_interval(
 def interval_around(
     auc: float,
     miss: float,
-    spreads: tuple[Spread, Spread],
+    spreads: Sequence[Spread],
     carriers: Sequence[float],
     confidence: float,
     *,
@@ -205,10 +207,10 @@ def interval_around(
     ----------
     auc, miss : float
         The area, and 1 less it.
-    spreads : tuple of two Spread
-        What each class adds to the variance of the area, and its rows.
-    carriers : sequence of two float
-        The effective number of rows of each class that carry its variance.
+    spreads : sequence of Spread
+        What each class adds to the variance of the area, and its rows; or what strata do.
+    carriers : sequence of float
+        The effective number of rows of each class, or of strata, that carry its variance.
     confidence : float
         Coverage.
     shared : float
@@ -223,7 +225,7 @@ def interval_around(
     rows = min(spread.rows for spread in spreads)
     pairs = rows if pairs is None else pairs
     variance = sum(spread.variance for spread in spreads) + shared
-    std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
+    std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, pairs)
     if variance > 0.0 and min(spread.variance for spread in spreads) > 0.0:
         with_unseen = shared + sum(
             shrunk_variance(spread, number, auc * miss, _UNSEEN_ROWS)
@@ -265,12 +267,12 @@ class _Region(NamedTuple):
 
     def nearer_end(self, auc: float, miss: float) -> float:
         """Return the lowest θ whose region contains an area."""
-        return _wilson(auc, miss, self.square(self.wide, self.error / 2))[0]
+        return wilson(auc, miss, self.square(self.wide, self.error / 2))[0]
 
     def farther_end(self, auc: float, miss: float) -> float:
         """Return the highest θ whose region contains an area."""
         lowest, highest = (
-            _wilson(auc, miss, self.square(self.plain, error))[1]
+            wilson(auc, miss, self.square(self.plain, error))[1]
             for error in (self.error, self.error / 2)
         )
         if self._above(highest, auc) <= 0.0:  # u is α/2
@@ -295,13 +297,13 @@ class _Region(NamedTuple):
         return min(beyond / tail, 1.0) * self.error / 2
 
 
-def _wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
+def wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
     """Return all θ with (auc − θ)² ≤ square · θ(1 − θ), cut to [0, 1]."""
     middle, reach = auc + square / 2, float(np.sqrt(square * (auc * miss + square / 4)))
     return max((middle - reach) / (1 + square), 0.0), min((middle + reach) / (1 + square), 1.0)
 
 
-def _largest_error(auc: float, k: float) -> float:
+def largest_error(auc: float, k: float) -> float:
     """Return the largest standard error of k pairs at an area a little nearer to ½ than `auc`."""
     shrunk = (k * auc + 1) / (k + 2)
     return float(np.sqrt(shrunk * (1 - shrunk) / k))

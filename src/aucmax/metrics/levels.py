@@ -19,13 +19,17 @@ __all__ = [
     "area",
     "area_of",
     "area_up_to",
+    "at_rows",
+    "flagged_up_to",
     "levels_of",
     "mean_precision",
+    "pairs_within",
     "pairs_won_and_lost",
     "ranked",
     "recall_up_to",
     "rivals_above",
     "rivals_tied",
+    "share_of_top",
 ]
 
 # relative tolerance: ten weights of 0.1 must count like ten of 1, though their sums are rounded
@@ -134,14 +138,25 @@ def area_up_to(levels: Levels, max_fpr: float) -> float:
 
 def recall_up_to(levels: Levels, max_fpr: float) -> float:
     """Return the largest recall of a threshold whose false-positive rate is at most ``max_fpr``."""
+    return flagged_up_to(levels, max_fpr)[2]
+
+
+def flagged_up_to(levels: Levels, max_fpr: float) -> tuple[int, float, float]:
+    """Return how many levels a false-positive rate allows to flag, and both rates if they are."""
     fpr, tpr = _rates(levels)
-    return float(tpr[np.searchsorted(fpr, max_fpr * _ROUNDING_FACTOR, side="right") - 1])
+    flagged = int(np.searchsorted(fpr, max_fpr * _ROUNDING_FACTOR, side="right")) - 1
+    return flagged, float(fpr[flagged]), float(tpr[flagged])
 
 
 def mean_precision(levels: Levels) -> float:
     """Return the mean, over the positives, of the precision at their score."""
     hits, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
     return min(float((levels.pos / hits[-1]) @ (hits / (hits + false_alarms))), 1.0)
+
+
+def share_of_top(levels: Levels, k: float) -> Floats:
+    """Return the share of each level's rows that are among the k highest: 1, a fraction, then 0."""
+    return np.clip((k - (np.cumsum(levels.rows) - levels.rows)) / levels.rows, 0.0, 1.0)
 
 
 def _rates(levels: Levels) -> tuple[Floats, Floats]:
@@ -152,18 +167,19 @@ def _rates(levels: Levels) -> tuple[Floats, Floats]:
 
 def rivals_above(rows: Ranked, positive: Bools) -> Floats:
     """Return the weight of the other class above each row, ties half, shape (n,)."""
-    return _of_rivals(rows, positive, *above(rows.levels))
+    of_pos, of_neg = above(rows.levels)
+    return at_rows(rows, positive, of_neg, of_pos)
 
 
 def rivals_tied(rows: Ranked, positive: Bools) -> Floats:
     """Return the number of rows of the other class that tie with each row, shape (n,)."""
-    return _of_rivals(rows, positive, rows.levels.pos, rows.levels.neg)
+    return at_rows(rows, positive, rows.levels.neg, rows.levels.pos)
 
 
-def _of_rivals(rows: Ranked, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
-    """Return for each row the value that the other class has at its score, shape (n,)."""
-    values = np.repeat(of_pos, rows.levels.rows)
-    np.copyto(values, np.repeat(of_neg, rows.levels.rows), where=positive[rows.order])
+def at_rows(rows: Ranked, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
+    """Return for each row the value of its class at its score, shape (n,)."""
+    values = np.repeat(of_neg, rows.levels.rows)
+    np.copyto(values, np.repeat(of_pos, rows.levels.rows), where=positive[rows.order])
     in_place = np.empty(positive.size)
     in_place[rows.order] = values
     return in_place
@@ -186,3 +202,23 @@ def _won(z, pos, neg):
             up_to += 1
         won += 0.5 * (below + up_to)
     return won
+
+
+@compiled
+def pairs_within(begins, pos, neg, sums):
+    # sums[g]: weight of the positives, of the negatives, of the pairs won and lost, ties half to
+    # each, in stratum g; rows are in ascending order of stratum and score
+    g, i, n = -1, 0, pos.size
+    while i < n:
+        if begins[0, i]:
+            g += 1
+        tied_pos = tied_neg = 0.0
+        while True:
+            tied_pos, tied_neg = tied_pos + pos[i], tied_neg + neg[i]
+            i += 1
+            if i == n or begins[1, i]:
+                break
+        sums[g, 2] += tied_pos * (sums[g, 1] + 0.5 * tied_neg)
+        sums[g, 3] += tied_neg * (sums[g, 0] + 0.5 * tied_pos)
+        sums[g, 0] += tied_pos
+        sums[g, 1] += tied_neg

@@ -7,14 +7,27 @@ be infinite.
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
-from aucmax.metrics.levels import area, area_up_to, levels_of, mean_precision, recall_up_to
+from aucmax.metrics.levels import (
+    area,
+    area_up_to,
+    levels_of,
+    mean_precision,
+    recall_up_to,
+    share_of_top,
+)
 from aucmax.metrics.reading import Labels, read, row_count
 
-__all__ = ["average_precision", "partial_auc", "precision_at_k", "recall_at_fpr", "roc_auc"]
+__all__ = [
+    "average_precision",
+    "partial_auc",
+    "precision_at_k",
+    "recall_at_fpr",
+    "recall_at_k",
+    "roc_auc",
+]
 
 
 def roc_auc(
@@ -169,7 +182,7 @@ def average_precision(
 def precision_at_k(
     y: Labels,
     score: ArrayLike,
-    k: int,
+    k: float,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
@@ -179,8 +192,9 @@ def precision_at_k(
     ----------
     y, score, sample_weight, pos_label
         As for `roc_auc`.
-    k : int
-        Number of top rows, from 1 to the number of rows of non-zero weight.
+    k : int or float
+        Number of top rows, from 1 to the number of rows of non-zero weight; or their share of these
+        rows, between 0 and 1.
 
     Returns
     -------
@@ -190,18 +204,20 @@ def precision_at_k(
     Raises
     ------
     ValueError
-        If `k` is not a whole number from 1 to the number of rows, and for the reasons given in
-        `roc_auc`.
+        If `k` is neither a whole number from 1 to the number of rows nor a share of them, and for
+        the reasons given in `roc_auc`.
 
     See Also
     --------
     average_precision : The precision averaged over all thresholds.
+    recall_at_k : The share of the positives that are among these rows.
 
     Notes
     -----
     If the cut falls among tied scores, each tied row counts as a fraction: the number of tied rows
     that fit into k divided by the number that are tied. This is the expected precision if ties are
-    broken at random, so the value does not depend on the order of the rows. With weights, `k` still
+    broken at random, so the value does not depend on the order of the rows. If a share is not a
+    whole number of rows, the row at the cut counts as a fraction, too. With weights, `k` still
     counts rows; the result is the expected weight of the positives among them divided by the
     expected weight of all.
 
@@ -211,13 +227,52 @@ def precision_at_k(
     0.75
     """
     levels = levels_of(*read(y, sample_weight, pos_label, score=score))
-    n = int(levels.rows.sum())
-    k = row_count(k, n)
-    reached = np.cumsum(levels.rows)
-    # the share of each level's rows that fit into k: 1, then a fraction, then 0
-    share = np.clip((k - (reached - levels.rows)) / levels.rows, 0.0, 1.0)
+    share = share_of_top(levels, row_count(k, int(levels.rows.sum())))
     hits, false_alarms = float(levels.pos @ share), float(levels.neg @ share)
     return hits / (hits + false_alarms)
+
+
+def recall_at_k(
+    y: Labels,
+    score: ArrayLike,
+    k: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Share of the positives that are among the `k` rows with the highest scores.
+
+    Parameters
+    ----------
+    y, score, k, sample_weight, pos_label
+        As for `precision_at_k`.
+
+    Returns
+    -------
+    float
+        The recall, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `precision_at_k`.
+
+    See Also
+    --------
+    precision_at_k : The share of positives among these rows.
+    recall_at_fpr : The recall at a false-positive rate.
+
+    Notes
+    -----
+    Ties and weights count as in `precision_at_k`.
+
+    Examples
+    --------
+    >>> recall_at_k([1, 0, 1, 0], [0.9, 0.5, 0.5, 0.1], 2)
+    0.75
+    """
+    levels = levels_of(*read(y, sample_weight, pos_label, score=score))
+    share = share_of_top(levels, row_count(k, int(levels.rows.sum())))
+    return min(float(levels.pos @ share) / float(levels.pos.sum()), 1.0)
 
 
 def recall_at_fpr(

@@ -171,12 +171,17 @@ def _positive(labels: NDArray[Any], pos_label: Any, scope: str = "") -> Bools:
     return np.asarray(labels == distinct[chosen[0]])
 
 
-def row_count(k: Any, n: int) -> int:
-    """Return k if it is an integer from 1 to n."""
+def row_count(k: Any, n: int) -> float:
+    """Return k if it is an integer from 1 to n; of a share between 0 and 1, its number of rows."""
+    if isinstance(k, float | np.floating) and 0 < k < 1:
+        return float(k) * n
     try:
         count = operator.index(k)
     except TypeError:
-        raise ValueError(f"k must be a whole number of rows, at least 1; got {k!r}.") from None
+        raise ValueError(
+            "k must be a whole number of rows, at least 1, or a share of them between 0 and 1; "
+            f"got {k!r}."
+        ) from None
     if not 1 <= count <= n:
         raise ValueError(f"k must be from 1 to the number of rows, {n}; got {k!r}.")
     return count

@@ -1,0 +1,558 @@
+"""Intervals and paired tests of measures other than the AUC, from the influence of each row.
+
+docs/measures.md gives the formulas, and how well the intervals cover.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, ndtr, ndtri, stdtrit
+
+from aucmax.basics.checks import number
+from aucmax.metrics import influence
+from aucmax.metrics.delong import (
+    ROUNDING,
+    Spread,
+    effective_rows,
+    shrunk_variance,
+)
+from aucmax.metrics.influence import Influence, Measure
+from aucmax.metrics.intervals import largest_error, wilson
+from aucmax.metrics.reading import Floats, Labels, read_groups
+
+__all__ = [
+    "MeasureInterval",
+    "MeasureTest",
+    "average_precision_interval",
+    "average_precision_test",
+    "paired_test",
+    "precision_at_k_interval",
+    "precision_at_k_test",
+    "recall_at_fpr_interval",
+    "recall_at_fpr_test",
+    "recall_at_k_interval",
+    "recall_at_k_test",
+]
+
+_UNSEEN_UNITS = 1.0  # that spread as far as they can, and that a sample may have missed
+
+
+class MeasureInterval(NamedTuple):
+    """A measure of a ranking with its confidence interval.
+
+    Parameters
+    ----------
+    value : float
+        The measure.
+    low, high : float
+        The ends of the interval.
+    std_error : float
+        The standard error of the measure.
+
+    See Also
+    --------
+    average_precision_interval : Makes one.
+    """
+
+    value: float
+    low: float
+    high: float
+    std_error: float
+
+
+class MeasureTest(NamedTuple):
+    """The difference of a measure of two scorers, with its confidence interval and its test.
+
+    Parameters
+    ----------
+    difference : float
+        The first scorer's measure less the second's.
+    low, high : float
+        The ends of the interval, from −1 to 1.
+    z : float
+        The difference in standard errors.
+    p_value : float
+        The two-sided p-value.
+
+    See Also
+    --------
+    average_precision_test : Makes one.
+    """
+
+    difference: float
+    low: float
+    high: float
+    z: float
+    p_value: float
+
+
+def average_precision_interval(
+    y: Labels,
+    score: ArrayLike,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureInterval:
+    """Average precision with its standard error and a confidence interval.
+
+    Parameters
+    ----------
+    y, score, confidence, pos_label, sample_weight, groups
+        As for `auc_interval`.
+
+    Returns
+    -------
+    MeasureInterval
+        The named tuple ``(value, low, high, std_error)``. Always ``0 <= low <= value <= high <= 1``
+        and ``low < high``; `std_error` is always above 0.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `auc_interval`.
+
+    See Also
+    --------
+    average_precision_test : Compare two scorers on the same rows.
+
+    Notes
+    -----
+    The standard error is that of a smooth function of the rows, from the influence of each row, in
+    one sort; rows are taken to be drawn at random, so that the share of positives varies, too. With
+    `groups`, influences are added up over each group before they are squared. The interval is
+    symmetric on the scale of the logit, as Boyd, Eng & Page [1]_ recommend, with Student's quantile
+    for the number of positives; at an average precision of 1 it is that of as many successes. With
+    few positives the average precision of a sample is biased upwards if that of the population is
+    low. docs/measures.md gives the formulas, and how well the interval covers.
+
+    References
+    ----------
+    .. [1] Boyd, Eng, Page (2013). Area under the precision-recall curve: point estimates and
+       confidence intervals. ECML PKDD, 451-466.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], [500, 50])
+    >>> interval = average_precision_interval(y, rng.normal(size=550) + 2 * y)
+    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
+    0.718 (0.584 to 0.822)
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score=score)
+    return _interval(influence.average_precision, rows, confidence, _logit_ends)
+
+
+def precision_at_k_interval(
+    y: Labels,
+    score: ArrayLike,
+    k: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureInterval:
+    """Precision among the `k` highest scores, with its standard error and a confidence interval.
+
+    Parameters
+    ----------
+    y, score, confidence, pos_label, sample_weight, groups
+        As for `auc_interval`.
+    k : int or float
+        As for `precision_at_k`.
+
+    Returns
+    -------
+    MeasureInterval
+        As from `average_precision_interval`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `auc_interval` and `precision_at_k`.
+
+    See Also
+    --------
+    precision_at_k_test : Compare two scorers on the same rows.
+    recall_at_k_interval : The share of the positives that are among these rows.
+
+    Notes
+    -----
+    The interval is Wilson's for as many trials as the variance says. It is that of the precision at
+    the threshold that the same share of the population exceeds. So the variance has a part for the
+    threshold, which differs between samples: it needs the share of positives near the threshold,
+    taken as far around it as twice the standard error of its rank, in the way of Woodruff [1]_.
+    docs/measures.md gives the formulas, and how well the interval covers.
+
+    References
+    ----------
+    .. [1] Woodruff (1952). Confidence intervals for medians and other position measures. Journal of
+       the American Statistical Association 47, 635-646.
+
+    Examples
+    --------
+    >>> interval = precision_at_k_interval([1, 0, 1, 0, 0, 0], [6, 5, 4, 3, 2, 1], 3)
+    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
+    0.667 (0.175 to 0.950)
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score=score)
+    return _interval(influence.precision_at_k(k), rows, confidence, wilson)
+
+
+def recall_at_k_interval(
+    y: Labels,
+    score: ArrayLike,
+    k: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureInterval:
+    """Recall among the `k` highest scores, with its standard error and a confidence interval.
+
+    Parameters
+    ----------
+    y, score, k, confidence, pos_label, sample_weight, groups
+        As for `precision_at_k_interval`.
+
+    Returns
+    -------
+    MeasureInterval
+        As from `average_precision_interval`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `precision_at_k_interval`.
+
+    See Also
+    --------
+    recall_at_k_test : Compare two scorers on the same rows.
+
+    Notes
+    -----
+    The interval is made as that of `precision_at_k_interval`.
+
+    Examples
+    --------
+    >>> interval = recall_at_k_interval([1, 0, 1, 0, 0, 0], [6, 5, 4, 3, 2, 1], 2)
+    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
+    0.500 (0.095 to 0.905)
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score=score)
+    return _interval(influence.recall_at_k(k), rows, confidence, wilson)
+
+
+def recall_at_fpr_interval(
+    y: Labels,
+    score: ArrayLike,
+    max_fpr: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureInterval:
+    """Recall at a false-positive rate, with its standard error and a confidence interval.
+
+    Parameters
+    ----------
+    y, score, confidence, pos_label, sample_weight, groups
+        As for `auc_interval`.
+    max_fpr : float
+        As for `recall_at_fpr`.
+
+    Returns
+    -------
+    MeasureInterval
+        As from `average_precision_interval`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `auc_interval` and `recall_at_fpr`.
+
+    See Also
+    --------
+    recall_at_fpr_test : Compare two scorers on the same rows.
+
+    Notes
+    -----
+    The variance is that of a point of the ROC curve at a given false-positive rate [1]_: that of
+    the recall at the threshold, plus the squared slope of the curve times the variance of the
+    false-positive rate. The slope is that of the curve between the rates two standard errors below
+    and above. A rate that allows only a few false positives has a threshold that their number does
+    not determine well, and the interval is too narrow. The interval is Wilson's, as for
+    `precision_at_k_interval`.
+
+    References
+    ----------
+    .. [1] Hsieh, Turnbull (1996). Nonparametric and semiparametric estimation of the receiver
+       operating characteristic curve. Annals of Statistics 24, 25-40.
+
+    Examples
+    --------
+    >>> interval = recall_at_fpr_interval([1, 0, 1, 0, 0, 0], [6, 5, 4, 3, 2, 1], 0.25)
+    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
+    1.000 (0.342 to 1.000)
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score=score)
+    return _interval(influence.recall_at_fpr(max_fpr), rows, confidence, wilson)
+
+
+def average_precision_test(
+    y: Labels,
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureTest:
+    """Test whether two scorers, applied to the same rows, have the same average precision.
+
+    Parameters
+    ----------
+    y, score_a, score_b, pos_label, sample_weight, groups
+        As for `auc_test`.
+    confidence : float, default=0.95
+        Coverage of the interval of the difference, above 0 and below 1.
+
+    Returns
+    -------
+    MeasureTest
+        The named tuple ``(difference, low, high, z, p_value)``: the measure of `score_a` less that
+        of `score_b`, its interval, the difference in standard errors, and the two-sided p-value.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `auc_interval`.
+
+    See Also
+    --------
+    average_precision_interval : The measure of one scorer with its confidence interval.
+    auc_test : The same for the AUC.
+
+    Notes
+    -----
+    The variance is that of the differences in influence, row by row or group by group, plus
+    difference² / m for m positives, as if the measures were equal; for recalls at given thresholds
+    this is McNemar's test. The interval contains 0 just where p is 1 − `confidence` or more.
+    docs/measures.md gives the formulas, and how often the tests err.
+
+    Examples
+    --------
+    >>> test = average_precision_test([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], [0.3, 0.1, 0.2, 0.4])
+    >>> test.difference
+    0.0
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
+    return _test(influence.average_precision, rows, confidence)
+
+
+def precision_at_k_test(
+    y: Labels,
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    k: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureTest:
+    """Test whether two scorers have the same precision among their `k` highest scores.
+
+    Parameters
+    ----------
+    y, score_a, score_b, confidence, pos_label, sample_weight, groups
+        As for `average_precision_test`.
+    k : int or float
+        As for `precision_at_k`.
+
+    Returns
+    -------
+    MeasureTest
+        As from `average_precision_test`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `precision_at_k_interval`.
+
+    See Also
+    --------
+    precision_at_k_interval : The measure of one scorer with its confidence interval.
+
+    Examples
+    --------
+    >>> test = precision_at_k_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 2)
+    >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
+    0.50, p = 0.45
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
+    return _test(influence.precision_at_k(k), rows, confidence)
+
+
+def recall_at_k_test(
+    y: Labels,
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    k: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureTest:
+    """Test whether two scorers have the same recall among their `k` highest scores.
+
+    Parameters
+    ----------
+    y, score_a, score_b, k, confidence, pos_label, sample_weight, groups
+        As for `precision_at_k_test`.
+
+    Returns
+    -------
+    MeasureTest
+        As from `average_precision_test`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `precision_at_k_interval`.
+
+    See Also
+    --------
+    recall_at_k_interval : The measure of one scorer with its confidence interval.
+
+    Examples
+    --------
+    >>> test = recall_at_k_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 2)
+    >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
+    0.50, p = 0.50
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
+    return _test(influence.recall_at_k(k), rows, confidence)
+
+
+def recall_at_fpr_test(
+    y: Labels,
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    max_fpr: float,
+    confidence: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> MeasureTest:
+    """Test whether two scorers have the same recall at a false-positive rate.
+
+    Parameters
+    ----------
+    y, score_a, score_b, confidence, pos_label, sample_weight, groups
+        As for `average_precision_test`.
+    max_fpr : float
+        As for `recall_at_fpr`.
+
+    Returns
+    -------
+    MeasureTest
+        As from `average_precision_test`.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `recall_at_fpr_interval`.
+
+    See Also
+    --------
+    recall_at_fpr_interval : The measure of one scorer with its confidence interval.
+
+    Examples
+    --------
+    >>> test = recall_at_fpr_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 0.5)
+    >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
+    0.00, p = 1.00
+    """
+    rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
+    return _test(influence.recall_at_fpr(max_fpr), rows, confidence)
+
+
+def _interval(
+    measure: Measure,
+    rows: tuple[Any, ...],
+    confidence: float,
+    ends: Callable[[float, float, float], tuple[float, float]],
+) -> MeasureInterval:
+    """Return the interval of a measure of rows as `read_groups` returns them.
+
+    Its ends are made of the value, 1 − value, and z² times the variance over their product.
+    """
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    positive, weight, group, score = rows
+    value, moved, trials = _by_group(measure(positive, weight, score), group)
+    spread = Spread(float(moved @ moved), effective_rows(trials))
+    low, high = ends(value, 1.0 - value, _square(value, moved, spread, (1.0 - confidence) / 2))
+    # Rounding must not close the interval, nor leave the value outside it.
+    low, high = min(low, np.nextafter(value, 0.0)), max(high, np.nextafter(value, 1.0))
+    shown = spread.variance > ROUNDING**2
+    std_error = np.sqrt(spread.variance) if shown else largest_error(value, spread.rows)
+    return MeasureInterval(value, float(low), float(high), float(std_error))
+
+
+def _by_group(influence: Influence, group: NDArray[np.intp] | None) -> Influence:
+    """Return one row for each group: what its rows add up to."""
+    if group is None:
+        return influence
+    value, *of_rows = influence
+    moved, trials = (np.bincount(group, part).astype(np.float64) for part in of_rows)
+    return Influence(value, moved, trials)
+
+
+def _square(value: float, moved: Floats, spread: Spread, tail: float) -> float:
+    """Return z² times the variance as a share of the largest that one trial can have.
+
+    Student's z, or the normal one for the largest variance, which is known.
+    """
+    largest, normal = value * (1.0 - value), float(ndtri(tail)) ** 2
+    if largest <= ROUNDING:
+        return normal / spread.rows
+    squares = moved**2 / max(float(moved @ moved), ROUNDING**2)
+    carriers = 1.0 / max(float(squares @ squares), ROUNDING)
+    share = shrunk_variance(spread, carriers, largest, added=_UNSEEN_UNITS) / largest
+    most = max(normal * share, normal / spread.rows)
+    freedom = spread.rows - 1.0
+    return most if freedom <= ROUNDING else min(float(stdtrit(freedom, tail)) ** 2 * share, most)
+
+
+def _logit_ends(value: float, miss: float, square: float) -> tuple[float, float]:
+    """Return the ends of the interval that is symmetric in the logit of the value."""
+    if value * miss <= ROUNDING:
+        return wilson(value, miss, square)
+    reach = float(np.sqrt(square / (value * miss)))
+    return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
+
+
+def _test(measure: Measure, rows: tuple[Any, ...], confidence: float) -> MeasureTest:
+    """Return the paired test of a measure of two scorers."""
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    positive, weight, group, *scores = rows
+    a, b = (_by_group(measure(positive, weight, score), group) for score in scores)
+    rise = a.moved - b.moved
+    rise[np.abs(rise) <= ROUNDING * np.abs(a.moved).max()] = 0.0
+    units = min(effective_rows(a.trials), effective_rows(b.trials))
+    return paired_test(a.value - b.value, Spread(float(rise @ rise), units), confidence)
+
+
+def paired_test(difference: float, spread: Spread, confidence: float) -> MeasureTest:
+    """Return the test of a difference, given its variance and on how many units it rests.
+
+    The variance is taken around 0, as if there were no difference, for the interval as well.
+    """
+    std_error = float(np.sqrt(spread.variance + difference**2 / spread.rows))
+    if std_error <= ROUNDING:
+        return MeasureTest(0.0, 0.0, 0.0, 0.0, 1.0)
+    z, reach = difference / std_error, -float(ndtri((1.0 - confidence) / 2)) * std_error
+    low, high = max(difference - reach, -1.0), min(difference + reach, 1.0)
+    return MeasureTest(difference, low, high, z, 2 * float(ndtr(-abs(z))))
