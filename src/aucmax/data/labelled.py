@@ -130,7 +130,12 @@ class Labelled:
         return np.ones(len(rows), dtype=bool) if weight is None else weight > 0
 
     def both_classes(self, rows: np.ndarray) -> bool:
-        """Tell whether rows of both classes weigh anything among these."""
+        """Tell whether rows of both classes weigh anything among these, in one of their strata."""
+        if self.coded_strata is not None:
+            compared = self.coded_strata.at(rows).compared(
+                self.positive[rows], self.weight_of(rows)
+            )
+            return bool(compared.of_stratum.any())
         positive = self.positive[rows][self.counted(rows)]
         return bool(positive.any() and not positive.all())
 

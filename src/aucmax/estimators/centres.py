@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aucmax.data.strata import Strata
 from aucmax.estimators.resuming import trail
 from aucmax.estimators.selection import Line, Place
 from aucmax.objective.problem import RowsProblem
@@ -31,6 +32,8 @@ class Centres:
         All rows.
     tol, max_iter : float, int
         Those of the final model.
+    strata : Strata, optional
+        Those of all rows, as they are weighed.
 
     References
     ----------
@@ -38,8 +41,10 @@ class Centres:
     and selection", AISTATS.
     """
 
-    def __init__(self, all_rows: RowsProblem, tol: float, max_iter: int) -> None:
-        self.all_rows, self.tol, self.max_iter = all_rows, tol, max_iter
+    def __init__(
+        self, all_rows: RowsProblem, tol: float, max_iter: int, strata: Strata | None = None
+    ) -> None:
+        self.all_rows, self.tol, self.max_iter, self.strata = all_rows, tol, max_iter, strata
         self._lines: dict[Place, dict[int, Expansion]] = {}
 
     @property

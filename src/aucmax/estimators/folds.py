@@ -1,4 +1,4 @@
-"""Folds and splits of rows: stratified, with groups kept together, or in the order of time."""
+"""Folds and splits of rows: stratified, with groups or strata kept together, or in time's order."""
 
 from __future__ import annotations
 
@@ -114,20 +114,25 @@ class Folding:
         Training rows come before test rows; those of a group that is tested are dropped.
     weight : ndarray, shape (n,), optional
         Rows of weight 0 are in no part.
+    strata : ndarray of int, shape (n,), optional
+        Rows of one stratum stay together, unless there are fewer strata than folds. With groups,
+        what hangs together by either stays together.
     """
 
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
     weight: np.ndarray | None = None
+    strata: np.ndarray | None = None
 
     @classmethod
     def of(cls, rows: Labelled) -> Folding:
         """Return how rows may be divided."""
-        return cls(rows.groups, rows.time, rows.weight)
+        strata = rows.coded_strata
+        return cls(rows.groups, rows.time, rows.weight, None if strata is None else strata.code)
 
     def at(self, rows: np.ndarray) -> Folding:
         """Return the folding of some of the rows."""
-        facts = (self.groups, self.time, self.weight)
+        facts = (self.groups, self.time, self.weight, self.strata)
         return Folding(*(None if of_row is None else of_row[rows] for of_row in facts))
 
     def counted(self, y: np.ndarray) -> tuple[np.ndarray, Folding]:
@@ -144,6 +149,9 @@ class Folding:
             return "in the order of time" + (
                 ", groups kept apart" if self.groups is not None else ""
             )
+        if self.strata is not None:
+            kept = "strata" if self.groups is None else "strata and groups"
+            return f"random, {kept} kept together if there are enough"
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
     def dropped(self, parts: Pairs) -> int | None:
@@ -168,9 +176,21 @@ class Folding:
 
     def most(self, y: np.ndarray, n_folds: int) -> int:
         """Return the number of folds, up to a maximum, that can each have rows of every label."""
-        n_possible = min(n_folds, *self.to_hold_out(y).values())
-        time = self.counted(y)[1].time
+        rows, counted = self.counted(y)
+        units = counted.units(y[rows], n_folds)
+        if units is not None:
+            return min(n_folds, _with_both(units, y[rows]))
+        n_possible, time = min(n_folds, *self.to_hold_out(y).values()), counted.time
         return n_possible if time is None else min(n_possible, len(np.unique(time)) - 1)
+
+    def units(self, y: np.ndarray, n_folds: int) -> np.ndarray | None:
+        """Return a number (n,) for each row of what stays together because of strata, or None."""
+        if self.strata is None or self.time is not None:
+            return None
+        if self.groups is None:
+            return self.strata if _with_both(self.strata, y) >= n_folds else None
+        units = _hanging_together(self.strata, self.groups)
+        return units if _with_both(units, y) > 1 else None
 
     def rounds(self, rarer: int) -> int:
         """Return how often folds are drawn by default, given the rows of the rarer class."""
@@ -205,6 +225,9 @@ class Folding:
         if self.time is not None:
             return time_folds(self.time, n_folds, self.groups)
         blank, rng = np.broadcast_to(0.0, len(y)), np.random.RandomState(seed)
+        units = self.units(y, n_folds)
+        if units is not None:
+            return (pair for _ in range(rounds) for pair in _dealt(units, y, n_folds, rng))
         if self.groups is None:
             plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
             return (pair for _ in range(rounds) for pair in plain.split(blank, y))
@@ -245,7 +268,46 @@ class Folding:
         if self.time is not None:
             return time_folds(self.time, n_splits, self.groups)
         settings = {"test_size": test_size, "random_state": seed}
-        blank = np.zeros(len(y))
+        blank, units = np.zeros(len(y)), self.units(y, 2)
+        if units is not None:
+            return list(GroupShuffleSplit(n_splits, **settings).split(blank, y, units))
         if self.groups is None:
             return list(StratifiedShuffleSplit(n_splits, **settings).split(blank, y))
         return list(GroupShuffleSplit(n_splits, **settings).split(blank, y, self.groups))
+
+
+def _with_both(units: np.ndarray, y: np.ndarray) -> int:
+    """Return how many units (n,) have rows of every label y (n,)."""
+    labels, code = np.unique(y, return_inverse=True)
+    number = np.unique(units, return_inverse=True)[1]
+    counts = np.bincount(number * len(labels) + code, minlength=len(labels) * (number.max() + 1))
+    return int((counts.reshape(-1, len(labels)) > 0).all(axis=1).sum())
+
+
+def _hanging_together(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return a number (n,) for each row: equal if strata and groups lead from one to the other."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    group = np.unique(groups, return_inverse=True)[1] + (int(strata.max()) + 1)
+    size = int(group.max()) + 1
+    links = csr_array((np.ones(len(group), bool), (strata, group)), shape=(size, size))
+    return np.asarray(connected_components(links, directed=False)[1][strata])
+
+
+def _dealt(units: np.ndarray, y: np.ndarray, n_folds: int, rng: np.random.RandomState) -> Pairs:
+    """Return folds of whole units with about the same number of rows of each label.
+
+    The shuffled units are dealt to the folds to and fro, those with the most rows of the rarest
+    label first, and of these those with the most rows.
+    """
+    number = np.unique(units, return_inverse=True)[1]
+    labels, counts = np.unique(y, return_counts=True)
+    rare = np.bincount(number, y == labels[np.argmin(counts)])
+    order = rng.permutation(len(rare))
+    order = order[np.lexsort((np.bincount(number)[order], rare[order]))[::-1]]
+    turn = np.arange(len(order)) % (2 * n_folds)
+    fold = np.empty(len(order), np.intp)
+    fold[order] = np.minimum(turn, 2 * n_folds - 1 - turn)
+    of_row = fold[number]
+    return [(np.flatnonzero(of_row != k), np.flatnonzero(of_row == k)) for k in range(n_folds)]

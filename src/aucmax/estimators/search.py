@@ -22,9 +22,10 @@ from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows.source import Source, opened
+from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.fitting import solve
+from aucmax.estimators.fitting import posed, problem_of, solve
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
 from aucmax.estimators.labelling import (
     input_names,
@@ -44,10 +45,12 @@ from aucmax.estimators.selection import (
     usual_alpha,
     within_of,
 )
+from aucmax.estimators.strata import fitted_strata
 from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.metrics.folded import interval_of_folds
+from aucmax.metrics.stratified import StratumAreas, areas_within
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
@@ -85,8 +88,10 @@ class AUCClassifierCV(LinearScorer):
         τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
         loss leaves out 0 and 1. "auto" is ½, which suits the AUC; with the other three criteria
         below also "pooled", .05 and .2, which suit low false-positive rates.
+    strata_weight : {"positives", "pairs", "strata"}
+        What strata weigh, as for `AUCClassifier`; with strata τ is ½.
     scoring : str or callable
-        The criterion: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
+        The criterion: "auc", with strata that within them; "partial_auc" or "recall_at_fpr", for false-positive
         rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer
         of scikit-learn: a name of ``sklearn.metrics.get_scorer_names()``, which gets 1 for the
         positive label and 0 for the other, or ``scorer(estimator, X, y)``, which gets the original
@@ -181,6 +186,7 @@ class AUCClassifierCV(LinearScorer):
         n_jobs: int | None = None,
         *,
         within: Sequence[float | str] | str = "auto",
+        strata_weight: StrataWeight = "positives",
         scoring: str | Callable[..., float] = "auc",
         max_fpr: float | None = None,
         coef_bounds: Any = None,
@@ -198,6 +204,7 @@ class AUCClassifierCV(LinearScorer):
         self.cv = cv
         self.n_jobs = n_jobs
         self.within = within
+        self.strata_weight = strata_weight
         self.scoring = scoring
         self.max_fpr = max_fpr
         self.coef_bounds = coef_bounds
@@ -215,7 +222,14 @@ class AUCClassifierCV(LinearScorer):
         state.pop("held_out_", None)  # as many numbers as there were rows
         return state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        strata: Any = None,
+    ) -> Self:
         """Tune and refit.
 
         Parameters
@@ -227,6 +241,10 @@ class AUCClassifierCV(LinearScorer):
             By default those of `Labelled` rows. Kept together by ``cv="auto"``, and passed to the
             ``split`` of a splitter, such as `GroupKFold`. With ``enable_metadata_routing`` they are
             routed there, also through pipelines and `cross_validate`.
+        strata : array-like, shape (n,), optional
+            As for `AUCClassifier.fit`; the held-out AUC, too, compares rows within strata. The
+            folds of ``cv="auto"`` keep strata whole if there are as many as folds; with groups,
+            what hangs together by either.
 
         Raises
         ------
@@ -244,7 +262,9 @@ class AUCClassifierCV(LinearScorer):
                 f"name one of {', '.join(map(repr, METRICS))}."
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
-            rows = labelled_rows(self, X, y, sample_weight)
+            rows = labelled_rows(self, X, y, sample_weight, strata=strata)
+            within = rows.coded_strata
+            within = None if within is None else within.weighed(self.strata_weight)
             if groups is not None:
                 rows = replace(rows, groups=np.asarray(groups))
             folds = self._folds(rows)
@@ -253,11 +273,12 @@ class AUCClassifierCV(LinearScorer):
             total = rows.statistics
             has_moments = rows.store.n_features <= MAX_MATRIX_FEATURES
             if has_moments and any(LOSSES[loss].by_moments for loss in self.losses):
-                training, total = fold_moments(rows, folds)
-            all_rows = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
-            grid, judge = self._grid(all_rows, scoring), self._judge(scoring, rows)
+                training, total = fold_moments(rows, folds, within)
+            all_rows = problem_of(rows, self.strata_weight, total)
+            grid, judge = self._grid(all_rows, scoring), self._judge(scoring, rows, within)
             table = Table(grid, folds, judge, partial(self._tell, stage))
-            tune(table, training, Centres(all_rows, self.tol, self.max_iter), self.n_jobs)
+            centres = Centres(all_rows, self.tol, self.max_iter, within)
+            tune(table, training, centres, self.n_jobs)
             place = table.best
             if place is None:
                 raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
@@ -327,12 +348,12 @@ class AUCClassifierCV(LinearScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _judge(self, scoring: Scoring, rows: Labelled) -> Judge:
+    def _judge(self, scoring: Scoring, rows: Labelled, strata: Strata | None) -> Judge:
         """Return the judge, which scores the cells."""
         like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
         restore_names(like, input_names(self))
         like.classes_ = rows.classes
-        return Judge(scoring, rows, like)
+        return Judge(scoring, rows, like, strata)
 
     def _tell(self, stage: Any, at: SearchProgress) -> None:
         """Report the progress of the search to the progress bar and the callback."""
@@ -350,11 +371,12 @@ class AUCClassifierCV(LinearScorer):
         start: np.ndarray | None,
     ) -> AUCClassifier:
         """Return the chosen model, fitted to all rows."""
-        shared = ("coef_bounds", "tol", "max_iter", "positive")
+        shared = ("coef_bounds", "tol", "max_iter", "positive", "strata_weight")
         best = AUCClassifier(**settings, **{name: getattr(self, name) for name in shared})
         restore_names(best, input_names(self))
         named = best.settings().named(all_rows.n_features, rows.feature_names)
         fitted = solve(all_rows, named, start)
+        fitted = replace(fitted, strata=fitted_strata(rows, posed(all_rows, named)))
         fitted.warn(stacklevel=3)
         if not named.goal.by_moments:  # its solver keeps no moments
             fitted = replace(fitted, statistics=None)
@@ -392,6 +414,7 @@ class AUCClassifierCV(LinearScorer):
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
+        check_strata_weight(self.strata_weight)
         if self.probability not in (False, True, *CALIBRATIONS):
             names = ", ".join(map(repr, CALIBRATIONS))
             raise ValueError(
@@ -423,7 +446,8 @@ class AUCClassifierCV(LinearScorer):
             names = getattr(self, "feature_names_in_", None)
             box = Bounded(L2(0.0), self.coef_bounds).named(all_rows.n_features, names)
             bounds = box.coef_bounds
-        taus = within_of(scoring) if isinstance(self.within, str) else self.within
+        automatic = (0.5,) if all_rows.strata is not None else within_of(scoring)
+        taus = automatic if isinstance(self.within, str) else self.within
         losses = self._named_losses(taus)
         if self.alphas is not None:
             ascending = np.sort(np.asarray(self.alphas, dtype=np.float64))
@@ -494,6 +518,8 @@ class AUCClassifierCV(LinearScorer):
 def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
     labelled, usable = table.judge.labelled, np.flatnonzero(table.scorable)
+    if table.judge.strata is not None:
+        return _interval_within(table, scores, table.judge.strata)
     if labelled.weight is None and labelled.groups is None and _once(table.tests, labelled):
         parts = ((labelled.positive[table.tests[k]], scores[k]) for k in usable)
         return interval_of_folds(parts, 0.95)
@@ -505,6 +531,21 @@ def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
         sample_weight=labelled.weight_of(rows),
         groups=rows if groups is None else groups[rows],  # held out again, or together
     )
+
+
+def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> AUCInterval:
+    """Return the interval of the AUC of held-out rows within strata, which are the units."""
+    usable, labelled = np.flatnonzero(table.scorable), table.judge.labelled
+    rows, held_out = (np.concatenate([of[k] for k in usable]) for of in (table.tests, scores))
+    fold = np.repeat(usable, [len(table.tests[k]) for k in usable])
+    # scores of different folds are not compared
+    stratum = fold * len(strata) + strata.code[rows]
+    areas = areas_within(labelled.positive[rows], labelled.weight_of(rows), held_out, stratum)
+    share, unit = areas.share(strata.weighting), areas.number % len(strata)
+    total = np.bincount(unit, share)
+    held = np.flatnonzero(total)
+    auc = np.bincount(unit, share * areas.auc)[held] / total[held]
+    return StratumAreas(held, auc, total[held], total[held]).interval("positives", 0.95)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:

@@ -19,6 +19,7 @@ from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
 from aucmax.data.rows.store import ByClass, Formula
+from aucmax.data.strata import Strata
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.resuming import trail
@@ -26,6 +27,7 @@ from aucmax.estimators.selection import Line
 from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
@@ -73,28 +75,47 @@ def _fill(table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]") -> None
     table.fill({fold.k: fold.solutions(lines) for fold in folds})
 
 
-def fold_moments(labelled: Labelled, folds: Pairs) -> tuple[list[ClassMoments], ClassMoments]:
+def fold_moments(
+    labelled: Labelled, folds: Pairs, strata: Strata | None = None
+) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
     If the held-out parts contain every row once and each training part is the rest, the data are
-    read once, or once per round: all moments are merged from those of the parts.
+    read once, or once per round: all moments are merged from those of the parts. Those within
+    strata merge if no stratum has rows in two of the held-out parts.
     """
     n = len(labelled.positive)
     rounds = _rounds(folds, n)
-    if not rounds:
-        parts = _moments_of([*(train for train, _ in folds), np.arange(n)], labelled)
+    if not rounds or (strata is not None and not all(_whole(strata, fold) for fold in folds)):
+        parts = _moments_of([*(train for train, _ in folds), np.arange(n)], labelled, strata)
         return parts[:-1], parts[-1]
     training: list[ClassMoments] = []
     for held_out in rounds:
-        parts = _moments_of([test for _, test in held_out], labelled)
+        parts = _moments_of([test for _, test in held_out], labelled, strata)
         without, total = leaving_out(parts)
         training += without
     return training, total
 
 
-def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMoments]:
+def _whole(strata: Strata, fold: tuple[np.ndarray, np.ndarray]) -> bool:
+    """Return whether no stratum has rows in both parts."""
+    sides = [np.bincount(strata.code[rows], minlength=len(strata)) > 0 for rows in fold]
+    return not np.any(sides[0] & sides[1])
+
+
+def _moments_of(
+    parts: Sequence[np.ndarray], labelled: Labelled, strata: Strata | None
+) -> list[ClassMoments]:
     """Return the moments of sets of rows, in one pass over all rows."""
     positive, weight = labelled.positive, labelled.weight
+    if strata is not None:
+        sign, X = np.where(positive, 1.0, -1.0), labelled.store.X
+        return [
+            ClassMoments([-1.0, 1.0]).add_strata(
+                members(X, rows), sign[rows], labelled.weight_of(rows), strata.at(rows)
+            )
+            for rows in parts
+        ]
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
     sign = ByClass(Formula((1.0, -1.0)), positive)
@@ -209,7 +230,10 @@ class _Fold:
         elif self._rows is None:
             labelled = self.labelled
             rows, weight = labelled.store.taken(train), labelled.weight_of(train)
-            self._rows = RowsProblem.of(rows, labelled.positive[train], weight, self.moments)
+            strata = self.centres.strata
+            of_rows = None if strata is None else strata.at(train)
+            known = rows, labelled.positive[train], weight, self.moments
+            self._rows = rows_problem(*known, of_rows)
         return self._rows
 
     def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:
