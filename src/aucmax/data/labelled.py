@@ -132,10 +132,11 @@ class Labelled:
     def both_classes(self, rows: np.ndarray) -> bool:
         """Tell whether rows of both classes weigh anything among these, in one of their strata."""
         if self.coded_strata is not None:
-            compared = self.coded_strata.at(rows).compared(
-                self.positive[rows], self.weight_of(rows)
+            strata, of_rows = (
+                self.coded_strata.at(rows),
+                (self.positive[rows], self.weight_of(rows)),
             )
-            return bool(compared.of_stratum.any())
+            return bool(strata.compared(*of_rows).of_stratum.any())
         positive = self.positive[rows][self.counted(rows)]
         return bool(positive.any() and not positive.all())
 

@@ -298,14 +298,15 @@ def _hanging_together(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def _dealt(units: np.ndarray, y: np.ndarray, n_folds: int, rng: np.random.RandomState) -> Pairs:
     """Return folds of whole units with about the same number of rows of each label.
 
-    The shuffled units are dealt to the folds to and fro, those with the most rows of the rarest
-    label first, and of these those with the most rows.
+    The shuffled units are dealt to the folds to and fro: first those with rows of both labels, the
+    ones with the most rows of the rarest label first, and of these those with the most rows.
     """
     number = np.unique(units, return_inverse=True)[1]
     labels, counts = np.unique(y, return_counts=True)
-    rare = np.bincount(number, y == labels[np.argmin(counts)])
+    size, rare = np.bincount(number), np.bincount(number, y == labels[np.argmin(counts)])
+    mixed = (rare > 0) & (rare < size)
     order = rng.permutation(len(rare))
-    order = order[np.lexsort((np.bincount(number)[order], rare[order]))[::-1]]
+    order = order[np.lexsort((size[order], rare[order], mixed[order]))[::-1]]
     turn = np.arange(len(order)) % (2 * n_folds)
     fold = np.empty(len(order), np.intp)
     fold[order] = np.minimum(turn, 2 * n_folds - 1 - turn)

@@ -91,11 +91,12 @@ class AUCClassifierCV(LinearScorer):
     strata_weight : {"positives", "pairs", "strata"}
         What strata weigh, as for `AUCClassifier`; with strata τ is ½.
     scoring : str or callable
-        The criterion: "auc", with strata that within them; "partial_auc" or "recall_at_fpr", for false-positive
-        rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer
-        of scikit-learn: a name of ``sklearn.metrics.get_scorer_names()``, which gets 1 for the
-        positive label and 0 for the other, or ``scorer(estimator, X, y)``, which gets the original
-        labels. A larger score is better.
+        The criterion: "auc", with strata the AUC within them; "partial_auc" or "recall_at_fpr",
+        for false-positive rates up to ``max_fpr``; "average_precision"; all four as in
+        `aucmax.metrics`. Or a scorer of scikit-learn: a name of
+        ``sklearn.metrics.get_scorer_names()``, which gets 1 for the positive label and 0 for the
+        other, or ``scorer(estimator, X, y)``, which gets the original labels. A larger score is
+        better.
     max_fpr : float, optional
         In (0, 1], for "partial_auc" and "recall_at_fpr".
     standardize : sequence of float
@@ -542,10 +543,10 @@ def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> 
     stratum = fold * len(strata) + strata.code[rows]
     areas = areas_within(labelled.positive[rows], labelled.weight_of(rows), held_out, stratum)
     share, unit = areas.share(strata.weighting), areas.number % len(strata)
-    total = np.bincount(unit, share)
+    total, area = (np.bincount(unit, of).astype(np.float64) for of in (share, share * areas.auc))
     held = np.flatnonzero(total)
-    auc = np.bincount(unit, share * areas.auc)[held] / total[held]
-    return StratumAreas(held, auc, total[held], total[held]).interval("positives", 0.95)
+    of_units = StratumAreas(held, area[held] / total[held], total[held], total[held])
+    return of_units.interval("positives", 0.95)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:

@@ -109,18 +109,19 @@ def _moments_of(
     """Return the moments of sets of rows, in one pass over all rows."""
     positive, weight = labelled.positive, labelled.weight
     if strata is not None:
-        sign, X = np.where(positive, 1.0, -1.0), labelled.store.X
-        return [
-            ClassMoments([-1.0, 1.0]).add_strata(
-                members(X, rows), sign[rows], labelled.weight_of(rows), strata.at(rows)
-            )
-            for rows in parts
-        ]
+        return [_moments_within(labelled, rows, strata) for rows in parts]
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
     sign = ByClass(Formula((1.0, -1.0)), positive)
     of_rows = None if weight is None else ByClass(Formula((1.0, 1.0), (1.0, 1.0)), positive, weight)
     return list(labelled.store.total(_moments_by_part, (sign, of_rows, *times)))
+
+
+def _moments_within(labelled: Labelled, rows: np.ndarray, strata: Strata) -> ClassMoments:
+    """Return the moments of some rows within strata."""
+    sign = np.where(labelled.positive[rows], 1.0, -1.0)
+    X, weight = members(labelled.store.X, rows), labelled.weight_of(rows)
+    return ClassMoments([-1.0, 1.0]).add_strata(X, sign, weight, strata.at(rows))
 
 
 def _moments_by_part(
