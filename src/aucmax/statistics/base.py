@@ -36,7 +36,13 @@ from aucmax.basics.container import readable
 from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
 from aucmax.data.strata import Strata, StrataWeight
-from aucmax.statistics.strata import DIGESTS, NO_STRATA, KnownStrata, seen_from_strata
+from aucmax.statistics.strata import (
+    DIGESTS,
+    NO_STRATA,
+    KnownStrata,
+    SeenFromStrata,
+    seen_from_strata,
+)
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
 __all__ = ["ClassStatistics", "Part", "Statistics", "checked_rows", "leaving_out", "members"]
@@ -175,6 +181,11 @@ class ClassStatistics:
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         """Return the arrays of one class, whose ``rows`` of X have positive weights ``share``."""
         raise NotImplementedError
+
+    def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
+        """Return the arrays of one class of rows that are seen from their strata."""
+        rows = np.flatnonzero(seen.positive == bool(side))
+        return self._measure(seen.X, rows, seen.share[rows])
 
     def _join(self, mine: Part, part: Part) -> None:
         """Update the arrays of a class, except weights and mean, when rows of ``part`` join it.
@@ -394,14 +405,10 @@ class ClassStatistics:
         added.strata = joined
         added._grow(labels, n_features(X))
         added._parts = added._blank(2, n_features(X))
-        k_positive = int(labels.tolist().index(positive_label))
         for seen in seen_from_strata(X, positive, weight, strata, compared):
-            for k, label in enumerate(labels):
-                side = int(k == k_positive)
-                rows = np.flatnonzero(seen.positive == side)
-                part = added._measure(seen.X, rows, seen.share[rows])
-                part |= {"origins": seen.origin, "scatter": seen.scatter[side]}
-                added._add(label, part | {"own": seen.own[side]})
+            for label in labels.tolist():
+                side = int(label == positive_label)
+                added._add(label, added._measure_seen(seen, side) | seen.part(side))
         if self.strata is None:
             self.strata = joined
             self._parts = self._blank(len(self._classes), self._d)

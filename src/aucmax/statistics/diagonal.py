@@ -7,6 +7,7 @@ import numpy as np
 
 from aucmax.data.rows import Rows, products
 from aucmax.statistics.base import ClassStatistics, Part, members
+from aucmax.statistics.strata import SeenFromStrata
 from aucmax.statistics.subtraction import Remainder
 
 __all__ = ["DiagonalMoments"]
@@ -53,6 +54,12 @@ class DiagonalMoments(ClassStatistics):
         s, sign = share / total, np.ones(len(share))
         mean = products.class_means(X, sign, s)[0]
         variance = products.class_variances(X, sign, s, mean, mean)[0]
+        return {"counts": total, "squares": share @ share, "means": mean, "variances": variance}
+
+    def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
+        total, share = seen.weight, seen.share[seen.positive == bool(side)]
+        mean = seen.sums.first[side] / total
+        variance = np.maximum(seen.sums.second[side] / total - mean**2, 0.0)
         return {"counts": total, "squares": share @ share, "means": mean, "variances": variance}
 
     def _join(self, mine: Part, part: Part) -> None:

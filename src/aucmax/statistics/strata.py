@@ -7,8 +7,9 @@ and their covariances add up to Σ ω_g (Σ₊ᵍ + Σ₋ᵍ + (δ_g − δ)(δ_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,29 +119,55 @@ class _Weights(NamedTuple):
     own: NDArray[np.float64]
 
 
-class SeenFromStrata(NamedTuple):
+class _Sums(NamedTuple):
+    """Sums over rows, those of each class (2, d), negatives first.
+
+    ``origin`` (d,) is Σ ω_g times the negatives' mean, ``scatter`` Σ a (x − x̄_g)² with the rows'
+    own weights a; ``first`` and ``second`` are Σ s x and Σ s x² of the rows seen from their strata.
+    """
+
+    origin: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenFromStrata:
     """Some rows, seen from the means of the negatives of their strata.
 
     Parameters
     ----------
-    X : ndarray, shape (m, d)
     positive : ndarray of bool, shape (m,)
     share : ndarray, shape (m,)
         Weights, which sum to ω_g in each class of stratum g, up to a factor.
-    origin : ndarray, shape (d,)
-        The mean of the negatives' means, weighed by the strata.
-    scatter : ndarray, shape (2, d)
-        Of each class, negatives first: Σ a (x − x̄_g)² with the rows' own weights a.
+    sums : _Sums
     own : ndarray, shape (2,)
-        Σ a.
+        Σ a of each class, negatives first.
+    place : callable
+        Makes the rows.
     """
 
-    X: NDArray[np.float64]
     positive: NDArray[np.bool_]
     share: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    scatter: NDArray[np.float64]
+    sums: _Sums
     own: NDArray[np.float64]
+    place: Callable[[], NDArray[np.float64]]
+
+    @cached_property
+    def X(self) -> NDArray[np.float64]:
+        """The rows, shape (m, d)."""
+        return self.place()
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of each class: the sum of that of the strata."""
+        return float(self.share[self.positive].sum())
+
+    def part(self, side: int) -> dict[str, Any]:
+        """Return what statistics keep of a class besides its moments, 1 for the positives."""
+        origin, scatter = self.sums.origin / self.weight, self.sums.scatter[side]
+        return {"origins": origin, "scatter": scatter, "own": self.own[side]}
 
 
 def seen_from_strata(
@@ -161,52 +188,77 @@ def seen_from_strata(
         Their strata, and the weights of both.
     """
     order = strata.order[compared.of_row[strata.order] > 0.0]
-    code = strata.code[order]
-    first = np.flatnonzero(np.diff(code, prepend=-1))
-    end, d = np.append(first[1:], len(order)), n_features(X)
-    own = np.ones(len(positive)) if weight is None else weight
-    start = 0
+    first, d = np.flatnonzero(np.diff(strata.code[order], prepend=-1)), n_features(X)
+    end, start = np.append(first[1:], len(order)), 0
     while start < len(first):
         stop = int(np.searchsorted(end, first[start] + max(_BLOCK_CELLS // max(d, 1), 1)))
         stop = min(max(stop, start) + 1, len(first))
         rows = order[first[start] : end[stop - 1]]
-        weights = _Weights(positive[rows], compared.of_row[rows], own[rows].astype(np.float64))
+        own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+        weights = _Weights(positive[rows], compared.of_row[rows], own)
         bounds = np.append(first[start:stop], end[stop - 1]) - first[start]
-        seen, origin, scatter = np.zeros((len(rows), d)), np.zeros(d), np.zeros((2, d))
-        _see(X, rows, bounds, weights, seen, origin, scatter)
-        sums = np.bincount(weights.positive, weights.own, 2).astype(np.float64)
-        total = compared.of_stratum[code[first[start:stop]]].sum()
-        yield SeenFromStrata(seen, weights.positive, weights.share, origin / total, scatter, sums)
+        sums, centres = _Sums(np.zeros(d), *np.zeros((3, 2, d))), np.empty((stop - start, d))
+        _sum(X, rows, bounds, weights, centres, sums)
+        mass = np.bincount(weights.positive, own, 2).astype(np.float64)
+        place = partial(_placed, X, rows, bounds, centres)
+        yield SeenFromStrata(weights.positive, weights.share, sums, mass, place)
         start = stop
 
 
+def _placed(
+    X: Rows, rows: NDArray[Any], bounds: NDArray[Any], centres: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return rows minus the centre of their stratum."""
+    out = np.empty((len(rows), centres.shape[1]))
+    _place(X, rows, bounds, centres, out)
+    return out
+
+
 @compiled
-def _see(X, rows, bounds, weights, out, origin, scatter):
-    # rows minus the first of their stratum keep their digits; then minus the negatives' mean
+def _sum(X, rows, bounds, weights, centres, sums):
+    # adds to the sums; relative to the first row of their stratum, rows keep their digits
     positive, share, own = weights
-    d = out.shape[1]
-    first, of_negatives, of_all = np.empty(d), np.empty(d), np.empty(d)
+    d = centres.shape[1]
+    x, base = np.empty(d), np.empty(d)
+    total, square = np.empty((2, d)), np.empty((2, d))
     for g in range(len(bounds) - 1):
         low, high = bounds[g], bounds[g + 1]
-        first[:] = 0.0
-        row_add(X, rows[low], 1.0, first)
-        of_negatives[:], of_all[:], omega, mass = 0.0, 0.0, 0.0, 0.0
+        base[:], total[:], square[:] = 0.0, 0.0, 0.0
+        row_add(X, rows[low], -1.0, base)
+        mass_neg, mass_pos, omega = 0.0, 0.0, 0.0
         for k in range(low, high):
-            out[k] = -first
-            row_add(X, rows[k], 1.0, out[k])
-            mass += own[k]
-            for j in range(d):
-                of_all[j] += own[k] * out[k, j]
-            if not positive[k]:
+            x[:] = base
+            row_add(X, rows[k], 1.0, x)
+            a = own[k]
+            if positive[k]:
+                mass_pos += a
                 omega += share[k]
                 for j in range(d):
-                    of_negatives[j] += share[k] * out[k, j]
+                    total[1, j] += a * x[j]
+                    square[1, j] += a * x[j] * x[j]
+            else:
+                mass_neg += a
+                for j in range(d):
+                    total[0, j] += a * x[j]
+                    square[0, j] += a * x[j] * x[j]
         for j in range(d):
-            of_negatives[j] /= omega
-            of_all[j] /= mass
-            origin[j] += omega * (first[j] + of_negatives[j])
-        for k in range(low, high):
-            side = 1 if positive[k] else 0
-            for j in range(d):
-                scatter[side, j] += own[k] * (out[k, j] - of_all[j]) ** 2
-                out[k, j] -= of_negatives[j]
+            centre = total[0, j] / mass_neg
+            mean = (total[0, j] + total[1, j]) / (mass_neg + mass_pos)
+            centres[g, j] = centre - base[j]
+            sums.origin[j] += omega * centres[g, j]
+            sums.first[1, j] += omega * (total[1, j] / mass_pos - centre)
+            for side in range(2):
+                mass = mass_pos if side else mass_neg
+                about = square[side, j] - 2.0 * mean * total[side, j] + mass * mean * mean
+                sums.scatter[side, j] += max(about, 0.0)
+                about = square[side, j] - 2.0 * centre * total[side, j] + mass * centre * centre
+                sums.second[side, j] += omega / mass * max(about, 0.0)
+
+
+@compiled
+def _place(X, rows, bounds, centres, out):
+    for g in range(len(bounds) - 1):
+        for k in range(bounds[g], bounds[g + 1]):
+            for j in range(out.shape[1]):
+                out[k, j] = -centres[g, j]
+            row_add(X, rows[k], 1.0, out[k])
