@@ -19,6 +19,8 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["ProblemWithinStrata", "rows_problem"]
 
+_SHARE_COPIED = 0.5  # of the rows, up to which those that are compared are copied
+
 
 def rows_problem(
     X: Rows | Store,
@@ -34,7 +36,8 @@ def rows_problem(
     X, sign, weight, statistics
         As for `RowsProblem.of`.
     strata : Strata, optional
-        Of n rows; those of strata of one class, which are compared with none, are left out.
+        Of n rows; those of strata of one class are compared with none and have no weight. They are
+        left out if this spares more than a copy of the others costs.
 
     Raises
     ------
@@ -51,7 +54,7 @@ def rows_problem(
             f"none of the {len(strata):,} strata has rows of both classes; rows are compared "
             "within strata only."
         )
-    if len(counted) < len(positive):
+    if len(counted) <= _SHARE_COPIED * len(positive):
         store, positive, strata = store.taken(counted), positive[counted], strata.at(counted)
         weight = None if weight is None else weight[counted]
     rows = RowsOfStrata.weighed(store, positive, weight, strata)

@@ -22,7 +22,7 @@ from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weig
 
 __all__ = ["DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "seen_from_strata"]
 
-_BLOCK_CELLS = 1 << 22  # of rows that are seen from their strata at a time
+_BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # at least so many of both are seen at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def seen_from_strata(
     first, d = np.flatnonzero(np.diff(strata.code[order], prepend=-1)), n_features(X)
     end, start = np.append(first[1:], len(order)), 0
     while start < len(first):
-        stop = int(np.searchsorted(end, first[start] + max(_BLOCK_CELLS // max(d, 1), 1)))
+        stop = int(np.searchsorted(end, first[start] + max(_BLOCK_CELLS // max(d, 1), _BLOCK_ROWS)))
         stop = min(max(stop, start) + 1, len(first))
         rows = order[first[start] : end[stop - 1]]
         own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
