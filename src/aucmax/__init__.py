@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         MulticlassAUCClassifier,
     )
     from aucmax.estimators.files import load, save
-    from aucmax.explain import effects, reasons
+    from aucmax.explain import effects, odds_ratios, reasons
     from aucmax.export import to_onnx, to_sql
     from aucmax.objective import penalties
     from aucmax.statistics.moments import ClassMoments
@@ -40,6 +40,7 @@ __all__ = [
     "effects",
     "load",
     "metrics",
+    "odds_ratios",
     "penalties",
     "plots",
     "reasons",
@@ -59,6 +60,7 @@ _WHERE = {
     "HingeClassifier": "aucmax.estimators",
     "MulticlassAUCClassifier": "aucmax.estimators",
     "effects": "aucmax.explain",
+    "odds_ratios": "aucmax.explain",
     "reasons": "aucmax.explain",
     "ScoreSketch": "aucmax.statistics.score_sketch",
     "Source": "aucmax.data.rows.source",

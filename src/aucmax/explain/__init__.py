@@ -2,5 +2,6 @@
 
 from aucmax.explain.feature_effects import effects
 from aucmax.explain.row_reasons import reasons
+from aucmax.explain.within_strata import odds_ratios
 
-__all__ = ["effects", "reasons"]
+__all__ = ["effects", "odds_ratios", "reasons"]

@@ -80,7 +80,7 @@ def shapes(
     model, X, y, sample_weight, confidence, feature_names
         As for `aucmax.effects`, whose errors it raises.
     """
-    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
+    by, sign, weight, _ = labelled(model, X, y, sample_weight, feature_names)
     effects, sampling = effects_of(by, sign, weight, confidence)
     curves = shapes_of(by, effects, sampling, confidence, weight)
     return [*curves, *pair_shapes_of(by, effects, weight)]
@@ -138,7 +138,7 @@ def shape_of(
     ValueError
         If it is not a column of the model, or has no shape, for instance because it is linear.
     """
-    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
+    by, sign, weight, _ = labelled(model, X, y, sample_weight, feature_names)
     owner = column if column in by.names else column.rpartition(": ")[0]
     if owner not in by.names:
         names = ", ".join(by.names[:_MAX_NAMED_COLUMNS]) + (

@@ -13,16 +13,19 @@ from sklearn.utils.validation import check_consistent_length
 from aucmax.basics.checks import number, sample_weights
 from aucmax.columns.steps import Stages, that_learn_from_labels
 from aucmax.data.rows import as_rows
-from aucmax.estimators.fitting import posed
+from aucmax.data.strata import Strata
+from aucmax.estimators.fitting import Settings, posed
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
+from aucmax.explain.within_strata import varying
 from aucmax.metrics.delong import effective_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import slope_influences
+from aucmax.objective.within_strata import rows_problem
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
@@ -103,6 +106,7 @@ def effects(
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
+    strata: ArrayLike | None = None,
 ) -> Effects:
     """Measure the effect of each column on the scores of a model, with intervals.
 
@@ -121,6 +125,8 @@ def effects(
         Coverage of each interval, above 0 and below 1.
     feature_names : sequence of str, shape (d,), optional
         By default those the model was fitted to.
+    strata : array-like, shape (n,), optional
+        Their strata, for a model that was fitted within strata.
 
     Returns
     -------
@@ -159,8 +165,17 @@ def effects(
     True
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
-    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    return effects_of(by, sign, weight, confidence)[0]
+    rows = labelled(model, X, y, sample_weight, feature_names, strata)
+    return effects_of(*rows[:3], confidence, rows.strata)[0]
+
+
+class LabelledColumns(NamedTuple):
+    """Rows by column, 1 for positive rows and −1 for others, their weights and strata, if any."""
+
+    by: ByColumn
+    sign: np.ndarray
+    weight: np.ndarray | None
+    strata: Strata | None
 
 
 def labelled(
@@ -169,31 +184,41 @@ def labelled(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     feature_names: Sequence[str] | None,
-) -> tuple[ByColumn, np.ndarray, np.ndarray | None]:
-    """Return rows by column, 1 for positive rows and −1 for others, and the weights.
+    strata: ArrayLike | None = None,
+) -> LabelledColumns:
+    """Return rows by column, with their labels, weights and strata.
 
     Parameters
     ----------
-    model, X, y, sample_weight, feature_names
+    model, X, y, sample_weight, feature_names, strata
         As for `effects`, whose errors it raises.
     """
     labels = np.asarray(y)
     check_consistent_length(X, labels)
     weight = sample_weights(sample_weight, len(labels))
+    of_rows = None if strata is None else Strata.of(strata, len(labels))
     if weight is not None and not weight.all():
         counted = np.flatnonzero(weight)
         X, labels, weight = _safe_indexing(X, counted), labels[counted], weight[counted]
+        of_rows = None if of_rows is None else of_rows.at(counted)
     by = by_column(Stages.of(model, X), feature_names)
     if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
         raise ValueError(
             f"y must hold the labels {model.classes_.tolist()} and no others; "
             f"it holds {np.unique(labels).tolist()}."
         )
-    return by, np.where(labels == model.classes_[1], 1.0, -1.0), weight
+    sign = np.where(labels == model.classes_[1], 1.0, -1.0)
+    if of_rows is not None and isinstance(by.linear, SolvedScorer):
+        of_rows = of_rows.weighed(by.linear.settings().strata_weight)
+    return LabelledColumns(by, sign, weight, of_rows)
 
 
 def effects_of(
-    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, confidence: float
+    by: ByColumn,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    confidence: float,
+    strata: Strata | None = None,
 ) -> tuple[Effects, Sampling]:
     """Return the effects of the columns of rows, and the variation of the coefficients.
 
@@ -207,8 +232,10 @@ def effects_of(
         Weights of the rows.
     confidence : float
         Coverage of each interval.
+    strata : Strata, optional
+        Those within which the model compares rows.
     """
-    sampling = sampling_of(by, sign, weight)
+    sampling = sampling_of(by, sign, weight, strata)
     of_feature = np.ravel(by.linear.coef_).astype(np.float64)
     count = np.bincount(by.term, minlength=len(by.names))
     coef = np.where(count > 1, np.nan, 0.0)
@@ -217,7 +244,7 @@ def effects_of(
     # columns of one feature, all at once: there may be very many
     single = np.flatnonzero(count[by.term] == 1)
     column = by.term[single]
-    spread = RowsProblem.of(as_rows(by.features), sign, weight).spread()
+    spread = rows_problem(as_rows(by.features), sign, weight, None, strata).spread()
     coef[column] = of_feature[single]
     effect[column] = of_feature[single] * np.sqrt(spread[single])
     has_error, covariance = sampling.of(single)
@@ -243,7 +270,9 @@ def effects_of(
     return Effects(names, coef[order], effect[order], *ends, sampling.note), sampling
 
 
-def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
+def sampling_of(
+    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None = None
+) -> Sampling:
     """Return the variation of the coefficients from sample to sample.
 
     Parameters
@@ -254,11 +283,17 @@ def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sa
         1 for positive rows, −1 for others.
     weight : ndarray, shape (n,), or None
         Of the rows.
+    strata : Strata, optional
+        Those within which the model compares rows, which then are the units that vary.
     """
     try:
         if learnt := that_learn_from_labels(by.steps):
             raise ValueError(f"{learnt[0]} learns from the labels, too.")
-        return _sandwich_of(by, sign, weight)
+        if strata is None:
+            return _sandwich_of(by, sign, weight)
+        coef = np.ravel(by.linear.coef_).astype(np.float64)
+        known = by.features, sign, weight, strata
+        return Sampling(*varying(*known, coef, settings_of(by.linear)))
     except ValueError as why:
         no_features = np.empty(0, dtype=np.intp)
         return Sampling(no_features, np.empty((0, 0)), 1.0, f"No intervals: {why}")
@@ -293,14 +328,19 @@ def _reach(
     return float(np.sqrt(mean * fdtri(mean**2 / half_variance, freedom, confidence)))
 
 
+def settings_of(linear: Any) -> Settings:
+    """Return the settings of the fit of a linear model; raise ValueError if they are not known."""
+    if not isinstance(linear, SolvedScorer):
+        raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
+    return linear.settings().named(linear.coef_.size, getattr(linear, "feature_names_in_", None))
+
+
 def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
     """Return that variation, by the sandwich; raise ValueError if no coefficient varies."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
-    if not isinstance(linear, SolvedScorer):
-        raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
+    settings = settings_of(linear)
     if by.steps and (root := by.steps[-1].coordinates(by.mean(weight))) is not None:
         return _sandwich_behind(by, root, sign, weight)
-    settings = linear.settings().named(len(coef), getattr(linear, "feature_names_in_", None))
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     rows = RowsProblem.of(as_rows(X), sign, weight)
     spread = rows.spread() if spread is None else spread

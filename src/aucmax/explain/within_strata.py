@@ -1,0 +1,256 @@
+"""How a fit within strata varies from sample to sample, and the odds ratios that follow."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import ndtr, ndtri
+
+from aucmax.basics.checks import number
+from aucmax.data.rows import as_rows
+from aucmax.data.strata import Strata
+from aucmax.estimators.fitting import Settings, posed
+from aucmax.explain.by_column import ByColumn
+from aucmax.metrics.delong import effective_rows
+from aucmax.objective.objective import ConditionalObjective, Objective
+from aucmax.objective.penalties import L2
+from aucmax.objective.within_strata import ProblemWithinStrata, rows_problem
+
+__all__ = ["OddsRatios", "Within", "odds_ratios", "odds_ratios_of", "varying"]
+
+
+_MANY = 1e9  # degrees of freedom
+
+
+class OddsRatios(NamedTuple):
+    """A table of conditional logistic regression, a line for each feature.
+
+    Parameters
+    ----------
+    feature : ndarray of str, shape (d,)
+        Names, or the numbers of the features, from 1.
+    coef, std_error : ndarray of shape (d,)
+        Log odds ratios and their standard errors.
+    odds_ratio, low, high : ndarray of shape (d,)
+        By what the odds of two rows of a stratum differ, if the feature does by 1 and no other
+        does; and the ends of its interval.
+    z, p_value : ndarray of shape (d,)
+        Wald's statistic and its two-sided p-value, for an odds ratio of 1.
+    """
+
+    feature: np.ndarray
+    coef: np.ndarray
+    std_error: np.ndarray
+    odds_ratio: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    z: np.ndarray
+    p_value: np.ndarray
+
+
+class Within(NamedTuple):
+    """The free coefficients of a fit within strata and their covariance.
+
+    Parameters
+    ----------
+    features : ndarray of int, shape (k,)
+    covariance : ndarray, shape (k, k)
+    freedom : float
+        Its degrees of freedom: the number of strata less 1, or very many for a likelihood.
+    """
+
+    features: np.ndarray
+    covariance: np.ndarray
+    freedom: float
+
+
+def varying(
+    X: Any,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    strata: Strata,
+    coef: np.ndarray,
+    settings: Settings,
+) -> Within:
+    """Return the covariance of the coefficients over samples of as many strata.
+
+    The slope of J is a mean over strata, which are the independent units:
+    H⁻¹ [k/(k − 1) Σ_g h_g h_gᵀ] H⁻¹, where h_g is what stratum g adds to it, less its share of the
+    whole, H the second derivative of J, and k the effective number of strata. For the conditional
+    likelihood it is the inverse of the information, H⁻¹ I H⁻¹ with a penalty.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+    sign, weight, strata
+        Of the rows.
+    coef : ndarray, shape (d,)
+    settings : Settings
+        With the penalty's settings by feature as arrays.
+
+    Raises
+    ------
+    ValueError
+        If the loss has kinks, no coefficient varies, or features are linearly dependent.
+    """
+    whole = posed(rows_problem(as_rows(X), sign > 0, weight, None, strata), settings)
+    problem, factor = whole.problem, whole.problem.factor
+    assert isinstance(problem, ProblemWithinStrata)
+    if whole.loss.kind == "kinked":
+        raise ValueError("the loss has kinks, so its second derivative is not informative.")
+    spread = problem.spread()
+    scale = np.where(spread > 0.0, 1.0 if factor is None else factor, 1.0)
+    pieces = whole.penalty.pieces(coef / scale)
+    free = np.flatnonzero((spread > 0.0) & pieces.smooth)
+    if not len(free):
+        raise ValueError("every coefficient is held at 0 or at a bound.")
+    size = np.sqrt(spread[free])
+    columns = X[:, free].toarray() if sp.issparse(X) else X[:, free]
+    part = rows_problem(as_rows(columns / size), sign > 0, weight, None, strata)
+    objective = settings.goal.objective(part, L2(0.0))
+    z = np.asarray(X @ coef)
+    if part.n_samples < len(sign):  # rows that are compared with none were left out
+        z = z[strata.compared(sign > 0, weight).of_row > 0.0]
+    loss_at = objective.at(z)
+    bent = _information(objective, z)
+    penalised = bent + np.diag(pieces.bend[free] / (scale[free] * size) ** 2)
+    assert isinstance(part, ProblemWithinStrata)
+    if isinstance(objective, ConditionalObjective):
+        own = part.data.own_weight
+        positives = np.ones(part.n_samples) if own is None else own
+        between, freedom = bent / effective_rows(positives[part.positive]), _MANY
+    else:
+        slopes, omega = _slopes(part, loss_at.gradient[:]), part.strata.omega
+        apart, strata_count = slopes - np.outer(omega, slopes.sum(axis=0)), effective_rows(omega)
+        if strata_count < 1.0 + 1e-9:
+            raise ValueError("only one stratum counts, which does not show how strata vary.")
+        freedom = strata_count - 1.0
+        between = apart.T @ apart * (strata_count / freedom)
+    try:
+        inverse = cho_factor(penalised)
+    except LinAlgError:
+        raise ValueError("features are linearly dependent and have no penalty.") from None
+    covariance = cho_solve(inverse, cho_solve(inverse, between).T)
+    return Within(free, covariance / np.outer(size, size), freedom)
+
+
+def _information(objective: Objective, z: np.ndarray) -> np.ndarray:
+    """Return the data term's second derivative at scores z."""
+    if objective.by_moments:
+        problem = objective.problem
+        problem.moments()
+        return problem.within + np.outer(problem.delta, problem.delta)
+    return objective.bend_matrix(objective.at(z))
+
+
+def _slopes(problem: ProblemWithinStrata, gradient: np.ndarray) -> np.ndarray:
+    """Return what each stratum adds to the slope of J, shape (G, d)."""
+    X, code = problem.data.in_memory(), problem.strata.code
+    # slopes of a stratum sum to 0, so that any origin does: one near the data keeps digits
+    centred = np.asarray(X) - problem.raw_means()[1]
+    by_stratum = sp.csr_array(
+        (gradient, (code, np.arange(len(code)))), shape=(len(problem.strata.omega), len(code))
+    )
+    return np.asarray(by_stratum @ centred)
+
+
+def odds_ratios_of(
+    names: Sequence[str], coef: np.ndarray, within: Within, confidence: float
+) -> OddsRatios:
+    """Return the table of coefficients (d,), of which some vary.
+
+    Parameters
+    ----------
+    names : sequence of str, length d
+    coef : ndarray, shape (d,)
+    within : Within
+    confidence : float
+        Coverage of each interval.
+    """
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    error = np.full(len(coef), np.nan)
+    error[within.features] = np.sqrt(np.diag(within.covariance))
+    reach = ndtri(0.5 + 0.5 * confidence) * error
+    z = coef / error
+    ends = np.exp(coef - reach), np.exp(coef + reach)
+    table = np.asarray(names, dtype=object), coef, error, np.exp(coef), *ends
+    return OddsRatios(*table, z, 2.0 * ndtr(-np.abs(z)))
+
+
+def _names(by: ByColumn) -> list[str]:
+    """Return the names of the features of the linear model, or their numbers."""
+    if not by.steps:
+        return [column.name for column in by.columns]
+    names = getattr(by.linear, "feature_names_in_", None)
+    return [str(j + 1) for j in range(by.linear.coef_.size)] if names is None else names.tolist()
+
+
+def odds_ratios(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    strata: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
+) -> OddsRatios:
+    """Return the odds ratios of a conditional logistic regression, with intervals.
+
+    Parameters
+    ----------
+    model : estimator
+        An `AUCClassifier` with ``loss="logistic"``, fitted with strata, or a tuned one that chose
+        this loss; or a pipeline that ends in one.
+    X, y, strata, sample_weight
+        The rows it was fitted to. All rows of a stratum have the same weight.
+    confidence : float, default=0.95
+        Coverage of each interval, above 0 and below 1.
+    feature_names : sequence of str, shape (d,), optional
+        By default those of the features of the model.
+
+    Returns
+    -------
+    OddsRatios
+        The named tuple ``(feature, coef, std_error, odds_ratio, low, high, z, p_value)``, one line
+        for each feature of the linear model.
+
+    Raises
+    ------
+    ValueError
+        If the model has another loss; for the reasons given in `effects`.
+
+    Notes
+    -----
+    The covariance of the coefficients is the inverse of the information at the solution, as usual
+    for the conditional likelihood. With ``alpha`` above 0 the coefficients are drawn towards 0,
+    their covariance is H⁻¹ I H⁻¹ with H = I + the penalty's, and the intervals lie about the
+    shrunken values: for odds ratios to report use ``alpha=0``.
+
+    References
+    ----------
+    Breslow & Day (1980), "Statistical methods in cancer research, volume 1", chapter 7.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, stratum = rng.normal(size=(600, 2)), np.repeat(np.arange(200), 3)
+    >>> y = np.zeros(600, dtype=int)
+    >>> risk = X[:, 0] + rng.gumbel(size=600)
+    >>> y[np.arange(0, 600, 3) + risk.reshape(200, 3).argmax(axis=1)] = 1  # a case in each stratum
+    >>> from aucmax import AUCClassifier, odds_ratios
+    >>> clf = AUCClassifier(loss="logistic", alpha=0).fit(X, y, strata=stratum)
+    >>> table = odds_ratios(clf, X, y, stratum)
+    >>> bool(table.low[0] < np.e < table.high[0])
+    True
+    """
+    from aucmax.explain.feature_effects import labelled, settings_of
+
+    rows = labelled(model, X, y, sample_weight, feature_names, strata)
+    settings, coef = settings_of(rows.by.linear), np.ravel(rows.by.linear.coef_).astype(float)
+    if getattr(settings.goal, "loss", None) != "logistic" or rows.strata is None:
+        raise ValueError("odds ratios are those of loss='logistic' within strata.")
+    known = rows.by.features, rows.sign, rows.weight, rows.strata
+    return odds_ratios_of(_names(rows.by), coef, varying(*known, coef, settings), confidence)
