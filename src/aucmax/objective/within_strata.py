@@ -109,6 +109,7 @@ class ProblemWithinStrata(RowsProblem):
     """
 
     data: RowsOfStrata
+    offers = frozenset({"moments", "products"})  # no rows for steps of one after another
 
     @property
     def strata(self) -> Shares:

@@ -11,6 +11,7 @@ from aucmax.data.rows import CSR, Rows, n_features, take_rows
 from aucmax.statistics.base import ClassStatistics, Part
 from aucmax.statistics.centred import Centred
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.strata import SeenFromStrata
 
 __all__ = ["FrequentDirections"]
 
@@ -85,6 +86,7 @@ class FrequentDirections(DiagonalMoments):
             return ClassStatistics.taken_from(self, other)
         sketch = self.empty(other.classes)
         sketch.feature_names, sketch._declared = other.feature_names, other._declared
+        sketch.strata = other.strata
         d = other.n_features
         sketch._grow(other.classes, d)
         for label, part in other._each():
@@ -156,6 +158,9 @@ class FrequentDirections(DiagonalMoments):
             B, cut = _stacked(B, block, rank)
             lost += cut
         return part | {"rows": self._padded(B), "lost": lost}
+
+    def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
+        return ClassStatistics._measure_seen(self, seen, side)
 
     def _join(self, mine: Part, part: Part) -> None:
         T, t = mine["counts"], part["counts"]

@@ -1,0 +1,207 @@
+"""`fit(…, strata=…)`: the model, its searches, and what merges, forgets and is saved."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from tests.oracles import strata as oracle
+
+from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, save
+from aucmax.estimators.folds import Folding
+from aucmax.metrics import stratified_auc
+
+MODES = ("positives", "pairs", "strata")
+STATSMODELS = [0.6184285934, -0.3683131399, -1.236148378]
+
+
+def drawn(n=240, groups=40, d=3, seed=0):
+    """Scores of different strata cannot be compared: each has its own level."""
+    rng = np.random.default_rng(seed)
+    stratum = rng.integers(0, groups, n)
+    level = 4.0 * rng.normal(size=groups)
+    X = rng.normal(size=(n, d)) + level[stratum][:, None]
+    risk = X @ np.linspace(1.0, -1.0, d) - level[stratum] + rng.logistic(size=n)
+    return X, (risk > np.quantile(risk, 0.7)).astype(int), stratum, rng.random(n) + 0.1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("loss", ["square", "squared_hinge"])
+def test_the_optimum_is_that_of_the_pairs_of_each_stratum(loss, mode):
+    X, y, stratum, weight = drawn()
+    model = AUCClassifier(0.02, loss=loss, standardize=0, strata_weight=mode, tol=1e-12)
+    model.fit(X, y, weight, strata=stratum)
+
+    def J(w):
+        return oracle.mean_loss(X @ w, y, stratum, weight, mode, loss) + 0.01 * w @ w
+
+    best = minimize(J, np.zeros(3), options={"gtol": 1e-9})
+    np.testing.assert_allclose(model.coef_[0], best.x, atol=1e-6)
+    assert model.objective_ == pytest.approx(J(model.coef_[0]), rel=1e-12)
+    assert model.optimality_ <= 1e-12
+    assert model.strata_.count == len(np.unique(stratum))
+    assert model.strata_.weighting == mode
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "hinge", "logistic"])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+def test_a_shift_of_a_stratum_changes_nothing(loss, gamma):
+    X, y, stratum, _ = drawn()
+    tol = 1e-5 if loss == "hinge" else 1e-11
+    model = AUCClassifier(0.01, loss=loss, standardize=gamma, tol=tol)
+    coef = model.fit(X, y, strata=stratum).coef_
+    shift = 100.0 * np.random.default_rng(1).normal(size=(40, 3))
+    moved = model.fit(X + shift[stratum], y, strata=stratum).coef_
+    np.testing.assert_allclose(moved, coef, atol=1e-2 if loss == "hinge" else 1e-7)
+
+
+def test_one_stratum_is_none():
+    X, y, _, weight = drawn()
+    for loss in ("square", "squared_hinge"):
+        model = AUCClassifier(loss=loss, tol=1e-10)
+        plain = model.fit(X, y, weight).coef_
+        of_one = model.fit(X, y, weight, strata=np.zeros(len(y)))
+        np.testing.assert_allclose(of_one.coef_, plain, rtol=1e-8)
+        assert of_one.strata_.count == 1
+
+
+def test_the_intercept_comes_from_the_weighed_means_of_the_strata():
+    X, y, stratum, weight = drawn()
+    model = AUCClassifier().fit(X, y, weight, strata=stratum)
+    middle, mass = 0.0, 0.0
+    for omega, pos, neg in oracle.parts(y, stratum, weight, "positives"):
+        means = [np.average(X[rows], axis=0, weights=weight[rows]) for rows in (pos, neg)]
+        middle, mass = middle + omega * 0.5 * sum(means), mass + omega
+    np.testing.assert_allclose(model.intercept_[0], -model.coef_[0] @ middle / mass)
+
+
+def test_the_logistic_loss_is_conditional_logistic_regression():
+    """The figures are those of statsmodels 0.15 on the same rows (ConditionalLogit, Newton)."""
+    X, y, stratum, _ = drawn(n=400, groups=50, seed=3)
+    model = AUCClassifier(0.0, loss="logistic", standardize=0, tol=1e-13)
+    model.fit(X, y, strata=stratum)
+    np.testing.assert_allclose(model.coef_[0], STATSMODELS, atol=1e-6)
+    value = oracle.likelihood(X @ model.coef_[0], y, stratum, np.ones(len(y)))
+    assert model.objective_ == pytest.approx(value, rel=1e-12)
+    assert model.strata_.likelihood == "exact"
+
+
+def test_a_likelihood_weighs_whole_strata_by_their_positives():
+    X, y, stratum, weight = drawn()
+    model = AUCClassifier(loss="logistic", tol=1e-10)
+    doubled = model.fit(X, y, 1.0 + (stratum % 2), strata=stratum).coef_
+    again = np.flatnonzero(stratum % 2)
+    twice = model.fit(
+        np.vstack([X, X[again]]), np.r_[y, y[again]], strata=np.r_[stratum, stratum[again] + 100]
+    )
+    np.testing.assert_allclose(twice.coef_, doubled, rtol=1e-5)
+    with pytest.raises(ValueError, match="strata have different weights; the logistic"):
+        model.fit(X, y, weight, strata=stratum)
+    with pytest.raises(ValueError, match="strata_weight='pairs' is for losses of pairs"):
+        AUCClassifier(loss="logistic", strata_weight="pairs").fit(X, y, strata=stratum)
+
+
+def test_strata_are_learnt_part_by_part_and_forgotten():
+    X, y, stratum, weight = drawn()
+    early, model = stratum < 17, AUCClassifier(strata_weight="pairs")
+    for rows in (early, ~early):
+        model.partial_fit(X[rows], y[rows], None, weight[rows], stratum[rows])
+    whole = AUCClassifier(strata_weight="pairs").fit(X, y, weight, strata=stratum)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
+    assert model.strata_ == whole.strata_
+    model.forget(X[early], y[early], weight[early], strata=stratum[early])
+    left = AUCClassifier(strata_weight="pairs").fit(
+        X[~early], y[~early], weight[~early], strata=stratum[~early]
+    )
+    np.testing.assert_allclose(model.coef_, left.coef_, rtol=1e-7)
+    for wrong in (model.forget, model.partial_fit):
+        known = {"sample_weight": weight[early]}
+        with pytest.raises(ValueError, match=r"the rows so far have strata|all rows; do the same"):
+            wrong(X[early], y[early], **known)
+    with pytest.raises(ValueError, match="were never added"):
+        model.forget(X[early], y[early], weight[early], strata=stratum[early])
+    np.testing.assert_allclose(model.coef_, left.coef_, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (AUCClassifier(solver="spam"), "the solver 'spam' learns from one row after another"),
+        (HingeClassifier(), "the solver 'sadmm' learns from one row after another"),
+        (AUCClassifier(within=0.2), "within=0.2 is for rows that are all compared"),
+        (AUCClassifier(strata_weight="rows"), "strata_weight must be 'positives', 'pairs' or"),
+        (AUCClassifierCV(strata_weight="rows"), "strata_weight must be 'positives', 'pairs' or"),
+    ],
+)
+def test_what_does_not_go_with_strata_is_said(model, message):
+    X, y, stratum, _ = drawn()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, strata=stratum)
+    assert not hasattr(model, "coef_")
+
+
+def test_a_search_compares_held_out_rows_within_strata():
+    X, y, stratum, _ = drawn(n=600, groups=60)
+    folds = [(np.flatnonzero(stratum % 3 != k), np.flatnonzero(stratum % 3 == k)) for k in range(3)]
+    for loss in ("square", "squared_hinge", "logistic"):
+        search = AUCClassifierCV([0.01], losses=[loss], standardize=[0.0], tol=1e-8, cv=folds)
+        search.fit(X, y, strata=stratum)
+        model = AUCClassifier(0.01, loss=loss, standardize=0, tol=1e-8)
+        aucs = []
+        for train, test in folds:
+            model.fit(X[train], y[train], strata=stratum[train])
+            aucs.append(stratified_auc(y[test], model.decision_function(X[test]), stratum[test]))
+        np.testing.assert_allclose(search.auc_path_.ravel(), aucs, atol=1e-12)
+        assert search.best_estimator_.strata_.count == 60
+
+
+def test_a_search_within_strata_beats_one_across_them():
+    X, y, stratum, _ = drawn(n=1200, groups=100)
+    train = stratum < 60
+    aucs = []
+    for strata in (stratum[train], None):
+        model = AUCClassifierCV().fit(X[train], y[train], strata=strata)
+        scores = model.decision_function(X[~train])
+        aucs.append(stratified_auc(y[~train], scores, stratum[~train]))
+    assert aucs[0] > aucs[1] + 0.02
+    low, high = model.best_interval_[1:3]
+    assert low < model.best_score_ < high
+
+
+def test_folds_keep_strata_whole_if_there_are_enough():
+    _, y, stratum, _ = drawn(n=600, groups=60)
+    whole = Folding(strata=stratum)
+    parts = whole.folds(y, 5, 0)
+    for train, test in parts:
+        assert not np.intersect1d(stratum[train], stratum[test]).size
+        assert abs(y[test].mean() - y.mean()) < 0.06
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in parts])), range(600))
+    few = Folding(strata=stratum % 3)
+    for train, test in few.folds(y, 5, 0):
+        assert set(stratum[train] % 3) == set(stratum[test] % 3) == {0, 1, 2}
+    groups = np.arange(600) // 2  # a pair hangs together, and with it two strata
+    hanging = Folding(strata=stratum // 20 * 20 + np.arange(600) // 200, groups=groups)
+    for train, test in hanging.folds(y, 2, 0):
+        assert not np.intersect1d(hanging.strata[train], hanging.strata[test]).size
+        assert not np.intersect1d(groups[train], groups[test]).size
+
+
+def test_a_model_file_tells_the_strata(tmp_path):
+    X, y, stratum, _ = drawn()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = [
+            AUCClassifier().fit(X, y, strata=stratum.astype(str)),
+            AUCClassifierCV(losses=["logistic"]).fit(X, y, strata=stratum),
+        ]
+    for model in models:
+        save(model, tmp_path / "m.aucmax")
+        loaded = load(tmp_path / "m.aucmax")
+        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    fitted, loaded = models[0], None
+    save(fitted, tmp_path / "m.aucmax")
+    loaded = load(tmp_path / "m.aucmax")
+    assert loaded.strata_ == fitted.strata_
+    assert loaded.strata_.words.startswith("39 strata, weighed by their positives; 24 of one class")
+    with pytest.raises(ValueError, match="39 of the strata are in both"):
+        loaded.partial_fit(X, y, strata=stratum.astype(str))

@@ -1,0 +1,59 @@
+"""How fits within strata vary, and odds ratios."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.estimators.test_fits_within_strata import STATSMODELS, drawn
+
+from aucmax import AUCClassifier, effects, odds_ratios
+
+
+def test_odds_ratios_are_those_of_statsmodels():
+    """Its version 0.15, ConditionalLogit by Newton's method, gives these standard errors."""
+    X, y, stratum, _ = drawn(n=400, groups=50, seed=3)
+    model = AUCClassifier(0.0, loss="logistic", standardize=0, tol=1e-13)
+    table = odds_ratios(model.fit(X, y, strata=stratum), X, y, stratum)
+    np.testing.assert_allclose(table.coef, STATSMODELS, atol=1e-6)
+    np.testing.assert_allclose(table.std_error, [0.25379567, 0.24733799, 0.26827286], atol=1e-6)
+    np.testing.assert_allclose(table.odds_ratio, np.exp(table.coef))
+    np.testing.assert_allclose(np.log(table.high / table.low) / 3.919928, table.std_error, 1e-6)
+    np.testing.assert_allclose(table.z, table.coef / table.std_error)
+    assert table.feature.tolist() == ["1", "2", "3"]
+    same = effects(model, X, y, strata=stratum)
+    wide = (same.high - same.low) / same.effect * same.coef / 3.919928
+    np.testing.assert_allclose(np.sort(np.abs(wide)), np.sort(table.std_error), rtol=1e-4)
+
+
+def test_they_need_the_logistic_loss():
+    X, y, stratum, _ = drawn()
+    with pytest.raises(ValueError, match="odds ratios are those of loss='logistic' within strata"):
+        odds_ratios(AUCClassifier().fit(X, y, strata=stratum), X, y, stratum)
+
+
+def test_a_pipeline_has_effects_within_strata():
+    X, y, stratum, _ = drawn()
+    model = AUCClassifier(loss="squared_hinge").fit(X, y, strata=stratum)
+    scaled = make_pipeline(StandardScaler(), AUCClassifier(loss="squared_hinge"))
+    scaled.fit(X, y, aucclassifier__strata=stratum)
+    mine, theirs = (effects(of, X, y, strata=stratum) for of in (model, scaled))
+    np.testing.assert_allclose(mine.effect, theirs.effect, rtol=0.05)
+    assert np.all(mine.low < mine.effect)
+    assert np.all(mine.effect < mine.high)
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge"])
+def test_the_variation_is_that_of_samples_of_strata(loss):
+    """The jackknife over strata estimates the same variance."""
+    X, y, stratum, _ = drawn(n=900, groups=90)
+    model = AUCClassifier(1e-3, loss=loss, standardize=0, tol=1e-8)
+    found = effects(model.fit(X, y, strata=stratum), X, y, strata=stratum)
+    units = [k for k in np.unique(stratum) if 0 < y[stratum == k].sum() < (stratum == k).sum()]
+    coefs = []
+    for k in units:
+        kept = stratum != k
+        coefs.append(model.fit(X[kept], y[kept], strata=stratum[kept]).coef_[0])
+    error = np.sqrt((len(units) - 1) * np.var(coefs, axis=0))
+    by_name = dict(zip(found.feature, (found.high - found.low) / np.abs(found.effect / found.coef)))
+    mine = np.array([by_name[name] for name in ("1", "2", "3")]) / (2 * 1.99)
+    np.testing.assert_allclose(mine, error, rtol=0.15)

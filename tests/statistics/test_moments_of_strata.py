@@ -1,0 +1,131 @@
+"""Moments within strata: sums over whole strata, which merge, leave and are kept in files."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.oracles import strata as oracle
+
+from aucmax import AUCClassifier, ClassMoments
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
+
+MODES = ("positives", "pairs", "strata")
+
+
+def drawn(n=240, groups=30, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    stratum, y = rng.integers(0, groups, n), (rng.random(n) < 0.3).astype(int)
+    X = rng.normal(size=(n, d)) + y[:, None] + 9.0 * rng.normal(size=(groups, d))[stratum]
+    return X, y, stratum, rng.random(n) + 0.1
+
+
+def close(a, b, **tol):
+    assert a._parts.keys() == b._parts.keys()
+    for name, values in a._parts.items():
+        if name == "rows":  # of a sketch, whose signs are arbitrary
+            values, b_rows = np.abs(values), np.abs(b._parts[name])
+            np.testing.assert_allclose(values, b_rows, **tol)
+            continue
+        np.testing.assert_allclose(values, b._parts[name], err_msg=name, **tol)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_they_are_those_of_the_pairs(mode, form):
+    X, y, stratum, weight = drawn()
+    moments = ClassMoments.from_data(form(X), y, weight, strata=stratum, strata_weight=mode)
+    square, linear = oracle.moments(X, y, stratum, weight, mode)
+    delta = moments.mean_pos - moments.mean_neg
+    within = moments.cov_pos + moments.cov_neg
+    np.testing.assert_allclose(delta, linear, atol=1e-12)
+    np.testing.assert_allclose(within + np.outer(delta, delta), square, rtol=1e-9)
+    np.testing.assert_allclose(
+        moments.spread_within_strata, oracle.spread(X, y, stratum, weight, mode), rtol=1e-10
+    )
+    diagonal = DiagonalMoments().update(form(X), y, weight, stratum, mode)
+    np.testing.assert_allclose(diagonal.variances, moments.variances, rtol=1e-9)
+    np.testing.assert_allclose(diagonal.means, moments.means, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_shift_of_a_stratum_changes_only_the_means(mode):
+    X, y, stratum, weight = drawn()
+    known = {"strata": stratum, "strata_weight": mode}
+    shifted = X + 1e4 * np.random.default_rng(1).normal(size=(30, 3))[stratum]
+    moved = ClassMoments.from_data(shifted, y, weight, **known)
+    moments = ClassMoments.from_data(X, y, weight, **known)
+    np.testing.assert_allclose(moved.covs, moments.covs, atol=1e-9)
+    np.testing.assert_allclose(moved.spread_within_strata, moments.spread_within_strata, rtol=1e-9)
+
+
+@pytest.mark.parametrize("empty", [ClassMoments(), DiagonalMoments(), FrequentDirections(rank=3)])
+def test_strata_are_added_taken_out_and_kept_in_files(empty, tmp_path):
+    X, y, stratum, weight = drawn()
+    early = stratum < 11
+    first, second, whole = (
+        empty.copy().update(X[rows], y[rows], weight[rows], stratum[rows])
+        for rows in (early, ~early, slice(None))
+    )
+    close(first + second, whole, rtol=1e-9, atol=1e-10)
+    close(sum([first, second]), whole, rtol=1e-9, atol=1e-10)
+    close(first.copy().update(X[~early], y[~early], weight[~early], stratum[~early]), whole,
+          rtol=1e-9, atol=1e-10)  # fmt: skip
+    assert empty + first == first
+    if not isinstance(empty, FrequentDirections):
+        close(whole - second, first, rtol=1e-8, atol=1e-9)
+    strata = (first + second).strata
+    assert (len(strata), strata.weighting) == (len(np.unique(stratum)), "positives")
+    halved = whole.decay(0.5)
+    np.testing.assert_allclose(halved.spread_within_strata, whole.spread_within_strata)
+    whole.save(tmp_path / "strata.moments")
+    loaded = type(empty).load(tmp_path / "strata.moments")
+    assert loaded == whole
+    np.testing.assert_array_equal(loaded.strata.digests, whole.strata.digests)
+    assert (loaded.strata.positive, loaded.strata.of_one_class) == (1, whole.strata.of_one_class)
+
+
+def test_labels_may_be_called_otherwise():
+    X, y, stratum, _ = drawn()
+    words = np.array(["good", "bad"])[y]
+    turned = ClassMoments.from_data(X, y, strata=stratum).relabelled(["good", "bad"])
+    assert turned.classes.tolist() == ["bad", "good"]
+    assert turned.strata.positive == "bad"
+    model = AUCClassifier(positive="bad").fit_moments(turned)
+    fitted = AUCClassifier(positive="bad").fit(X, words, strata=stratum)
+    np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.intercept_, fitted.intercept_, rtol=1e-9)
+    of_words = ClassMoments.from_data(X, words, strata=stratum)
+    with pytest.raises(ValueError, match="weigh strata by the rows of label 'good', and 'bad' is"):
+        AUCClassifier(positive="bad").fit_moments(of_words)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda a, b, rows: a + a, "11 of the strata are in both"),
+        (lambda a, b, rows: a - b, "19 of the strata to take out were never added"),
+        (lambda a, b, rows: a + ClassMoments.from_data(*rows), "one of the two compares rows with"),
+        (lambda a, b, rows: a.copy().update(*rows), "the rows so far have strata; give those of"),
+        (
+            lambda a, b, rows: ClassMoments.from_data(*rows).update(*rows, strata=np.ones(240)),
+            "the rows so far have no strata",
+        ),
+        (
+            lambda a, b, rows: a.copy().update(*rows, None, np.arange(240) + 99, "pairs"),
+            "strata_weight 'positives', the others 'pairs'",
+        ),
+        (
+            lambda a, b, rows: ClassMoments().update(rows[0], np.arange(240) % 3, None, rows[1]),
+            "strata are for rows of two classes, and these have 3",
+        ),
+    ],
+)  # fmt: skip
+def test_other_strata_or_weights_do_not_add_up(wrong, message):
+    X, y, stratum, _ = drawn()
+    early = stratum < 11
+    a = ClassMoments.from_data(X[early], y[early], strata=stratum[early])
+    b = ClassMoments.from_data(X[~early], y[~early], strata=stratum[~early])
+    before = a.copy()
+    with pytest.raises(ValueError, match=message):
+        wrong(a, b, (X, y))
+    assert a == before
