@@ -38,8 +38,6 @@ class Labelled:
         Rows of one group stay together where the rows are divided.
     time : ndarray, shape (n,), optional
         Rows are divided in this order, to train on the past; with groups, on none that is tested.
-    strata : ndarray, shape (n,), optional
-        Only rows of one stratum are compared.
     columns : tuple of Column, optional
         The name and the kind of each of d columns; None where they have no names.
     target_name : str, optional
@@ -50,6 +48,8 @@ class Labelled:
         Those of the classes −1 and +1, where the rows came with some.
     store : Store, optional
         The rows as a fit has checked them.
+    strata : ndarray, shape (n,), optional
+        Only rows of one stratum are compared.
     """
 
     X: Any
@@ -58,12 +58,12 @@ class Labelled:
     classes: np.ndarray
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
-    strata: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None
     name: str = ""
     statistics: Any = None
     store: Any = None
+    strata: np.ndarray | None = None
 
     @property
     def in_parts(self) -> bool:

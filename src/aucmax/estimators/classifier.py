@@ -185,6 +185,7 @@ class AUCClassifier(SolvedScorer):
     """
 
     max_moment_bytes: ClassVar[int] = 10**9
+    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
 
     def __init__(
         self,
@@ -339,7 +340,7 @@ class AUCClassifier(SolvedScorer):
             )
         X, y, weight = checked(self, X, y, sample_weight, reset=False)
         check_some_weight(weight)
-        rows, sign = as_rows(X), np.where(y == self.classes_[1], 1.0, -1.0)
+        rows, sign = as_rows(X), np.where(y == self._classes_of_stream(None, y)[1], 1.0, -1.0)
         empty, of_rows = self.moments_.empty([-1.0, 1.0]), self._strata_of(strata, len(y))
         gone = _measured(empty, rows, sign, weight, of_rows).relabelled(self.classes_)
         names = input_names(self)

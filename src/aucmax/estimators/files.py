@@ -159,7 +159,7 @@ def check_model(part: Any, checked: set[int] | None = None) -> None:
         return
     checked.add(id(part))
     if isinstance(part, BaseEstimator):
-        missing = next((name for name in part._get_param_names() if name not in vars(part)), None)
+        missing = next((name for name in part._get_param_names() if not hasattr(part, name)), None)
         if missing is not None:
             raise ValueError(f"its {type(part).__name__} has no {missing}")
         _check_complete(part)

@@ -174,6 +174,7 @@ class AUCClassifierCV(LinearScorer):
     True
     """
 
+    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
     # for the splitter, never for the estimator itself
     __metadata_request__fit: ClassVar = {"groups": UNUSED}
 

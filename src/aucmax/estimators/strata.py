@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
@@ -70,14 +72,28 @@ _BY: dict[StrataWeight, str] = {
 }
 
 
+def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None:
+    """Return all strata of rows, of which a problem may have left out those of one class."""
+    strata = labelled.coded_strata
+    if strata is None:
+        return None
+    of_one_class = strata.compared(labelled.positive, labelled.weight).of_one_class
+    return KnownStrata(weighting, 1.0, np.sort(strata.digests), of_one_class)
+
+
 def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | None:
-    """Return the strata of rows and the objective on them; None if all rows are compared."""
+    """Return the strata of rows and the objective on them; None if all rows are compared.
+
+    The statistics of the problem then know all of them, too.
+    """
     problem, strata = objective.problem, labelled.coded_strata
     if strata is None or not isinstance(problem, ProblemWithinStrata):
         return None
-    weighting = problem.data.strata.weighting
-    of_one_class = strata.compared(labelled.positive, labelled.weight).of_one_class
     forms = (0, 0)
     if isinstance(objective, ConditionalObjective):
         forms = likelihoods(problem.positive, problem.strata)
-    return FittedStrata(len(strata), of_one_class, weighting, *forms)
+    known = all_known(labelled, problem.data.strata.weighting)
+    if problem.known is not None:
+        problem.known.strata = known
+    assert known is not None
+    return replace(FittedStrata.of(known), exact=forms[0], efron=forms[1])

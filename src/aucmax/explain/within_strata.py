@@ -119,9 +119,9 @@ def varying(
     penalised = bent + np.diag(pieces.bend[free] / (scale[free] * size) ** 2)
     assert isinstance(part, ProblemWithinStrata)
     if isinstance(objective, ConditionalObjective):
-        own = part.data.own_weight
-        positives = np.ones(part.n_samples) if own is None else own
-        between, freedom = bent / effective_rows(positives[part.positive]), _MANY
+        own, cases = part.data.own_weight, part.positive & (part.data.share[:] > 0.0)
+        count = np.count_nonzero(cases) if own is None else effective_rows(own[cases])
+        between, freedom = bent / count, _MANY
     else:
         slopes, omega = _slopes(part, loss_at.gradient[:]), part.strata.omega
         apart, strata_count = slopes - np.outer(omega, slopes.sum(axis=0)), effective_rows(omega)
