@@ -34,8 +34,9 @@ class Equality(NamedTuple):
 def equal_rates(parts: Sequence[Influence], correlation: Floats) -> Equality:
     """Test whether two or more rates in [0, 1] are equal, such as AUCs or recalls.
 
-    The variance of each is that at the common rate, for as many trials as its own variance says.
-    So a rate of 1 among few rows is no evidence, as in the χ² test of proportions.
+    The variance of each is that at the common rate, for its effective number of trials. How many
+    trials the variances say there are for each of these is estimated from all segments together, as
+    that of one with few rows is small by chance. Of shares this is the χ² test of proportions.
 
     Parameters
     ----------
@@ -45,19 +46,14 @@ def equal_rates(parts: Sequence[Influence], correlation: Floats) -> Equality:
         Between the rates of the segments.
     """
     rates = np.array([part.value for part in parts])
-    trials = np.array([_trials(part) for part in parts])
+    trials = np.array([part.units for part in parts])
     rate = float(trials @ rates / trials.sum())
     if rate * (1.0 - rate) <= ROUNDING:
         return Equality(0.0, len(parts) - 1, 1.0)
-    return equal_values(rates, rate * (1.0 - rate) / trials, correlation)
-
-
-def _trials(part: Influence) -> float:
-    """Return as how many independent trials a rate varies."""
-    most = part.value * (1.0 - part.value)
-    if part.variance <= ROUNDING**2 or most <= ROUNDING:
-        return part.units
-    return most / part.variance
+    variances = np.array([part.variance for part in parts])
+    spread, most = float(trials**2 @ variances), float(trials @ (rates * (1.0 - rates)))
+    factor = spread / most if most > ROUNDING and spread > 0.0 else 1.0
+    return equal_values(rates, factor * rate * (1.0 - rate) / trials, correlation)
 
 
 def equal_values(values: Floats, variances: Floats, correlation: Floats) -> Equality:
