@@ -10,6 +10,9 @@ import numpy as np
 from scipy.stats import norm
 
 from aucmax import metrics
+from aucmax.metrics.scored import Scored
+from aucmax.report.evaluation import Measures
+from aucmax.report.segments import Segmented
 from benchmarks.auc_intervals import AUCS, FAMILIES, NEGATIVES, ROWS_OF_GROUP
 from benchmarks.common.tables import show
 
@@ -116,6 +119,22 @@ def of_strata(count: int, samples: int) -> list[str]:
     return [f"{share:.3f}" for share in (*covered / samples, rejected / samples)]
 
 
+def of_segments(positives: int, auc: float, samples: int) -> list[str]:
+    """Return how often the tests reject at 5 % that four segments are alike, as they are."""
+    rng, rejected, n = np.random.default_rng(positives), np.zeros(3), 50 * positives
+    asked = Measures(confidence=0.95, k=2 * positives, fpr=FPR)
+    for _ in range(samples):
+        y = rng.random(n) < 4 * positives / n
+        y[:2] = [True, False]
+        score = rng.normal(size=n) + np.sqrt(2) * norm.ppf(auc) * y
+        odds = 4 * positives / n * norm.pdf(score - np.sqrt(2) * norm.ppf(auc)) / norm.pdf(score)
+        chance = odds / (odds + 1 - 4 * positives / n)
+        report = Segmented.of(Scored(y, score), rng.integers(0, 4, n), "segment", asked, chance)
+        tests = {entry.measure: entry.test.p_value for entry in report.equality}
+        rejected += [tests[name] < 0.05 for name in ("auc", "recall_at_k", "calibration")]
+    return [f"{share:.3f}" for share in rejected / samples]
+
+
 def main(samples: int = 1000) -> None:
     head = [name.replace("_", " ") for name in MEASURES]
     print(f"Coverage / of ± 1.96 standard errors, with {NEGATIVES} negatives")
@@ -149,4 +168,9 @@ def main(samples: int = 1000) -> None:
     show(
         ["strata", "positives", "pairs", "strata", "test"],
         ([str(count), *of_strata(count, samples)] for count in (5, 10, 20, 50, 200)),
+    )
+    print("\nFour equal segments: tests that reject at 5 %")
+    show(
+        ["positives of each, AUC", "AUC", "recall at k", "calibration"],
+        ([f"{m}, {auc}", *of_segments(m, auc, samples)] for m in (5, 15, 50) for auc in (0.7, 0.9)),
     )

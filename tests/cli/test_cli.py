@@ -322,19 +322,23 @@ def test_evaluate_gives_the_metrics_of_the_scores(files, model, good):
     )
     report = json.loads(out)
     assert (report["rows"], report["positives"], report["positive"]) == (80, y.sum(), "yes")
-    assert report["scorers"] == [
-        pytest.approx(
-            {
-                "name": "m.aucmax",
-                **metrics.auc_interval(y, score, 0.9)._asdict(),
-                "average_precision": metrics.average_precision(y, score),
-                "precision_at_k": metrics.precision_at_k(y, score, 7),
-                "recall_at_fpr": metrics.recall_at_fpr(y, score, 0.2),
-            }
-        )
-    ]
+    (scorer,) = report["scorers"]
+    intervals = scorer.pop("intervals")
+    measures = {"average_precision": (), "precision_at_k": (7,), "recall_at_k": (7,)}
+    measures["recall_at_fpr"] = (0.2,)
+    assert scorer == pytest.approx(
+        {
+            "name": "m.aucmax",
+            **metrics.auc_interval(y, score, 0.9)._asdict(),
+            **{name: getattr(metrics, name)(y, score, *k) for name, k in measures.items()},
+        }
+    )
+    for name, k in measures.items():
+        interval = getattr(metrics, f"{name}_interval")(y, score, *k, confidence=0.9)
+        assert intervals.pop(name) == pytest.approx(interval._asdict())
+    assert not intervals
     text = good("evaluate", model, files / "test.csv", "--k", 7, "--fpr", 0.2)
-    for word in ("95 % interval", "precision@7", "recall at FPR ≤ 0.2", "label yes"):
+    for word in ("95 % interval", "precision@7", "recall@7", "recall at FPR ≤ 0.2", "label yes"):
         assert word in text
     assert auc_text(metrics.roc_auc(y, score)) in text
 
@@ -359,6 +363,8 @@ def test_two_models_get_a_paired_test(files, model, good):
     (test,) = json.loads(good("evaluate", model, files / "test.csv", worse, "--json"))["tests"]
     assert [test[key] for key in expected._fields] == pytest.approx(list(expected))
     assert test["verdict"] == "better"
+    expected = metrics.recall_at_fpr_test(y, a, b, 0.05)
+    assert test["measures"]["recall_at_fpr"] == pytest.approx(expected._asdict())
     (test,) = json.loads(good("evaluate", worse, files / "test.csv", model, "--json"))["tests"]
     assert test["verdict"] == "worse"
     text = good("evaluate", model, files / "test.csv", worse)

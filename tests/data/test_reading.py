@@ -14,6 +14,7 @@ from aucmax.data.reading import FIELDS, Format, Reading, flag_of
 
 NAMES = [one.name for one in fields(Reading)]
 WITH_OPTION = {name for name in NAMES if FIELDS[name]["help"]}
+JUDGED = {"strata", "segments"}
 LEARNT = {"text", "missing", "dates", "categories", "groups", "time"}
 CLASSES = {"positive", "binarize"}
 
@@ -40,12 +41,12 @@ def test_an_argument_that_is_none_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("command", "lacks"),
     [
-        ("train", {"keep"}),
-        ("cv", {"keep"}),
-        ("compare", {"keep"}),
-        ("scorecard", LEARNT - {"categories"} | {"keep"}),
+        ("train", JUDGED | {"keep"}),
+        ("cv", JUDGED | {"keep"}),
+        ("compare", JUDGED | {"keep"}),
+        ("scorecard", LEARNT - {"categories"} | JUDGED | {"keep"}),
         ("evaluate", LEARNT - {"groups"} | {"keep"}),
-        ("score", LEARNT | CLASSES | {"weight"}),
+        ("score", LEARNT | JUDGED | CLASSES | {"weight"}),
     ],
 )
 def test_commands_have_the_fields_as_options(command, lacks):

@@ -117,6 +117,7 @@ def test_ends_are_wilsons_and_those_of_the_logit():
 def test_it_is_an_interval_whatever_the_rows(seed, n, grades, weighted, grouped):
     y, score, other, weight = sample(seed, n, grades, weighted)
     y[:2] = True, False
+    weight = weight if weighted else None
     by = {"sample_weight": weight, "groups": np.arange(n) // 3 if grouped else None}
     for name, (measure, interval, test) in MEASURES.items():
         share = setting(name)
@@ -125,6 +126,9 @@ def test_it_is_an_interval_whatever_the_rows(seed, n, grades, weighted, grouped)
         assert 0 <= result.low <= result.value <= result.high <= 1
         assert result.low < result.high
         assert result.std_error > 0
+        if not grouped:  # rows one by one, not those alike together
+            alone = interval(y, score, *share, sample_weight=weight, groups=np.arange(n))
+            np.testing.assert_allclose(alone, result, rtol=1e-9, atol=1e-9)
         wider = interval(y, score, *share, confidence=0.99, **by)
         assert wider.low <= result.low
         assert wider.high >= result.high

@@ -925,8 +925,10 @@ def test_bad_confidence(confidence):
 
 def test_public_names():
     others = {"moment_auc", "multiclass_auc", "population_stability"}  # tested elsewhere
-    functions = {*METRICS, *UNWEIGHTED, *others}
+    intervals = {name for name in metrics.__all__ if name.endswith(("_interval", "_test"))}
+    functions = {*METRICS, *UNWEIGHTED, *others, *intervals}
     results = {"AUCDifference", "AUCInterval", "AUCTest", "BinnedAUC", "MomentAUC"}
+    results |= {"MeasureInterval", "MeasureTest"}
     assert set(metrics.__all__) == functions | results
     assert metrics.auc_interval(Y, SCORE)._fields == ("auc", "low", "high", "std_error")
     assert metrics.auc_test(Y, SCORE, SCORE)._fields == ("difference", "z", "p_value")

@@ -46,8 +46,9 @@ INSIDE = {
         "grid": "loss within standardize l1_ratio alphas mean std scores best"
     },
     "evaluate m rows.csv f --weight w": {
-        "scorers": f"name {AREA} average_precision precision_at_k recall_at_fpr",
-        "tests": "model against difference z p_value low high verdict note",
+        "scorers": f"name {AREA} average_precision precision_at_k recall_at_k recall_at_fpr "
+        "intervals",
+        "tests": "model against difference z p_value low high verdict note measures",
         "budgets": "share flagged found positives rows effective threshold first",
     },
     "scorecard rows.csv -o s --against rows.csv": {

@@ -36,6 +36,6 @@ def spreadsheet_cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def counted(number: int, unit: str, units: str | None = None) -> str:
-    """Format a number of things: ``1 row`` or ``2,000 rows``; ``units`` if not with an s."""
+def counted(number: int, unit: str, units: str = "") -> str:
+    """Format a number of things: ``1 row`` or ``2,000 rows``."""
     return f"{number:,} {unit if number == 1 else units or f'{unit}s'}"

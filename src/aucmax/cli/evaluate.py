@@ -27,6 +27,8 @@ from aucmax.report.curves import ScoredSets, roc_figure
 from aucmax.report.evaluation import Evaluation, Measures
 from aucmax.report.facts import Rows
 from aucmax.report.figures import check_image
+from aucmax.report.segments import Segmented
+from aucmax.report.strata import Stratified
 
 __all__ = ["evaluate"]
 
@@ -64,7 +66,7 @@ class Rival:
         """Return its scores of rows; text and missing values are encoded as for the model."""
         from aucmax.experiments.rivals import BalancedLogisticRegression
 
-        reading = replace(reading, groups=None)
+        reading = replace(reading, groups=None, strata=None, segments=None)
         rows = rows_for(stages.model, self.logistic, reading, labels="required")
         train = labelled_for(stages.model.classes_, rows, reading, str(self.logistic))
         rival = BalancedLogisticRegression(random_state=self.seed)
@@ -109,6 +111,9 @@ def evaluate(
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
     the verdict is "tie" unless p < 0.05. With --weight, all of these use weights; with --groups,
     all intervals and tests count groups, such as customers, not their rows.
+    --strata measures the AUC over pairs of the same stratum, such as a day, whose interval counts
+    strata. --segments measures AUC, recall and calibration in each segment, such as a region, tests
+    that they are equal, and ranks positives of each among negatives of each.
     The page that --html writes has a slider for the number of rows to flag, which shows the hits,
     misses and false alarms and their cost, and the curves with bands.
 
@@ -119,6 +124,8 @@ def evaluate(
         aucmax evaluate booked.aucmax holdout.csv older.aucmax --html report.html
 
         aucmax evaluate booked.aucmax holdout.csv --logistic visits.csv
+
+        aucmax evaluate booked.aucmax holdout.csv --strata day --segments region
     """
     check_paths(
         {"--plot": plot, "--html": html},
@@ -147,10 +154,10 @@ def evaluate(
             scores["logistic regression"] = rival.scores(stages, reading)
         now("measuring")
         tests = {name: _scored(rows, score) for name, score in scores.items()}
-        more: dict[str, Any] = {}
+        more = _divided(rows, stages, tests, reading, asked)
         if html is not None:
             now("measuring the effects of the features")
-            more = _explained(stages, rows, table.get("room"), tests, asked)
+            more |= _explained(stages, rows, table.get("room"), tests, asked)
         if plot is not None:
             now("drawing the curves")
             _save_curves(tests, asked.confidence, source.name, plot)
@@ -167,6 +174,25 @@ def evaluate(
             **more,
         )
     show(report, as_json, html)
+
+
+def _divided(
+    rows: Labelled,
+    stages: Stages,
+    tests: dict[str, Scored],
+    reading: Reading,
+    asked: Asked,
+) -> dict[str, Any]:
+    """Return what is measured within strata and by segments."""
+    parts: dict[str, Any] = {}
+    if rows.strata is not None and reading.strata is not None:
+        confidence = asked.confidence
+        parts["stratified"] = Stratified.of(tests, rows.strata, reading.strata, confidence)
+    if rows.segments is not None and reading.segments is not None:
+        test = next(iter(tests.values()))
+        chance, measures = chance_of(stages, test.score), asked.measures(rows.positive)
+        parts["segmented"] = Segmented.of(test, rows.segments, reading.segments, measures, chance)
+    return parts
 
 
 def _scored(rows: Labelled, score: np.ndarray) -> Scored:

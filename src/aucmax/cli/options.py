@@ -24,6 +24,7 @@ from aucmax.data.named import named
 from aucmax.data.reading import DEFAULTS, FIELDS, Reading, flag_of
 
 __all__ = [
+    "JUDGED",
     "OF_MODELS",
     "DataArgument",
     "Html",
@@ -142,16 +143,18 @@ _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
 
+JUDGED = {"strata", "segments"}  # by which models are judged alone
+
 
 def without(*groups: Set[str]) -> tuple[str, ...]:
     """All options but those of these groups, and that of columns to be written with scores."""
     return tuple(name for name in _OPTIONS if name not in set().union(*groups))
 
 
-Learning = Annotated[Reading, without()]
+Learning = Annotated[Reading, without(JUDGED)]
 Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
-Preparing = Annotated[Reading, without({"groups", "time"}, _CLASSES)]
-Scoring = Annotated[Reading, (*without(OF_MODELS, _CLASSES, _WEIGHT), "keep")]
+Preparing = Annotated[Reading, without({"groups", "time"}, JUDGED, _CLASSES)]
+Scoring = Annotated[Reading, (*without(OF_MODELS, JUDGED, _CLASSES, _WEIGHT), "keep")]
 
 
 @dataclass(frozen=True, kw_only=True)

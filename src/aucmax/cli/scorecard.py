@@ -17,7 +17,16 @@ from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.cli.common import few_positives, show, working
 from aucmax.cli.front import labelled_rows, rows_for
-from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, option, without
+from aucmax.cli.options import (
+    JUDGED,
+    OF_MODELS,
+    DataArgument,
+    Html,
+    Json,
+    given_file,
+    option,
+    without,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
@@ -69,7 +78,7 @@ class PointScale:
 
 def scorecard(
     data: DataArgument,
-    reading: Annotated[Reading, without(OF_MODELS - {"categories"})],
+    reading: Annotated[Reading, without(OF_MODELS - {"categories"}, JUDGED)],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the scorecard.")
     ],

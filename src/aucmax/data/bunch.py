@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from aucmax.basics.needs import needs
 from aucmax.data.columns import Column, declare
 from aucmax.data.decisions import Decision
+from aucmax.data.reading import ASIDE
 
 __all__ = ["Bunch", "Labels", "frame", "objects_of", "rows_and_labels", "table_of"]
 
@@ -127,9 +128,9 @@ def rows_and_labels(
     files : sequence of str
         The paths read.
     **more
-        ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``
-        and ``time`` of the rows, shape (n,); ``kept``, further columns as text; ``decisions``
-        about them; other facts.
+        ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``,
+        ``time``, ``strata`` and ``segments`` of the rows, shape (n,); ``kept``, further columns as
+        text; ``decisions`` about them; other facts.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def rows_and_labels(
     """
     decisions: list[Decision] = []
     more = {
-        **dict.fromkeys(("columns", "target_name", "weight", "groups", "time", "kept")),
+        **dict.fromkeys(("columns", "target_name", "kept", *ASIDE)),
         "decisions": decisions,
         **more,
     }

@@ -157,8 +157,9 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
         as_given = classes.as_given and not rows.get("respelt")
         X = X if as_given else X.with_labels(y[positive.astype(np.intp)])
     labelled = Labelled(
-        X, positive, rows.weight, y, rows.groups, rows.time, columns, rows.target_name, rows.name
-    )
+        X, positive, rows.weight, y, rows.groups, rows.time, columns=columns,
+        target_name=rows.target_name, name=rows.name,
+    )  # fmt: skip
     classes = classes._replace(words=rows.get("label_words") or {})
     return _weighing(labelled, _file_of(rows)), classes
 
@@ -238,7 +239,8 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
             "say which label is positive with positive=LABEL."
         )
     classes = np.array([others[0], label])
-    labelled = Labelled(rows.data, y == label, rows.weight, classes, rows.groups, name=rows.name)
+    of_rows = {name: rows[name] for name in ("groups", "strata", "segments")}
+    labelled = Labelled(rows.data, y == label, rows.weight, classes, name=rows.name, **of_rows)
     return _weighing(labelled, name)
 
 

@@ -38,6 +38,10 @@ class Labelled:
         Rows of one group stay together where the rows are divided.
     time : ndarray, shape (n,), optional
         Rows are divided in this order, to train on the past; with groups, on none that is tested.
+    strata : ndarray, shape (n,), optional
+        Only rows of one stratum are compared.
+    segments : ndarray, shape (n,), optional
+        Parts of the rows that are judged one by one.
     columns : tuple of Column, optional
         The name and the kind of each of d columns; None where they have no names.
     target_name : str, optional
@@ -48,8 +52,6 @@ class Labelled:
         Those of the classes −1 and +1, where the rows came with some.
     store : Store, optional
         The rows as a fit has checked them.
-    strata : ndarray, shape (n,), optional
-        Only rows of one stratum are compared.
     """
 
     X: Any
@@ -58,12 +60,13 @@ class Labelled:
     classes: np.ndarray
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
+    strata: np.ndarray | None = None
+    segments: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None
     name: str = ""
     statistics: Any = None
     store: Any = None
-    strata: np.ndarray | None = None
 
     @property
     def in_parts(self) -> bool:
@@ -145,11 +148,13 @@ class Labelled:
 
         The latter have no names, with which a fit would copy them.
         """
-        by_row = (self.groups, self.time, self.strata)
-        groups, time, strata = (None if of is None else of[rows] for of in by_row)
+        of_rows: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[rows]
+            for name in ("groups", "time", "strata", "segments")
+        }
         X = take(self.X, rows) if self.in_parts else _sklearn._safe_indexing(self.X, rows)
         columns = None if self.in_parts else self.columns
         return replace(
-            self, X=X, positive=self.positive[rows], weight=self.weight_of(rows), groups=groups,
-            time=time, strata=strata, columns=columns, statistics=None, store=None,
+            self, X=X, positive=self.positive[rows], weight=self.weight_of(rows), columns=columns,
+            statistics=None, store=None, **of_rows,
         )  # fmt: skip

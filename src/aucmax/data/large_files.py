@@ -23,7 +23,7 @@ from aucmax.data.bunch import Bunch
 from aucmax.data.columns import Column
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
-from aucmax.data.reading import FIELDS, Reading
+from aucmax.data.reading import ASIDE, FIELDS, Reading
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source, Stored
@@ -117,8 +117,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
             rows["room"] = self.room(sum(source.sizes or ()), path, reading)
         return Bunch(
             data=source, name=path.name, files=[*map(str, files_of(path))], columns=None,
-            groups=None, time=None, feature_names=source.feature_names,
-            target_name=source.target_name, label_words=source.label_words, **rows,
+            feature_names=source.feature_names, target_name=source.target_name,
+            label_words=source.label_words, **dict.fromkeys(ASIDE) | rows,
         )  # fmt: skip
 
     def source(
@@ -320,20 +320,23 @@ def _shape_of(path: Any, reading: Reading) -> _Shape:
 
 
 def rows_of(source: Source) -> dict[str, Any]:
-    """Read the labels and weights of all rows, their number, and that of the features."""
+    """Read the labels, weights, groups … of all rows, their number, and that of the features."""
     parts = list(source.each(_without_rows, repeat(())))
-    labels = [y for _, y, _ in parts if y is not None]
-    weights = [weight for *_, weight in parts if weight is not None]
+    of_rows = {
+        name: [values for _, of_part in parts if (values := of_part[name]) is not None]
+        for name in ("target", *ASIDE)
+    }
     return {
-        "target": np.concatenate(labels) if labels else None,
-        "weight": np.concatenate(weights) if weights else None,
-        "sizes": [rows for (rows, _), *_ in parts],
-        "n_features": max(d for (_, d), *_ in parts),
+        **{name: np.concatenate(values) if values else None for name, values in of_rows.items()},
+        "sizes": [rows for (rows, _), _ in parts],
+        "n_features": max(d for (_, d), _ in parts),
     }
 
 
-def _without_rows(part: Part) -> tuple[Any, Any, Any]:
-    return part.X.shape, None if part.y is None else narrow(part.y), part.weight
+def _without_rows(part: Part) -> tuple[tuple[int, int], dict[str, Any]]:
+    target = None if part.y is None else narrow(part.y)
+    aside = {name: (part.told or {}).get(name) for name in ASIDE}
+    return part.X.shape, aside | {"target": target, "weight": part.weight}
 
 
 def take(source: Source, places: np.ndarray) -> Any:

@@ -80,9 +80,9 @@ def read(path: Any, *, reading: Reading) -> Bunch:
         ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
         a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
-        ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
-        without them. ``kept``: the columns of ``keep``, by name, each a list of n texts; None
-        without ``keep``. ``name``, ``n_features``, ``files``.
+        ``weight``, ``groups``, ``time``, ``strata``, ``segments`` (n,): those columns, times as
+        days; None without them. ``kept``: the columns of ``keep``, by name, each a list of n texts;
+        None without ``keep``. ``name``, ``n_features``, ``files``.
 
     Raises
     ------

@@ -16,7 +16,16 @@ from typing import Any, Literal, TypeVar
 from aucmax.data.columns import Column, Date, Words
 from aucmax.data.dates import EXAMPLES
 
-__all__ = ["DEFAULTS", "FIELDS", "NUMBER", "Reading", "flag_of", "options_text", "with_fields"]
+__all__ = [
+    "ASIDE",
+    "DEFAULTS",
+    "FIELDS",
+    "NUMBER",
+    "Reading",
+    "flag_of",
+    "options_text",
+    "with_fields",
+]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -24,6 +33,7 @@ Format = Literal["svmlight", "csv", "tsv", "parquet"]
 T = TypeVar("T")
 
 _LABELS = ("required", "optional", "none")
+ASIDE = ("weight", "groups", "time", "strata", "segments")  # columns known of rows, no features
 _LISTS = ("drop", "columns", "text", "missing", "categories", "numbers", "keep")
 
 
@@ -136,6 +146,12 @@ class Reading:
         The column of groups, rows that belong together: any values, in every row. Not a feature.
     time : str, optional
         The column of the rows' times: numbers or dates, in every row. Not a feature.
+    strata : str, optional
+        The column of strata, of which only rows of the same are compared: any values, in every row.
+        Not a feature.
+    segments : str, optional
+        The column of segments, parts of the rows that are judged one by one: any values. Not a
+        feature, unless the requested ones include it.
     prepare : bool
         Whether a table is read as it comes, in the place of a person, as the commands do. The
         separator, the decimal mark and the encoding of a CSV file are found. Missing values, text
@@ -232,6 +248,16 @@ class Reading:
         "Column of times, numbers or dates: folds and splits train on the past and test on what "
         "comes next. Not used as a feature.",
     )
+    strata: str | None = _column(
+        None,
+        "Column of strata, such as days or queries: only rows of the same stratum are compared. "
+        "Not used as a feature.",
+    )
+    segments: str | None = _column(
+        None,
+        "Column of segments, such as regions or ages: AUC, recall and calibration of each, and "
+        "whether they are equal. The model may use it, too.",
+    )
     prepare: bool = _field(
         False,
         "Decide about the table as a person would: separators, gaps, dates, words, ids; without "
@@ -315,8 +341,8 @@ class Reading:
 
     @property
     def aside(self) -> dict[str, str]:
-        """The columns of weights, groups and times, which are not features."""
-        named = {"weight": self.weight, "groups": self.groups, "time": self.time}
+        """The columns of weights, groups, times and the like, which are not features."""
+        named = {name: getattr(self, name) for name in ASIDE}
         return {role: name for role, name in named.items() if name is not None}
 
     @property

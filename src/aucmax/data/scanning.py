@@ -35,7 +35,7 @@ from aucmax.data.lake import is_lake
 from aucmax.data.named import check_names, named
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of, rows_of
-from aucmax.data.reading import Reading, with_fields
+from aucmax.data.reading import ASIDE, Reading, with_fields
 from aucmax.data.rows.source import Part, Source, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.tables.parquet_files import row_groups, stored_bytes
@@ -275,7 +275,7 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     if X.shape[1] == _MAX_FEATURES:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
-    further = {name: rows[name] for name in ("groups", "time", "decisions")}
+    further = {name: rows[name] for name in (*ASIDE[1:], "decisions")}
     return Part(X, rows.target, rows.weight, rows.kept, further)
 
 

@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.checks import number
-from aucmax.metrics.delong import effective_rows
+from aucmax.metrics.delong import ROUNDING
 from aucmax.metrics.levels import (
+    Levels,
+    Ranked,
+    above,
     at_rows,
     flagged_up_to,
+    levels_of,
     mean_precision,
+    pairs_won_and_lost,
     ranked,
     recall_up_to,
     share_of_top,
@@ -24,8 +29,13 @@ from aucmax.metrics.reading import Bools, Floats, row_count
 __all__ = [
     "Influence",
     "Measure",
+    "Scores",
+    "area",
     "average_precision",
+    "flagged_at_fpr",
+    "flagged_at_k",
     "precision_at_k",
+    "rate",
     "recall_at_fpr",
     "recall_at_k",
 ]
@@ -34,54 +44,153 @@ _REACH = 2.0  # standard errors of a threshold's rank, within which a measure's 
 
 
 class Influence(NamedTuple):
-    """A measure, and how far each row moves it.
+    """A measure, and how far each row moves it, or another independent unit.
 
     Parameters
     ----------
     value : float
         The measure, between 0 and 1.
-    moved : ndarray, shape (n,)
-        Its derivative in the number of times that each row occurs; sums to 0.
-    trials : ndarray, shape (n,)
-        How much each row counts in the mean that the measure is; 0 for rows that it does not count.
+    moved : ndarray, shape (u,)
+        Its derivative in the number of times that each unit occurs; sums to 0.
+    trials : ndarray, shape (u,)
+        How much each counts in the mean that the measure is; 0 for those that it does not count.
+    times : ndarray or float
+        How many units each one stands for.
     """
 
     value: float
     moved: Floats
     trials: Floats
+    times: Floats | float = 1.0
+
+    @property
+    def variance(self) -> float:
+        """The variance of the measure."""
+        return float(np.sum(self.times * self.moved**2))
+
+    @property
+    def units(self) -> float:
+        """Kish's effective number of the trials."""
+        share = self.trials / self.trials.max()
+        return float(np.sum(self.times * share) ** 2 / np.sum(self.times * share**2))
+
+    @property
+    def carriers(self) -> float:
+        """The effective number of units that carry the variance, (Σ D²)² / Σ D⁴."""
+        squares = self.moved**2 / max(self.variance, ROUNDING**2)
+        return 1.0 / max(float(np.sum(self.times * squares**2)), ROUNDING)
 
 
-Measure = Callable[[Bools, Floats | None, NDArray[Any]], Influence]
+class Scores(NamedTuple):
+    """Scored rows, of which a measure asks the influence.
+
+    Parameters
+    ----------
+    positive, weight, score
+        As `read` returns them.
+    alike : bool
+        Whether rows of one class with no positive between them may be one unit, if none has a
+        weight: a fraction of the memory where positives are rare.
+    """
+
+    positive: Bools
+    weight: Floats | None
+    score: NDArray[Any]
+    alike: bool = False
+
+    def units(self, *cuts: Any) -> "_Units":
+        """Return the units of the rows; those alike are also divided at these scores."""
+        if not self.alike or self.weight is not None:
+            rows = ranked(self.positive, self.weight, self.score)
+            weight = np.ones(len(self.positive)) if self.weight is None else self.weight
+            return _Units(rows.levels, self.positive, weight, 1.0, rows)
+        levels = levels_of(self.positive, None, self.score, cuts)
+        positive = np.repeat([True, False], len(levels.rows))
+        times = np.concatenate([levels.pos, levels.neg])
+        return _Units(levels, positive, np.ones(len(times)), times)
 
 
-def _weights(positive: Bools, weight: Floats | None) -> Floats:
-    return np.ones(len(positive)) if weight is None else weight
+def _highest(score: NDArray[Any], rank: int) -> Any:
+    """Return the score of a rank, counted from 1 for the highest, but at most the lowest."""
+    place = max(len(score) - rank, 0)
+    return np.partition(score, place)[place]
 
 
-def average_precision(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Influence:
+class _Units(NamedTuple):
+    """Rows, or all of a class at a level."""
+
+    levels: Levels
+    positive: Bools  # (u,)
+    weight: Floats  # (u,) of each of its rows
+    times: Floats | float  # how many rows it has
+    rows: Ranked | None = None
+
+    def at(self, of_pos: Floats, of_neg: Floats) -> Floats:
+        """Return for each unit the value of its class at its level."""
+        if self.rows is None:
+            return np.concatenate([of_pos, of_neg])
+        return at_rows(self.rows, self.positive, of_pos, of_neg)
+
+    def effective(self, positive: bool) -> float:
+        """Return Kish's effective number of rows of a class."""
+        own = self.weight * (self.positive == positive)
+        return self.sum(own) ** 2 / self.sum(own**2)
+
+    def sum(self, values: Floats) -> float:
+        """Return the sum of the rows' values."""
+        return float(np.sum(self.times * values))
+
+
+Measure = Callable[[Scores], Influence]
+
+
+def rate(share: Floats, weight: Floats) -> Influence:
+    """Return the influence of rows on the mean of shares in [0, 1] of theirs."""
+    value = min(float(np.average(share, weights=weight)), 1.0)
+    return Influence(value, weight * (share - value) / weight.sum(), weight)
+
+
+def area(scores: Scores) -> Influence:
+    """Return the influence of rows on the area under the ROC curve; its trials are the rarer class.
+
+    The variance is DeLong's without the corrections for few rows.
+    """
+    units = scores.units()
+    won, lost = pairs_won_and_lost(units.levels)
+    value, totals = won / (won + lost), [of.sum() for of in units.levels[1:]]
+    of_pos, of_neg = above(units.levels)
+    moved = units.at((1.0 - of_neg / totals[1] - value) / totals[0],
+                     (of_pos / totals[0] - value) / totals[1])  # fmt: skip
+    rarer = units.positive == (units.effective(True) <= units.effective(False))
+    return Influence(value, units.weight * moved, units.weight * rarer, units.times)
+
+
+def average_precision(scores: Scores) -> Influence:
     """Return the influence of each row on the average precision."""
-    rows = ranked(positive, weight, score)
-    pos, neg = rows.levels.pos, rows.levels.neg
+    units = scores.units()
+    pos, neg = units.levels.pos, units.levels.neg
     hits, alarms = np.cumsum(pos), np.cumsum(neg)
-    value, total, weight = mean_precision(rows.levels), hits[-1], _weights(positive, weight)
+    value, total = mean_precision(units.levels), hits[-1]
     # a row changes the precision at its own level and at all levels below
     gain, loss = (
         np.cumsum((pos / total * part / (hits + alarms) ** 2)[::-1])[::-1]
         for part in (alarms, hits)
     )
-    moved = at_rows(rows, positive, (hits / (hits + alarms) - value) / total + gain, -loss)
-    return Influence(value, weight * moved, weight * positive)
+    moved = units.weight * units.at((hits / (hits + alarms) - value) / total + gain, -loss)
+    return Influence(value, moved, units.weight * units.positive, units.times)
 
 
 def precision_at_k(k: float) -> Measure:
     """Return the influence of rows on the share of positives among the k highest scores."""
 
-    def influence(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Influence:
-        top, weight = _Top.of(k, positive, weight, score), _weights(positive, weight)
-        hits, hits_moved = top.sum_of(weight * positive)
+    def influence(scores: Scores) -> Influence:
+        top = _Top.of(k, scores)
+        units, weight = top.units, top.units.weight
+        hits, hits_moved = top.sum_of(weight * units.positive)
         flagged, flagged_moved = top.sum_of(weight)
         value = min(hits / flagged, 1.0)
-        return Influence(value, (hits_moved - value * flagged_moved) / flagged, weight * top.share)
+        moved = (hits_moved - value * flagged_moved) / flagged
+        return Influence(value, moved, weight * top.share, units.times)
 
     return influence
 
@@ -89,11 +198,12 @@ def precision_at_k(k: float) -> Measure:
 def recall_at_k(k: float) -> Measure:
     """Return the influence of rows on the share of the positives among the k highest scores."""
 
-    def influence(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Influence:
-        top, own = _Top.of(k, positive, weight, score), positive * _weights(positive, weight)
-        (hits, moved), total = top.sum_of(own), float(own.sum())
+    def influence(scores: Scores) -> Influence:
+        top = _Top.of(k, scores)
+        own = top.units.weight * top.units.positive
+        (hits, moved), total = top.sum_of(own), top.units.sum(own)
         value = min(hits / total, 1.0)
-        return Influence(value, (moved - value * own) / total, own)
+        return Influence(value, (moved - value * own) / total, own, top.units.times)
 
     return influence
 
@@ -101,19 +211,21 @@ def recall_at_k(k: float) -> Measure:
 class _Top(NamedTuple):
     """The k rows with the highest scores."""
 
-    share: Floats  # (n,) how much of each row is among them
-    around: Floats  # (n,) the rows around the cut; sums to 1
+    units: _Units
+    share: Floats  # (u,) how much of each is among them
+    around: Floats  # (u,) the rows around the cut; sums to 1
     rows: float  # k/n
 
     @classmethod
-    def of(cls, k: float, positive: Bools, weight: Floats | None, score: NDArray[Any]) -> "_Top":
-        rows, n = ranked(positive, weight, score), len(positive)
+    def of(cls, k: float, scores: Scores) -> "_Top":
+        n = len(scores.positive)
         k = row_count(k, n)
+        units = scores.units(_highest(scores.score, int(np.ceil(k))))
         reach = _REACH * float(np.sqrt(k * (1.0 - k / n)))
         ends = max(k - reach, 0.0), k, min(k + reach, float(n))
-        of_levels = [share_of_top(rows.levels, end) for end in ends]
-        above, share, below = (at_rows(rows, positive, of, of) for of in of_levels)
-        return cls(share, (below - above) / max(ends[2] - ends[0], 1.0), k / n)
+        of_levels = [share_of_top(units.levels, end) for end in ends]
+        higher, share, lower = (units.at(of, of) for of in of_levels)
+        return cls(units, share, (lower - higher) / max(ends[2] - ends[0], 1.0), k / n)
 
     def sum_of(self, weight: Floats) -> tuple[float, Floats]:
         """Return the weight among them, and how far each row moves it.
@@ -121,26 +233,41 @@ class _Top(NamedTuple):
         A further row among them takes the place of one at the cut, and each further row lets k grow
         by k/n.
         """
-        at_the_cut = float(weight @ self.around)
+        at_the_cut = self.units.sum(weight * self.around)
         moved = weight * self.share + at_the_cut * (self.rows - self.share)
-        return float(weight @ self.share), moved
+        return self.units.sum(weight * self.share), moved
 
 
 def recall_at_fpr(max_fpr: float) -> Measure:
     """Return the influence of rows on the largest recall at a false-positive rate."""
     number(max_fpr, "max_fpr", high=1.0)
 
-    def influence(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Influence:
-        rows, weight = ranked(positive, weight, score), _weights(positive, weight)
-        flagged, fpr, value = flagged_up_to(rows.levels, max_fpr)
-        negatives = effective_rows(weight[~positive])
-        reach = _REACH * float(np.sqrt(max_fpr * (1.0 - max_fpr) / negatives))
+    def influence(scores: Scores) -> Influence:
+        negatives = scores.score[~scores.positive]
+        units = scores.units(_highest(negatives, int(max_fpr * len(negatives)) + 1))
+        levels, weight = units.levels, units.weight
+        flagged, fpr, value = flagged_up_to(levels, max_fpr)
+        error = np.sqrt(max_fpr * (1.0 - max_fpr) / units.effective(False))
+        reach = _REACH * float(error)
         low, high = max(max_fpr - reach, 0.0), min(max_fpr + reach, 1.0)
-        rise = recall_up_to(rows.levels, high) - recall_up_to(rows.levels, low)
+        rise = recall_up_to(levels, high) - recall_up_to(levels, low)
         slope = rise / (high - low) if high > low else 0.0
-        above = (np.arange(len(rows.levels.rows)) < flagged).astype(np.float64)
-        moved = weight * at_rows(rows, positive, above - value, slope * (fpr - above))
-        share = np.where(positive, weight[positive].sum(), weight[~positive].sum())
-        return Influence(value, moved / share, weight * positive)
+        share = (np.arange(len(levels.rows)) < flagged).astype(np.float64)
+        pos, neg = levels.pos.sum(), levels.neg.sum()
+        moved = units.at((share - value) / pos, slope * (fpr - share) / neg)
+        return Influence(value, weight * moved, weight * units.positive, units.times)
 
     return influence
+
+
+def flagged_at_k(k: float, scores: Scores) -> Floats:
+    """Return how much of each row is among the k highest scores, shape (n,)."""
+    return _Top.of(k, scores).share
+
+
+def flagged_at_fpr(max_fpr: float, scores: Scores) -> Floats:
+    """Return which rows a false-positive rate allows to flag, 1 or 0, shape (n,)."""
+    units = scores.units()
+    share = np.zeros(len(units.levels.rows))
+    share[: flagged_up_to(units.levels, max_fpr)[0]] = 1.0
+    return units.at(share, share)

@@ -3,6 +3,7 @@
 It needs one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +53,14 @@ class Ranked(NamedTuple):
     order: NDArray[np.intp]  # (n,) rows, from the highest score to the lowest
 
 
-def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Levels:
+def levels_of(
+    positive: Bools, weight: Floats | None, score: NDArray[Any], cuts: Sequence[Any] = ()
+) -> Levels:
     """Return the levels of rows with these scores; weights, if given, are above 0.
 
     Without weights, all negatives between two scores of positives are one level, which no metric
     tells from several: the table is as long as there are positives, and two sorts of scores alone
-    make it.
+    make it. Scores of ``cuts`` are levels of their own, too.
     """
     if weight is not None:
         return ranked(positive, weight, score).levels
@@ -65,11 +68,15 @@ def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Le
     for of_class in (scores, negatives):  # copies
         of_class.sort()
     starts = _starts(scores)
-    distinct = scores[starts]
+    distinct, counts = scores[starts], np.diff(starts, append=scores.size)
+    for cut in cuts:
+        place = int(np.searchsorted(distinct, cut))
+        if place == len(distinct) or distinct[place] != cut:
+            distinct, counts = np.insert(distinct, place, cut), np.insert(counts, place, 0)
     ends = [np.searchsorted(negatives, distinct, side) for side in ("left", "right")]
     neg = np.diff(np.column_stack(ends).ravel(), prepend=0, append=negatives.size)
     pos = np.zeros_like(neg)
-    pos[1::2] = np.diff(starts, append=scores.size)
+    pos[1::2] = counts
     rows = (pos + neg)[::-1]
     occupied = rows > 0
     pos, neg = (counts[::-1][occupied].astype(np.float64) for counts in (pos, neg))

@@ -15,18 +15,19 @@ from aucmax.metrics import influence
 from aucmax.metrics.delong import (
     ROUNDING,
     Spread,
-    effective_rows,
     shrunk_variance,
 )
-from aucmax.metrics.influence import Influence, Measure
+from aucmax.metrics.influence import Influence, Measure, Scores
 from aucmax.metrics.intervals import largest_error, wilson
-from aucmax.metrics.reading import Floats, Labels, read_groups
+from aucmax.metrics.reading import Labels, read_groups
 
 __all__ = [
     "MeasureInterval",
     "MeasureTest",
     "average_precision_interval",
     "average_precision_test",
+    "by_group",
+    "interval_of",
     "paired_test",
     "precision_at_k_interval",
     "precision_at_k_test",
@@ -198,7 +199,7 @@ def precision_at_k_interval(
     0.667 (0.175 to 0.950)
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score=score)
-    return _interval(influence.precision_at_k(k), rows, confidence, wilson)
+    return _interval(influence.precision_at_k(k), rows, confidence)
 
 
 def recall_at_k_interval(
@@ -242,7 +243,7 @@ def recall_at_k_interval(
     0.500 (0.095 to 0.905)
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score=score)
-    return _interval(influence.recall_at_k(k), rows, confidence, wilson)
+    return _interval(influence.recall_at_k(k), rows, confidence)
 
 
 def recall_at_fpr_interval(
@@ -298,7 +299,7 @@ def recall_at_fpr_interval(
     1.000 (0.342 to 1.000)
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score=score)
-    return _interval(influence.recall_at_fpr(max_fpr), rows, confidence, wilson)
+    return _interval(influence.recall_at_fpr(max_fpr), rows, confidence)
 
 
 def average_precision_test(
@@ -389,7 +390,7 @@ def precision_at_k_test(
     --------
     >>> test = precision_at_k_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 2)
     >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
-    0.50, p = 0.45
+    0.50, p = 0.32
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
     return _test(influence.precision_at_k(k), rows, confidence)
@@ -430,7 +431,7 @@ def recall_at_k_test(
     --------
     >>> test = recall_at_k_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 2)
     >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
-    0.50, p = 0.50
+    0.50, p = 0.32
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
     return _test(influence.recall_at_k(k), rows, confidence)
@@ -483,17 +484,26 @@ def _interval(
     measure: Measure,
     rows: tuple[Any, ...],
     confidence: float,
-    ends: Callable[[float, float, float], tuple[float, float]],
+    ends: Callable[[float, float, float], tuple[float, float]] = wilson,
 ) -> MeasureInterval:
-    """Return the interval of a measure of rows as `read_groups` returns them.
+    """Return the interval of a measure of rows as `read_groups` returns them."""
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    positive, weight, group, score = rows
+    part = measure(Scores(positive, weight, score, alike=group is None))
+    return interval_of(by_group(part, group), confidence, ends)
+
+
+def interval_of(
+    influence: Influence,
+    confidence: float,
+    ends: Callable[[float, float, float], tuple[float, float]] = wilson,
+) -> MeasureInterval:
+    """Return the interval of a measure, given the influence of each independent unit.
 
     Its ends are made of the value, 1 − value, and z² times the variance over their product.
     """
-    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
-    positive, weight, group, score = rows
-    value, moved, trials = _by_group(measure(positive, weight, score), group)
-    spread = Spread(float(moved @ moved), effective_rows(trials))
-    low, high = ends(value, 1.0 - value, _square(value, moved, spread, (1.0 - confidence) / 2))
+    value, spread = influence.value, Spread(influence.variance, influence.units)
+    low, high = ends(value, 1.0 - value, _square(influence, spread, (1.0 - confidence) / 2))
     # Rounding must not close the interval, nor leave the value outside it.
     low, high = min(low, np.nextafter(value, 0.0)), max(high, np.nextafter(value, 1.0))
     shown = spread.variance > ROUNDING**2
@@ -501,26 +511,24 @@ def _interval(
     return MeasureInterval(value, float(low), float(high), float(std_error))
 
 
-def _by_group(influence: Influence, group: NDArray[np.intp] | None) -> Influence:
+def by_group(influence: Influence, group: NDArray[np.intp] | None, n_groups: int = 0) -> Influence:
     """Return one row for each group: what its rows add up to."""
     if group is None:
         return influence
-    value, *of_rows = influence
-    moved, trials = (np.bincount(group, part).astype(np.float64) for part in of_rows)
-    return Influence(value, moved, trials)
+    of_rows = influence.moved, influence.trials
+    moved, trials = (np.bincount(group, part, n_groups).astype(np.float64) for part in of_rows)
+    return Influence(influence.value, moved, trials)
 
 
-def _square(value: float, moved: Floats, spread: Spread, tail: float) -> float:
+def _square(influence: Influence, spread: Spread, tail: float) -> float:
     """Return z² times the variance as a share of the largest that one trial can have.
 
     Student's z, or the normal one for the largest variance, which is known.
     """
-    largest, normal = value * (1.0 - value), float(ndtri(tail)) ** 2
+    largest, normal = influence.value * (1.0 - influence.value), float(ndtri(tail)) ** 2
     if largest <= ROUNDING:
         return normal / spread.rows
-    squares = moved**2 / max(float(moved @ moved), ROUNDING**2)
-    carriers = 1.0 / max(float(squares @ squares), ROUNDING)
-    share = shrunk_variance(spread, carriers, largest, added=_UNSEEN_UNITS) / largest
+    share = shrunk_variance(spread, influence.carriers, largest, added=_UNSEEN_UNITS) / largest
     most = max(normal * share, normal / spread.rows)
     freedom = spread.rows - 1.0
     return most if freedom <= ROUNDING else min(float(stdtrit(freedom, tail)) ** 2 * share, most)
@@ -538,11 +546,11 @@ def _test(measure: Measure, rows: tuple[Any, ...], confidence: float) -> Measure
     """Return the paired test of a measure of two scorers."""
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, group, *scores = rows
-    a, b = (_by_group(measure(positive, weight, score), group) for score in scores)
+    a, b = (by_group(measure(Scores(positive, weight, score)), group) for score in scores)
     rise = a.moved - b.moved
     rise[np.abs(rise) <= ROUNDING * np.abs(a.moved).max()] = 0.0
-    units = min(effective_rows(a.trials), effective_rows(b.trials))
-    return paired_test(a.value - b.value, Spread(float(rise @ rise), units), confidence)
+    spread = Spread(float(rise @ rise), min(a.units, b.units))
+    return paired_test(a.value - b.value, spread, confidence)
 
 
 def paired_test(difference: float, spread: Spread, confidence: float) -> MeasureTest:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.labelled import Labelled
 from aucmax.metrics.delong import effective_rows
+from aucmax.metrics.intervals import AUCInterval, auc_interval
 from aucmax.metrics.reading import Bools, Floats
 
 __all__ = ["Scored"]
@@ -59,8 +60,14 @@ class Scored(NamedTuple):
 
     def of_weight(self) -> Scored:
         """Return the rows whose weight is not 0."""
-        if self.weight is None or self.weight.all():
-            return self
-        rows = np.flatnonzero(self.weight)
-        groups = None if self.groups is None else self.groups[rows]
-        return Scored(self.positive[rows], self.score[rows], self.weight[rows], groups)
+        return self if self.weight is None or self.weight.all() else self.at(self.weight != 0)
+
+    def at(self, rows: NDArray[Any]) -> Scored:
+        """Return some rows, by a mask or their positions; they may be of one class."""
+        weight, groups = (None if of is None else of[rows] for of in (self.weight, self.groups))
+        return Scored(self.positive[rows], self.score[rows], weight, groups)
+
+    def auc_interval(self, confidence: float) -> AUCInterval:
+        """Return the area under their ROC curve with its interval."""
+        by: dict[str, Any] = {"sample_weight": self.weight, "groups": self.groups}
+        return auc_interval(self.positive, self.score, confidence, **by)

@@ -184,7 +184,7 @@ def stratified_auc_test(
     >>> y = np.arange(60) % 2
     >>> test = stratified_auc_test(y, y, np.where(day < 20, y, -y), day)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*test[:3]))
-    0.333 (0.113 to 0.554)
+    0.333 (0.124 to 0.542)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, *scores, stratum = read(

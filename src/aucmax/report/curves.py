@@ -222,10 +222,18 @@ def _auc(test: Scored, confidence: float) -> str:
     return f"AUC {auc_text(auc)} ({interval_text(low, high)})"
 
 
-def _average_precision(test: Scored, _: float) -> str:
-    positive, score, weight = test[:3]
-    average = metrics.average_precision(positive, score, sample_weight=weight)
-    return f"average precision {auc_text(average)}"
+def _average_precision(test: Scored, confidence: float) -> str:
+    positive, score, weight, groups = test
+    interval = metrics.average_precision_interval(
+        positive, score, confidence, sample_weight=weight, groups=groups
+    )
+    return measure_words("average precision", interval)
+
+
+def measure_words(name: str, interval: metrics.MeasureInterval) -> str:
+    """Return a measure with its interval, in words."""
+    ends = interval_text(interval.low, interval.high)
+    return f"{name} {auc_text(interval.value)} ({ends})"
 
 
 def _corner(lines: Mapping[str, Line]) -> float:

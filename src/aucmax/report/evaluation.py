@@ -13,12 +13,14 @@ from aucmax.estimators.suspicions import Suspicion
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.explanation import Explanation
 from aucmax.explain.pair_shapes import PairShape
+from aucmax.metrics import MeasureInterval, MeasureTest
 from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import (
     ScoredSets,
     gains_figure,
     lift_figure,
+    measure_words,
     ranking_figures,
     roc_figure,
     wilson,
@@ -38,6 +40,8 @@ from aucmax.report.operating import Budget, budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.reports import Report, inline, optional, unlisted
+from aucmax.report.segments import Segmented
+from aucmax.report.strata import Stratified
 from aucmax.report.text import (
     auc_text,
     interval_text,
@@ -65,6 +69,35 @@ class Measures:
     k: int
     fpr: float
 
+    @property
+    def k_highest(self) -> str:
+        """The rows that are flagged, in words."""
+        return f"the {self.k:,} rows with the highest scores of all"
+
+    def each(self, function: str, *rows: Any, **by: Any) -> dict[str, Any]:
+        """Return the "interval" or "test" of each measure but the AUC, by its name in `metrics`."""
+        settings: dict[str, tuple[float, ...]] = {
+            "average_precision": (),
+            "precision_at_k": (self.k,),
+            "recall_at_k": (self.k,),
+            "recall_at_fpr": (self.fpr,),
+        }
+        by |= {"confidence": self.confidence}
+        return {
+            name: getattr(metrics, f"{name}_{function}")(*rows, *setting, **by)
+            for name, setting in settings.items()
+        }
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What a page calls each measure but the AUC."""
+        return {
+            "average_precision": "average precision",
+            "precision_at_k": f"precision@{self.k}",
+            "recall_at_k": f"recall@{self.k}",
+            "recall_at_fpr": f"recall at FPR ≤ {self.fpr:g}",
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scorer:
@@ -77,19 +110,21 @@ class Scorer:
     std_error: float
     average_precision: float
     precision_at_k: float
+    recall_at_k: float
     recall_at_fpr: float
+    intervals: Mapping[str, MeasureInterval]  # of these
 
     @classmethod
     def of(cls, name: str, test: Scored, measures: Measures) -> Scorer:
         """Measure scores."""
         positive, score, weight, groups = test
-        by, confidence = {"sample_weight": weight}, measures.confidence
+        by = {"sample_weight": weight, "groups": groups}
+        intervals = measures.each("interval", positive, score, **by)
         return cls(
             name=name,
-            **metrics.auc_interval(positive, score, confidence, **by, groups=groups)._asdict(),
-            average_precision=metrics.average_precision(positive, score, **by),
-            precision_at_k=metrics.precision_at_k(positive, score, measures.k, **by),
-            recall_at_fpr=metrics.recall_at_fpr(positive, score, measures.fpr, **by),
+            **metrics.auc_interval(positive, score, measures.confidence, **by)._asdict(),
+            **{measure: interval.value for measure, interval in intervals.items()},
+            intervals=intervals,
         )
 
     @property
@@ -100,11 +135,12 @@ class Scorer:
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstAnother:
-    """The first scorer's test against another."""
+    """The first scorer's tests against another: that of the AUC, and those of other measures."""
 
     model: str
     against: str
     test: Difference = inline()
+    measures: Mapping[str, MeasureTest]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +154,8 @@ class Evaluation(Report):
     tests: Sequence[AgainstAnother]
     budgets: Sequence[Budget]
     suspicions: Sequence[Suspicion] = ()
+    stratified: Stratified | None = optional()
+    segmented: Segmented | None = optional()
     read: Sequence[Pass] | None = optional()
     seed: int | None = unlisted()
     drawn: Mapping[str, Scored] = unlisted()  # test sets by scorer, for figures; may be empty
@@ -134,6 +172,9 @@ class Evaluation(Report):
                 model=name,
                 against=against,
                 test=paired_test(positive, scores, score, measures.confidence, weight, groups),
+                measures=measures.each(
+                    "test", positive, scores, score, sample_weight=weight, groups=groups
+                ),
             )
             for against, (_, score, *_) in rivals
         ]
@@ -146,6 +187,11 @@ class Evaluation(Report):
         if self.read:
             described += f"\nread: {read_text(self.read)}"
         sections = [self._results()]
+        if self.stratified is not None:
+            sections.append(self.stratified.section(self.measures.confidence))
+            sections.append(self.stratified.section_of_largest(self.measures.confidence))
+        if self.segmented is not None:
+            sections.append(self.segmented.section(self.measures, self.scorers[0].auc))
         if self.drawn:
             sections = [self._operating(), *sections, self._curves()]
             if self.explanation is not None:
@@ -225,17 +271,13 @@ class Evaluation(Report):
         cells: dict[str, Callable[[Scorer], str]] = {
             "AUC": lambda s: auc_text(s.auc),
             f"{percent} interval": lambda s: interval_text(s.low, s.high),
-            "average precision": lambda s: auc_text(s.average_precision),
-            f"precision@{measures.k}": lambda s: auc_text(s.precision_at_k),
-            f"recall at FPR ≤ {measures.fpr:g}": lambda s: auc_text(s.recall_at_fpr),
         }
-        tables = [
-            ResultTable(
-                ("", *(s.name for s in scorers)),
-                [(name, *map(cell, scorers)) for name, cell in cells.items()],
-                self._of_interval(),
-            )
-        ]
+        rows = [(name, *map(cell, scorers)) for name, cell in cells.items()]
+        for measure, name in self._shown.items():
+            of_each = [scorer.intervals[measure] for scorer in scorers]
+            rows.append((name, *(auc_text(of.value) for of in of_each)))
+            rows.append((rows[1][0], *(interval_text(of.low, of.high) for of in of_each)))
+        tables = [ResultTable(("", *(s.name for s in scorers)), rows, self._of_interval())]
         if self.tests:
             by_groups = " by groups" if self.rows.groups else ""
             caption = f"DeLong's paired test{by_groups} on the same rows; a tie unless p < 0.05."
@@ -244,13 +286,30 @@ class Evaluation(Report):
             tests = [(paired.against, paired.test) for paired in self.tests]
             head = f"{scorers[0].name} against"
             tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
+        for entry in self.tests:
+            others = [(name, entry.measures[measure]) for measure, name in self._shown.items()]
+            head, caption = f"against {entry.against}", "Paired tests of the other measures."
+            interval = f"{percent} interval"
+            table = ResultTable.differences(head, others, interval, caption, "difference")
+            tables.append(table)
         return Section("Results", tables=tables)
+
+    @property
+    def _shown(self) -> dict[str, str]:
+        """The measures in the tables; recall@k is not where it is precision@k."""
+        names = self.measures.names
+        if all(scorer.recall_at_k == scorer.precision_at_k for scorer in self.scorers):
+            del names["recall_at_k"]
+        return names
 
     def _of_interval(self) -> str:
         """Return what the interval of the AUC rests on."""
         if self.rows.groups:
             return f"Intervals by {self.rows.in_groups}, wider with few groups."
-        return "Interval of the AUC from DeLong's variance, wider with few rows."
+        return (
+            "Interval of the AUC from DeLong's variance, of the others from the influence of each "
+            "row; wider with few rows."
+        )
 
     def _curves(self) -> Section:
         scored = {name: [test] for name, test in self.drawn.items()}
@@ -258,7 +317,8 @@ class Evaluation(Report):
         tests = ScoredSets(scored, self.measures.confidence, bands=bands)
         areas = {s.name: s.area for s in self.scorers}
         precisions = {
-            s.name: f"average precision {auc_text(s.average_precision)}" for s in self.scorers
+            s.name: measure_words("average precision", s.intervals["average_precision"])
+            for s in self.scorers
         }
         figures = [
             *ranking_figures(tests, (areas, precisions)),

@@ -16,7 +16,7 @@ from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import in_line, in_lines
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
-from aucmax.report.text import SUPERSCRIPT, gap_text
+from aucmax.report.text import SUPERSCRIPT, clipped, gap_text
 
 __all__ = [
     "Cells",
@@ -178,6 +178,8 @@ class Figure:
         Mark the last point of every line.
     rug : sequence of float
         Positions of ticks at the bottom of the horizontal axis.
+    shares_of : str
+        What the shares of `Cells` are of, in words.
     follows : str
         How this figure shows the operating point of a page: "roc", "precision", "gains", "lift"
         or "score"; empty if it does not.
@@ -202,6 +204,7 @@ class Figure:
     ring: tuple[float, float] | None = None
     ends: bool = False
     rug: Sequence[float] = ()
+    shares_of: str = "of the rows"
     follows: str = ""
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
@@ -225,6 +228,7 @@ class Figure:
                       "lim": list(map(float, axes.get_ylim()))},
                 "names": list(self.names),
                 "columns": list(self.columns),
+                "of": self.shares_of,
                 "follows": self.follows,
                 "lines": [self._behind(label) for label in self.lines],
             }  # fmt: skip
@@ -385,7 +389,7 @@ def _without_glyphs() -> Iterator[None]:
 
 def _short(name: str) -> str:
     """Return a name shortened to fit beside an axis."""
-    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
+    return clipped(name, _MAX_LETTERS)
 
 
 def _label_dates(axis: Any) -> None:

@@ -59,6 +59,7 @@ class ResultTable:
         tests: Iterable[tuple[str, Any]],
         interval: str,
         caption: str,
+        difference: str = "AUC difference",
     ) -> ResultTable:
         """Make a table of paired tests: difference, low and high, p_value, and the verdict."""
         rows = [
@@ -70,7 +71,7 @@ class ResultTable:
             )
             for name, test in tests
         ]
-        return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
+        return cls((head, difference, interval, "p", "verdict"), rows, caption, words=(4,))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from aucmax.basics.visible import counted
 __all__ = [
     "SUPERSCRIPT",
     "auc_text",
+    "clipped",
     "counted",
     "difference_text",
     "gap_text",
@@ -101,6 +102,11 @@ def plain_number(value: float, digits: int = 3) -> str:
         return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa} × 10{str(int(power)).translate(SUPERSCRIPT)}"
+
+
+def clipped(name: str, letters: int) -> str:
+    """Return a name shortened to so many letters."""
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def left_out(count: int, single: str, several: str) -> str:

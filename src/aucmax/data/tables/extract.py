@@ -18,7 +18,14 @@ from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile, is_boolean
 from aucmax.data.tables.column import FileColumn, Read
 from aucmax.data.tables.features import feature
-from aucmax.data.tables.labels import groups_of, labels_of, times_of, weights_of
+from aucmax.data.tables.labels import (
+    groups_of,
+    labels_of,
+    segments_of,
+    strata_of,
+    times_of,
+    weights_of,
+)
 
 __all__ = ["extract"]
 
@@ -26,6 +33,8 @@ _ASIDE: dict[str, Callable[[FileColumn], Any]] = {
     "weight": weights_of,
     "groups": groups_of,
     "time": times_of,
+    "strata": strata_of,
+    "segments": segments_of,
 }
 
 

@@ -16,7 +16,7 @@ from aucmax.data.tables.column import FileColumn
 from aucmax.data.tables.date_columns import dates_in_text
 from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
 
-__all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
+__all__ = ["groups_of", "labels_of", "segments_of", "strata_of", "times_of", "weights_of"]
 
 
 def labels_of(column: FileColumn) -> NDArray[Any] | None:
@@ -96,7 +96,21 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
 
 def groups_of(column: FileColumn) -> NDArray[Any]:
     """Return the groups of the rows, as they are."""
-    _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a group")
+    return _as_they_are(column, "every row needs a group")
+
+
+def strata_of(column: FileColumn) -> NDArray[Any]:
+    """Return the strata of the rows, as they are."""
+    return _as_they_are(column, "every row needs a stratum")
+
+
+def segments_of(column: FileColumn) -> NDArray[Any]:
+    """Return the segments of the rows, as they are; None or NaN where one is missing."""
+    return np.asarray(column.values.to_numpy())
+
+
+def _as_they_are(column: FileColumn, hint: str) -> NDArray[Any]:
+    _refuse_gaps(column, f"column {column.name!r} has a missing value", hint)
     return np.asarray(column.values.to_numpy())
 
 

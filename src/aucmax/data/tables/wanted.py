@@ -95,7 +95,9 @@ def _check_aside(path: Any, names: list[str], target: str | None, reading: Readi
     if target is not None:
         roles[target] = "the label column"
     for role, name in reading.aside.items():
-        part = {"weight": "the weight of the rows", "groups": "their groups", "time": "their time"}
+        part = {"weight": "the weight of the rows"} | {
+            name: f"their {name}" for name in ("groups", "time", "strata", "segments")
+        }
         if name not in names:
             raise fault(path, f"no column {name!r} for {part[role]}{suggest(name, names)}")
         if name in roles:

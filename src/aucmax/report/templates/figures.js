@@ -97,7 +97,7 @@
         const point = { cx: x(line.x[k]), cy: y(line.y[k]), r: 3.5, style: `fill: ${colour}` };
         if (inside(point.cx, point.cy) && !map) element("circle", point, cursor);
         const value = map ? `${number(line.added[k])}, `
-          + `${shown({ percent: true }, line.share[k])} of the rows` : dots ? shown(behind.x, line.x[k]) : shown(behind.y, line.y[k]);
+          + `${shown({ percent: true }, line.share[k])} ${behind.of}` : dots ? shown(behind.x, line.x[k]) : shown(behind.y, line.y[k]);
         const side = dots ? behind.x : behind.y;
         const ends = line.low === undefined || line.low[k] === null ? ""
           : ` (${shown(side, line.low[k])} to ${shown(side, line.high[k])})`;
@@ -178,7 +178,7 @@
           : [behind.x.date ? date(value) : value, line.y[k]]),
         ...(line.added !== undefined ? [line.added[k], line.share[k]] : line.low === undefined ? ["", ""] : [line.low[k], line.high[k]])]));
       if (behind.columns.length > 0) {
-        return csv([["line", behind.x.label, behind.y.label, "adds", "share of rows"], ...rows]);
+        return csv([["line", behind.x.label, behind.y.label, "adds", `share ${behind.of}`], ...rows]);
       }
       const head = behind.names.length > 0 ? ["name", behind.x.label]
         : [behind.x.label, behind.y.label];
