@@ -39,6 +39,7 @@ from aucmax.metrics.stratified import (
     stratified_auc_interval,
     stratified_auc_test,
 )
+from aucmax.metrics.unlabelled import unlabelled_auc
 
 __all__ = [
     "AUCDifference",
@@ -75,4 +76,5 @@ __all__ = [
     "stratified_auc",
     "stratified_auc_interval",
     "stratified_auc_test",
+    "unlabelled_auc",
 ]

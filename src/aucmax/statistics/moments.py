@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.archive import ArraySpec
+from aucmax.basics.checks import number
 from aucmax.data.rows import CSR, Rows, to_scipy
 from aucmax.data.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
@@ -24,6 +25,7 @@ __all__ = ["ClassMoments", "block_moments"]
 
 _CENTRE_ROWS = 64  # rows whose mean is close enough to the mean of all rows
 _MAX_MEAN_SHARE = 0.99  # of mean² in the second moment, up to which the mean is subtracted later
+_UNMIXED_ROUNDING = 1e-12  # of the variances that two mixed classes have
 _MAX_ASYMMETRY = 1e-6  # of a covariance, relative to the variances, because of rounding
 
 
@@ -177,6 +179,63 @@ class ClassMoments(ClassStatistics):
             for own, between, theirs in zip(self.covs, cross, other.covs, strict=True)
         ]
         return self._with(np.hstack([self.means, other.means]), np.array(covariances))
+
+    def unmixed(self, prior: float) -> "ClassMoments":
+        """Return the moments of positives and negatives, given those of positives and unlabelled.
+
+        Parameters
+        ----------
+        prior : float
+            π, the share of positives among the unlabelled rows (the smaller label), from 0 to below
+            1. The labelled positives (the larger label) must be a random sample of all positives.
+
+        Returns
+        -------
+        ClassMoments
+            The weight of the negatives is 1 − π of that of the unlabelled rows.
+
+        Raises
+        ------
+        ValueError
+            If these are not two classes with weight, or if a combination of features of the
+            negatives would have a negative variance: then π is too large, or the labelled positives
+            are no such sample.
+
+        Notes
+        -----
+        With μ_U = πμ₊ + (1−π)μ₋ and Σ_U = πΣ₊ + (1−π)Σ₋ + π(1−π)δδᵀ, δ = μ₊ − μ₋, the rest follows.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> ill, labelled = rng.random(9_000) < 0.3, rng.random(9_000) < 0.5
+        >>> X = rng.normal(size=(9_000, 1)) + 2.0 * ill[:, None]
+        >>> moments = ClassMoments.from_data(X, ill & labelled)
+        >>> print("{:.1f}, {:.1f}".format(moments.means[0, 0], moments.unmixed(0.176).means[0, 0]))
+        0.4, -0.0
+        """
+        number(prior, "prior", high=1.0, open_high=True)
+        if len(self.classes) != 2 or self.counts.min() <= 0.0 or self.strata is not None:
+            raise ValueError(
+                "unmixed needs moments of labelled positives and unlabelled rows, without strata; "
+                f"these are {self!r}."
+            )
+        (of_unlabelled, of_positives), (cov_unlabelled, cov_positives) = self.means, self.covs
+        rest = 1.0 - prior
+        delta = (of_positives - of_unlabelled) / rest
+        cov = (cov_unlabelled - prior * cov_positives) / rest - prior * np.outer(delta, delta)
+        size = (np.einsum("jj->j", cov_unlabelled) + np.einsum("jj->j", cov_positives)) / rest
+        if np.any(np.diag(cov) < 0.0) or not is_covariance(cov, _UNMIXED_ROUNDING * size):
+            raise ValueError(
+                f"with prior={prior:g} a combination of features of the negatives would have a "
+                "negative variance: the prior is too large, or the labelled positives are not a "
+                "random sample of all."
+            )
+        unmixed = self.copy()
+        unmixed._parts["counts"][0] *= rest
+        unmixed._parts["squares"][0] *= rest
+        unmixed._parts["means"][0], unmixed._parts["covariances"][0] = of_positives - delta, cov
+        return unmixed
 
     # ---- inside --------------------------------------------------------------------------
 
