@@ -184,8 +184,8 @@ class ClassStatistics:
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
         """Return the arrays of one class of rows that are seen from their strata."""
-        rows = np.flatnonzero(seen.positive == bool(side))
-        return self._measure(seen.X, rows, seen.share[rows])
+        X, share = seen.rows(side)
+        return self._measure(X, np.arange(len(share)), share)
 
     def _join(self, mine: Part, part: Part) -> None:
         """Update the arrays of a class, except weights and mean, when rows of ``part`` join it.

@@ -19,6 +19,7 @@ from aucmax.basics.checks import number
 from aucmax.data.rows import CSR, Rows, to_scipy
 from aucmax.data.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
+from aucmax.statistics.strata import SeenFromStrata
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
@@ -256,6 +257,10 @@ class ClassMoments(ClassStatistics):
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         return block_moments(X, rows, share)
+
+    def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
+        share, (mean, cov) = seen.share[seen.positive == bool(side)], seen.moments(side)
+        return {"counts": seen.weight, "squares": share @ share, "means": mean, "covariances": cov}
 
     def _variance(self, part: Part) -> np.ndarray:
         return np.einsum("jj->j", part["covariances"])

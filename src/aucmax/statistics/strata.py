@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.archive import ArraySpec, Specs
 from aucmax.basics.checks import is_whole
-from aucmax.data.rows import Rows, compiled, n_features, row_add
+from aucmax.data.rows import Rows, compiled, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
 __all__ = ["DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "seen_from_strata"]
@@ -145,19 +145,25 @@ class SeenFromStrata:
     own : ndarray, shape (2,)
         Σ a of each class, negatives first.
     place : callable
-        Makes the rows.
+        Makes the rows, given which class, what to subtract (d,) and weights (n,) to multiply by.
     """
 
     positive: NDArray[np.bool_]
     share: NDArray[np.float64]
     sums: _Sums
     own: NDArray[np.float64]
-    place: Callable[[], NDArray[np.float64]]
+    place: Callable[[bool, NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
-    @cached_property
-    def X(self) -> NDArray[np.float64]:
-        """The rows, shape (m, d)."""
-        return self.place()
+    def rows(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the rows of a class, shape (m, d), and their shares (m,)."""
+        share = self.share[self.positive == bool(side)]
+        return self.place(bool(side), np.zeros(len(self.sums.origin)), np.ones(len(share))), share
+
+    def moments(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean (d,) and the biased covariance (d, d) of a class."""
+        share, mean = self.share[self.positive == bool(side)], self.sums.first[side] / self.weight
+        Z = self.place(bool(side), mean, np.sqrt(share / self.weight))
+        return mean, Z.T @ Z
 
     @cached_property
     def weight(self) -> float:
@@ -200,18 +206,33 @@ def seen_from_strata(
         sums, centres = _Sums(np.zeros(d), *np.zeros((3, 2, d))), np.empty((stop - start, d))
         _sum(X, rows, bounds, weights, centres, sums)
         mass = np.bincount(weights.positive, own, 2).astype(np.float64)
-        place = partial(_placed, X, rows, bounds, centres)
+        place = partial(_placed, X, rows, bounds, centres, weights.positive)
         yield SeenFromStrata(weights.positive, weights.share, sums, mass, place)
         start = stop
 
 
 def _placed(
-    X: Rows, rows: NDArray[Any], bounds: NDArray[Any], centres: NDArray[np.float64]
+    X: Rows,
+    rows: NDArray[Any],
+    bounds: NDArray[Any],
+    centres: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    side: bool,
+    mean: NDArray[np.float64],
+    weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return rows minus the centre of their stratum."""
-    out = np.empty((len(rows), centres.shape[1]))
-    _place(X, rows, bounds, centres, out)
+    """Return the rows of a class minus the centre of their stratum and a mean, times weights."""
+    out = np.empty((len(weight), len(mean)))
+    _place(X, (rows, bounds, positive == side), centres, mean, weight, out)
     return out
+
+
+@inlined
+def _gather(a, x, total, square):
+    for j in range(len(x)):
+        weighed = a * x[j]
+        total[j] += weighed
+        square[j] += weighed * x[j]
 
 
 @compiled
@@ -227,20 +248,16 @@ def _sum(X, rows, bounds, weights, centres, sums):
         row_add(X, rows[low], -1.0, base)
         mass_neg, mass_pos, omega = 0.0, 0.0, 0.0
         for k in range(low, high):
-            x[:] = base
+            for j in range(d):
+                x[j] = base[j]
             row_add(X, rows[k], 1.0, x)
-            a = own[k]
             if positive[k]:
-                mass_pos += a
+                mass_pos += own[k]
                 omega += share[k]
-                for j in range(d):
-                    total[1, j] += a * x[j]
-                    square[1, j] += a * x[j] * x[j]
+                _gather(own[k], x, total[1], square[1])
             else:
-                mass_neg += a
-                for j in range(d):
-                    total[0, j] += a * x[j]
-                    square[0, j] += a * x[j] * x[j]
+                mass_neg += own[k]
+                _gather(own[k], x, total[0], square[0])
         for j in range(d):
             centre = total[0, j] / mass_neg
             mean = (total[0, j] + total[1, j]) / (mass_neg + mass_pos)
@@ -256,9 +273,16 @@ def _sum(X, rows, bounds, weights, centres, sums):
 
 
 @compiled
-def _place(X, rows, bounds, centres, out):
+def _place(X, rows_of_strata, centres, mean, weight, out):
+    rows, bounds, chosen = rows_of_strata
+    place, d = 0, out.shape[1]
+    x = np.empty(d)
     for g in range(len(bounds) - 1):
         for k in range(bounds[g], bounds[g + 1]):
-            for j in range(out.shape[1]):
-                out[k, j] = -centres[g, j]
-            row_add(X, rows[k], 1.0, out[k])
+            if chosen[k]:
+                for j in range(d):
+                    x[j] = -centres[g, j]
+                row_add(X, rows[k], 1.0, x)
+                for j in range(d):
+                    out[place, j] = weight[place] * (x[j] - mean[j])
+                place += 1
