@@ -1,0 +1,101 @@
+"""Fits within strata beside the same fits without, and conditional logistic regression.
+
+The ratios are of processor time, medians of five runs that take turns. Statsmodels is compared if
+it is installed, with Newton's method, which reaches the same optimum.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from aucmax import AUCClassifier
+from benchmarks.common.tables import show
+
+RUNS = 5
+Fit = Callable[[], Any]
+
+
+def seconds(*fits: Fit) -> list[float]:
+    """Return the median processor time of each fit; the first run of each, which compiles, is not
+    counted."""
+    times: list[list[float]] = [[] for _ in fits]
+    for run in range(RUNS + 1):
+        for fit, of_fit in zip(fits, times, strict=True):
+            start = time.process_time()
+            fit()
+            if run:
+                of_fit.append(time.process_time() - start)
+    return [float(np.median(of_fit)) for of_fit in times]
+
+
+def compared(n: int, d: int, strata: int, in_order: bool) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(0)
+    stratum = rng.integers(0, strata, n)
+    return rng.normal(size=(n, d)), rng.random(n) < 0.2, np.sort(stratum) if in_order else stratum
+
+
+def matched(sets: int, size: int, cases: int, d: int) -> tuple[np.ndarray, ...]:
+    """Sets of which the rows with the highest risk are cases: coefficients from −1 to 1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(sets * size, d))
+    risk = (X @ np.linspace(-1.0, 1.0, d) + rng.gumbel(size=len(X))).reshape(sets, size)
+    y = np.zeros((sets, size), dtype=int)
+    np.put_along_axis(y, np.argsort(-risk, axis=1)[:, :cases], 1, axis=1)
+    return X, y.ravel(), np.repeat(np.arange(sets), size)
+
+
+def beside_fits_without() -> Iterator[list[str]]:
+    for n, d, strata in ((200_000, 50, 20_000), (200_000, 50, 100), (50_000, 200, 5_000)):
+        for in_order in (True, False):
+            X, y, stratum = compared(n, d, strata, in_order)
+            for loss in ("square", "squared_hinge"):
+                model = AUCClassifier(loss=loss)
+                plain, within = seconds(
+                    lambda m=model, X=X, y=y: m.fit(X, y),
+                    lambda m=model, X=X, y=y, s=stratum: m.fit(X, y, strata=s),
+                )
+                order = "one after another" if in_order else "in any order"
+                yield [
+                    loss, f"{n:,} x {d}", f"{strata:,}", order, f"{plain:.3f}", f"{within:.3f}",
+                    f"{within / plain:.2f}",
+                ]  # fmt: skip
+
+
+def beside_statsmodels() -> Iterator[list[str]]:
+    from statsmodels.discrete.conditional_models import ConditionalLogit
+
+    for sets, size, cases in ((1000, 3, 1), (600, 5, 1), (300, 10, 3), (100, 30, 9)):
+        X, y, stratum = matched(sets, size, cases, 5)
+        model = AUCClassifier(0.0, loss="logistic", standardize=0.0, tol=1e-10)
+        peer = ConditionalLogit(y, X, groups=stratum)
+        own, other = seconds(
+            lambda m=model, X=X, y=y, s=stratum: m.fit(X, y, strata=s),
+            lambda p=peer: p.fit(method="newton", disp=0, maxiter=100),
+        )
+        apart = np.abs(peer.fit(method="newton", disp=0).params - model.coef_[0]).max()
+        yield [
+            f"{sets:,} of {size}", str(cases), f"{own:.3f}", f"{other:.2f}",
+            f"{other / own:.0f}", f"{apart:.0e}",
+        ]  # fmt: skip
+
+
+def large() -> Iterator[list[str]]:
+    for sets, size, cases in ((10_000, 10, 1), (100_000, 10, 1), (100_000, 10, 3)):
+        X, y, stratum = matched(sets, size, cases, 10)
+        model = AUCClassifier(0.0, loss="logistic", tol=1e-8)
+        (own,) = seconds(lambda m=model, X=X, y=y, s=stratum: m.fit(X, y, strata=s))
+        yield [f"{sets:,} of {size}", str(cases), f"{own:.2f}", f"{1e6 * own / len(y):.1f}"]
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    show(["loss", "rows", "strata", "strata lie", "seconds without", "within", "ratio"],
+         beside_fits_without())  # fmt: skip
+    if find_spec("statsmodels"):
+        show(["sets", "cases each", "seconds", "statsmodels", "ratio", "coefficients differ by"],
+             beside_statsmodels())  # fmt: skip
+    show(["sets", "cases each", "seconds", "µs a row"], large())
