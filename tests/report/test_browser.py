@@ -4,10 +4,7 @@ import base64
 import csv
 import hashlib
 import html
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -23,10 +20,8 @@ from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.explained import map_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section, write_page
+from browser import CHROMIUM, Browser
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 WIDE, NARROW, NARROWEST = 1200, 400, 360
@@ -54,7 +49,7 @@ const outside = [...document.querySelectorAll("main *")].filter((e) => {
   const box = e.getBoundingClientRect();
   return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".scroll, svg");
 }).map((e) => e.outerHTML.slice(0, 80));
-// violations of the policy are told by tasks of their own: virtual time waits for those that run
+// violations of the policy are told by tasks of their own
 setTimeout(() => parent.postMessage(JSON.stringify({
   number: NUMBER, seen, outside, wrong: window.wrong, width: innerWidth,
   page: document.documentElement.scrollWidth,
@@ -85,6 +80,7 @@ def allowing(element, text):
 def opened(tmp_path_factory):
     """Open pages, at some widths, run a script in each, and give what they report."""
     folder = tmp_path_factory.mktemp("browser")
+    browser = Browser(folder / "profile")
 
     def opened(pages, actions="return null;"):
         frames = [FRAMES]
@@ -97,35 +93,10 @@ def opened(tmp_path_factory):
             frames.append(FRAME.replace("{width}", str(width)).replace("{page}", html.escape(text)))
         frame = folder / "frames.html"
         frame.write_text("".join(frames), encoding="utf-8")
-        done = subprocess.run(
-            [
-                CHROMIUM,
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--disable-extensions",
-                "--disable-dev-shm-usage",
-                f"--user-data-dir={folder / 'profile'}",
-                "--window-size=1400,1000",
-                "--virtual-time-budget=2000",
-                "--dump-dom",
-                frame.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-        )
-        found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
-        assert found, done.stderr[-2000:]
-        return sorted(json.loads(html.unescape(found.group(1))), key=lambda r: r["number"])
+        return sorted(browser.texts(frame, len(pages)), key=lambda r: r["number"])
 
-    return opened
+    yield opened
+    browser.close()
 
 
 @pytest.fixture(scope="session")
