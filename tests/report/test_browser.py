@@ -14,6 +14,7 @@ import pytest
 
 from aucmax.cli import main
 from aucmax.data.columns import Column
+from aucmax.experiments import demo
 from aucmax.explain.pair_shapes import PairShape
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import ScoredSets, ranking_figures
@@ -513,11 +514,14 @@ def reports(tmp_path_factory):
         "compare": ("compare", data, "--splits", 2, "--solvers", "exact,vrspam,logistic"),
         "cv": ("cv", data, "--losses", "square"),
     }
-    for name, command in commands.items():
-        page = () if name == "train" else ("--html", folder / f"{name}.html")
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in (*command, *page)])
-        assert end.value.code == 0
+    with pytest.MonkeyPatch.context() as patch:  # of the demo few rows are enough
+        patch.setattr(demo, "PAYMENTS", 1000)
+        patch.setattr(demo, "CUSTOMERS", 50)
+        for name, command in commands.items():
+            page = () if name == "train" else ("--html", folder / f"{name}.html")
+            with pytest.raises(SystemExit) as end:
+                main([str(word) for word in (*command, *page)])
+            assert end.value.code == 0
     return folder
 
 
