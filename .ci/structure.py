@@ -42,21 +42,22 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Module(NamedTuple):
-    """A module: its path below the package, its syntax tree, the numbers of its code lines."""
+    """A module: its path below the package, its syntax, also as all nodes, and its code lines."""
 
     path: Path
     tree: ast.Module
+    nodes: list[ast.AST]
     lines: set[int]
 
     def functions(self) -> Iterator[tuple[str | None, Function]]:
         """Give each function with the name of its class, None outside of one."""
         methods = {
             node: scope.name
-            for scope in ast.walk(self.tree)
+            for scope in self.nodes
             if isinstance(scope, ast.ClassDef)
             for node in scope.body
         }
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, Function):
                 yield methods.get(node), node
 
@@ -68,15 +69,16 @@ class Module(NamedTuple):
 def read(path: Path) -> Module:
     text = path.read_text()
     tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
     docstrings: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node):
             docstrings.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in NOT_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    return Module(path.relative_to(PACKAGE), tree, lines - docstrings)
+    return Module(path.relative_to(PACKAGE), tree, nodes, lines - docstrings)
 
 
 def dotted(module: Module) -> str:
@@ -89,7 +91,7 @@ def public_names(modules: list[Module]) -> set[tuple[str, str]]:
     origins = {
         (dotted(module), alias.name): ((node.module or "").removeprefix("aucmax."), alias.name)
         for module in modules
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aucmax.")
         for alias in node.names
     }
@@ -148,7 +150,7 @@ def counted() -> dict[str, list[str]]:
                 counts["kernels above 8 parameters"].append(f"{label}: {number}")
         counts["vague locals"] += [
             f"{module.path}:{node.lineno} {node.id}"
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE
         ]
     return counts

@@ -1,5 +1,6 @@
 """The test session: caches, plotting backend, data sets that may be missing, the command line."""
 
+import atexit
 import contextlib
 import functools
 import gc
@@ -96,11 +97,8 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    """Let modules end as they would: some tell what is still there."""
-    gc.unfreeze()
+        # not before the last look for garbage; then modules end, and some tell what is still there
+        atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are marked are left out

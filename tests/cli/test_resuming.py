@@ -36,9 +36,13 @@ def table(seed, n=6_000):
 
 
 class Fit:
-    """A command on a file in a folder, run in children that end after a pass."""
+    """A command on a file in a folder, run here, and in children that end after a pass.
 
-    def __init__(self, folder, command):
+    It runs here first: children then need neither import nor load what it takes.
+    """
+
+    def __init__(self, folder, command, here):
+        self.here = here
         self.file, self.model = folder / "rows.parquet", folder / "m.aucmax"
         self.kept = folder / "m.aucmax.partial"
         name, *options = command
@@ -46,11 +50,17 @@ class Fit:
                       "--json", *options]  # fmt: skip
         table(0).to_parquet(self.file, row_group_size=2_000)
 
+    def whole(self):
+        """Run the command here, to its end; return its report."""
+        code, told, said = self.here(*self.words)
+        assert code == 0, said
+        assert not self.kept.exists()
+        return json.loads(told)
+
     def run(self, after=None, sent=None, more=()):
-        """Run the command, to which a signal is sent after a pass; return code, report, stderr."""
+        """Run it in a child, which gets a signal after a pass; return code, report, stderr."""
 
         def prepare():
-            resuming.SECONDS = 0.0  # a pass over a large file takes longer
             counted = passes.PassCounts.one_pass
 
             def one_pass(counts, stored):
@@ -74,8 +84,9 @@ def passes_of(report):
 
 
 @pytest.fixture
-def fit(request, tmp_path):
-    return Fit(tmp_path, COMMANDS[request.param])
+def fit(request, tmp_path, run, monkeypatch):
+    monkeypatch.setattr(resuming, "SECONDS", 0.0)  # a pass over a large file takes longer
+    return Fit(tmp_path, COMMANDS[request.param], run)
 
 
 KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
@@ -87,9 +98,7 @@ KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
     indirect=["fit"],
 )
 def test_the_same_command_goes_on(fit, sent):
-    code, whole, said = fit.run()
-    assert code == 0, said
-    assert not fit.kept.exists()
+    whole = fit.whole()
     total = passes_of(whole)
     # before the last pass, which may be over before the signal comes
     for after in [total // 2] if sent == signal.SIGINT else sorted({1, total // 2, total - 1}):
@@ -113,8 +122,8 @@ def test_the_same_command_goes_on(fit, sent):
 @pytest.mark.parametrize("fit", ["pairs"], indirect=True)
 @pytest.mark.parametrize("other", ["data", "settings", "garbage"])
 def test_other_data_or_settings_start_anew(fit, other):
-    code, whole, said = fit.run()
-    assert fit.run(passes_of(whole) - 1, signal.SIGKILL)[0] == -signal.SIGKILL
+    total = passes_of(fit.whole())
+    assert fit.run(total - 1, signal.SIGKILL)[0] == -signal.SIGKILL
     assert fit.kept.exists()
     more = ()
     if other == "data":
@@ -132,14 +141,13 @@ def test_other_data_or_settings_start_anew(fit, other):
         assert "starts anew: " in said
         assert "is of other data or settings" in said
     if other != "settings":
-        fresh = fit.run()[1]
+        fresh = fit.whole()
         assert (again["objective"], passes_of(again)) == (fresh["objective"], passes_of(fresh))
 
 
 @pytest.mark.parametrize("fit", ["pairs"], indirect=True)
 def test_more_memory_goes_on_too(fit):
-    code, whole, _ = fit.run()
-    fit.run(passes_of(whole) - 1, signal.SIGKILL)
+    fit.run(passes_of(fit.whole()) - 1, signal.SIGKILL)
     code, again, said = fit.run(more=("--memory", "1.2MB"))
     assert code == 0, said
     assert "goes on from pass" in said

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedGroupKFold
 
 from aucmax.estimators.folds import Folding, time_folds
+from aucmax.estimators.group_folds import GroupFolds
 from aucmax.experiments.rivals import BalancedLeastSquares, BalancedLogisticRegression
 from aucmax.metrics import roc_auc
 
@@ -30,6 +32,18 @@ def test_the_past_is_trained_on_and_the_next_tested(times, n_folds):
             assert set(train) == {*before[0], *before[1]}
         tested += test.tolist()
     assert {*found[0][0], *tested} == set(range(len(times)))
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 10])
+@pytest.mark.parametrize("labels", [2, 3])
+def test_folds_of_groups_are_those_of_scikit_learn(n_folds, labels):
+    rng = np.random.default_rng(n_folds)
+    groups, y = rng.zipf(1.6, 400) % 60, rng.binomial(labels - 1, 0.2, 400)
+    ours, theirs = (
+        kind(n_folds, shuffle=True, random_state=0).split(y, y, groups)
+        for kind in (GroupFolds, StratifiedGroupKFold)
+    )
+    assert [test.tolist() for _, test in ours] == [test.tolist() for _, test in theirs]
 
 
 def test_blocks_have_about_the_same_size_and_dates_sort():

@@ -4,10 +4,7 @@ import base64
 import csv
 import hashlib
 import html
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -17,16 +14,15 @@ import pytest
 
 from aucmax.cli import main
 from aucmax.data.columns import Column
+from aucmax.experiments import demo
 from aucmax.explain.pair_shapes import PairShape
 from aucmax.metrics.scored import Scored
 from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.explained import map_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section, write_page
+from browser import CHROMIUM, Browser
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 WIDE, NARROW, NARROWEST = 1200, 400, 360
@@ -54,7 +50,7 @@ const outside = [...document.querySelectorAll("main *")].filter((e) => {
   const box = e.getBoundingClientRect();
   return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".scroll, svg");
 }).map((e) => e.outerHTML.slice(0, 80));
-// violations of the policy are told by tasks of their own: virtual time waits for those that run
+// violations of the policy are told by tasks of their own
 setTimeout(() => parent.postMessage(JSON.stringify({
   number: NUMBER, seen, outside, wrong: window.wrong, width: innerWidth,
   page: document.documentElement.scrollWidth,
@@ -85,6 +81,7 @@ def allowing(element, text):
 def opened(tmp_path_factory):
     """Open pages, at some widths, run a script in each, and give what they report."""
     folder = tmp_path_factory.mktemp("browser")
+    browser = Browser(folder / "profile")
 
     def opened(pages, actions="return null;"):
         frames = [FRAMES]
@@ -97,35 +94,10 @@ def opened(tmp_path_factory):
             frames.append(FRAME.replace("{width}", str(width)).replace("{page}", html.escape(text)))
         frame = folder / "frames.html"
         frame.write_text("".join(frames), encoding="utf-8")
-        done = subprocess.run(
-            [
-                CHROMIUM,
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--disable-extensions",
-                "--disable-dev-shm-usage",
-                f"--user-data-dir={folder / 'profile'}",
-                "--window-size=1400,1000",
-                "--virtual-time-budget=2000",
-                "--dump-dom",
-                frame.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-        )
-        found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
-        assert found, done.stderr[-2000:]
-        return sorted(json.loads(html.unescape(found.group(1))), key=lambda r: r["number"])
+        return sorted(browser.texts(frame, len(pages)), key=lambda r: r["number"])
 
-    return opened
+    yield opened
+    browser.close()
 
 
 @pytest.fixture(scope="session")
@@ -542,11 +514,14 @@ def reports(tmp_path_factory):
         "compare": ("compare", data, "--splits", 2, "--solvers", "exact,vrspam,logistic"),
         "cv": ("cv", data, "--losses", "square"),
     }
-    for name, command in commands.items():
-        page = () if name == "train" else ("--html", folder / f"{name}.html")
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in (*command, *page)])
-        assert end.value.code == 0
+    with pytest.MonkeyPatch.context() as patch:  # of the demo few rows are enough
+        patch.setattr(demo, "PAYMENTS", 1000)
+        patch.setattr(demo, "CUSTOMERS", 50)
+        for name, command in commands.items():
+            page = () if name == "train" else ("--html", folder / f"{name}.html")
+            with pytest.raises(SystemExit) as end:
+                main([str(word) for word in (*command, *page)])
+            assert end.value.code == 0
     return folder
 
 

@@ -1,5 +1,6 @@
 """What every solver of the registries must do, whoever adds it."""
 
+import functools
 import json
 import os
 import re
@@ -408,10 +409,14 @@ def each_check(models):
         must_fail = UNEQUAL if model.solver in STOCHASTIC else {}
         return estimator_checks_generator(model, expected_failed_checks=must_fail, mark="skip")
 
+    @functools.cache  # to describe a model takes as long as a check
+    def name(part):
+        return getattr(getattr(part, "func", part), "__name__", repr(part))
+
     return pytest.mark.parametrize(
         ("estimator", "check"),
         [pair for model in models for pair in checks(model)],
-        ids=lambda part: getattr(getattr(part, "func", part), "__name__", repr(part)),
+        ids=name,
     )
 
 

@@ -220,7 +220,9 @@ class Folding:
         return [(rows[train], rows[test]) for train, test in pairs]
 
     def _folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int) -> Iterable[Pair]:
-        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+        from sklearn.model_selection import StratifiedKFold
+
+        from aucmax.estimators.group_folds import GroupFolds
 
         if self.time is not None:
             return time_folds(self.time, n_folds, self.groups)
@@ -235,7 +237,7 @@ class Folding:
         if n_groups < n_folds:
             have = "is 1 group" if n_groups == 1 else f"are {n_groups} groups"
             raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
-        together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
+        together = GroupFolds(n_folds, shuffle=True, random_state=rng)
         return (pair for _ in range(rounds) for pair in together.split(blank, y, self.groups))
 
     def splits(self, y: np.ndarray, n_splits: int, test_size: float, seed: int) -> Pairs:
