@@ -390,7 +390,7 @@ def precision_at_k_test(
     --------
     >>> test = precision_at_k_test([0, 0, 1, 1], [1, 2, 3, 4], [4, 1, 2, 3], 2)
     >>> print(f"{test.difference:.2f}, p = {test.p_value:.2f}")
-    0.50, p = 0.32
+    0.50, p = 0.25
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score_a=score_a, score_b=score_b)
     return _test(influence.precision_at_k(k), rows, confidence)
