@@ -52,7 +52,7 @@ def test_strata(folder, good, weighted):
     classes = rows.assign(y=y).groupby("visit").y.nunique()
     assert (found["column"], found["strata"]) == ("visit", len(classes))
     assert found["one_class"] == (classes == 1).sum()
-    expected = metrics.stratified_auc_interval(y, score, rows.visit, **by)
+    expected = metrics.stratified_auc(y, score, rows.visit, **by)
     first, _ = found["scorers"]
     assert {key: first[key] for key in expected._fields} == pytest.approx(expected._asdict())
     rival = AUCClassifier(0.01).fit(rows[["b"]], y).decision_function(rows[["b"]])

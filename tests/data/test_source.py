@@ -301,9 +301,6 @@ METRICS = {
         for name in ("precision_at_k", "recall_at_k", "recall_at_fpr")
         for end in ("interval", "test")
     },
-    "stratified_auc_interval": lambda y, z, **kw: metrics.stratified_auc_interval(
-        y, z, np.arange(len(z)) % 9, **kw
-    ),
     "stratified_auc_test": lambda y, z, **kw: metrics.stratified_auc_test(
         y, z, -z, np.arange(len(z)) % 9, **kw
     ),

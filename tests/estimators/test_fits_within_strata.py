@@ -150,7 +150,8 @@ def test_a_search_compares_held_out_rows_within_strata():
         aucs = []
         for train, test in folds:
             model.fit(X[train], y[train], strata=stratum[train])
-            aucs.append(stratified_auc(y[test], model.decision_function(X[test]), stratum[test]))
+            scores = model.decision_function(X[test])
+            aucs.append(stratified_auc(y[test], scores, stratum[test]).auc)
         np.testing.assert_allclose(search.auc_path_.ravel(), aucs, atol=1e-12)
         assert search.best_estimator_.strata_.count == 60
 
@@ -165,7 +166,7 @@ def test_a_search_within_strata_beats_one_across_them():
     for strata in (None, stratum[train]):
         model = AUCClassifierCV().fit(X[train], y[train], strata=strata)
         scores = model.decision_function(X[~train])
-        aucs.append(stratified_auc(y[~train], scores, stratum[~train]))
+        aucs.append(stratified_auc(y[~train], scores, stratum[~train]).auc)
     assert aucs[0] < 0.5
     assert aucs[1] > 0.6
     low, high = model.best_interval_[1:3]

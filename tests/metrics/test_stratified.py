@@ -29,26 +29,25 @@ def test_it_is_the_mean_over_explicit_pairs(seed, strata, ties, weighted):
     for mode in MODES:
         by = {"sample_weight": weight, "strata_weight": mode}
         mean, variance, k = judged.stratified(table, mode)
-        auc = metrics.stratified_auc(y, score, stratum, **by)
+        result = metrics.stratified_auc(y, score, stratum, **by)
+        auc = result.auc
         assert auc == pytest.approx(mean, rel=1e-12, abs=1e-12)
-        result = metrics.stratified_auc_interval(y, score, stratum, **by)
-        assert result.auc == auc
         assert 0 <= result.low <= auc <= result.high <= 1
         assert result.low < result.high
         if k > 2 and variance > 1e-12:
             assert result.std_error == pytest.approx(np.sqrt(variance))
         shifted = score + 10.0 * stratum**2  # strata are not compared
         again = metrics.stratified_auc(y, np.round(shifted, 9), stratum, **by)
-        assert again == pytest.approx(auc, abs=1e-12)
+        assert again.auc == pytest.approx(auc, abs=1e-12)
 
 
 def test_one_stratum_is_the_area_of_all_rows_and_says_little():
     y, score, _, weight = sample(1, weighted=True)
     alone = np.full(60, "all")
-    assert metrics.stratified_auc(y, score, alone, weight) == pytest.approx(
+    assert metrics.stratified_auc(y, score, alone, weight).auc == pytest.approx(
         metrics.roc_auc(y, score, weight), rel=1e-12
     )
-    result = metrics.stratified_auc_interval(y, score, alone)
+    result = metrics.stratified_auc(y, score, alone)
     assert result.low < 0.1 < 0.9 < result.high
 
 
@@ -58,7 +57,7 @@ def test_matched_pairs_are_trials():
     stratum, y = np.repeat(np.arange(50), 2), np.tile([1, 0], 50)
     won = np.repeat(rng.random(50) < 0.7, 2)
     score = np.where(won, y, -y)
-    result = metrics.stratified_auc_interval(y, score, stratum)
+    result = metrics.stratified_auc(y, score, stratum)
     share = won.mean()
     assert result.auc == pytest.approx(share)
     assert result.std_error == pytest.approx(np.sqrt(share * (1 - share) / 49))
@@ -74,11 +73,11 @@ def test_matched_pairs_are_trials():
 
 def test_weights_of_strata_that_are_repeated_tell_nothing_new_but_more_strata_do():
     y, score, stratum, _ = sample(3, 600, 40)
-    once = metrics.stratified_auc_interval(y, score, stratum)
+    once = metrics.stratified_auc(y, score, stratum)
     rows = [np.tile(part, 2) for part in (y, score, stratum)]
-    np.testing.assert_allclose(metrics.stratified_auc_interval(*rows), once, rtol=1e-9)
+    np.testing.assert_allclose(metrics.stratified_auc(*rows), once, rtol=1e-9)
     rows[2] = rows[2] + 40 * (np.arange(1200) >= 600)
-    assert metrics.stratified_auc_interval(*rows).std_error == pytest.approx(
+    assert metrics.stratified_auc(*rows).std_error == pytest.approx(
         once.std_error / np.sqrt(2), rel=0.03
     )
 
@@ -104,4 +103,4 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="strata must have one value per row of y, 60; got 59"):
         metrics.stratified_auc(y, score, stratum[1:])
     with pytest.raises(ValueError, match="strata must be numbers or text, all of one type"):
-        metrics.stratified_auc_interval(y, score, [None, *stratum[1:]])
+        metrics.stratified_auc(y, score, [None, *stratum[1:]])

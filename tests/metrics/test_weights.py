@@ -160,7 +160,6 @@ FUNCTIONS = {
     "metrics.recall_at_fpr_interval": by_score(metrics.recall_at_fpr_interval, 0.2),
     "metrics.recall_at_fpr_test": by_two_scores(metrics.recall_at_fpr_test, 0.2),
     "metrics.stratified_auc": within_strata(metrics.stratified_auc),
-    "metrics.stratified_auc_interval": within_strata(metrics.stratified_auc_interval),
     "metrics.stratified_auc_test": lambda X, y, score, w: metrics.stratified_auc_test(
         y, score, X[:, 1], np.round(20 * X[:, 2]), sample_weight=w
     ),

@@ -36,7 +36,6 @@ from aucmax.metrics.ranking import (
 from aucmax.metrics.stability import ks_statistic, population_stability
 from aucmax.metrics.stratified import (
     stratified_auc,
-    stratified_auc_interval,
     stratified_auc_test,
 )
 from aucmax.metrics.unlabelled import unlabelled_auc
@@ -74,7 +73,6 @@ __all__ = [
     "roc_auc",
     "roc_curve",
     "stratified_auc",
-    "stratified_auc_interval",
     "stratified_auc_test",
     "unlabelled_auc",
 ]

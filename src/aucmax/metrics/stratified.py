@@ -19,7 +19,6 @@ __all__ = [
     "StratumAreas",
     "areas_within",
     "stratified_auc",
-    "stratified_auc_interval",
     "stratified_auc_test",
 ]
 
@@ -30,9 +29,10 @@ def stratified_auc(
     strata: ArrayLike,
     sample_weight: ArrayLike | None = None,
     strata_weight: str = "positives",
+    confidence: float = 0.95,
     pos_label: Any = None,
-) -> float:
-    """Area under the ROC curve over pairs of the same stratum, the mean of those of the strata.
+) -> AUCInterval:
+    """Area under the ROC curve over pairs of the same stratum, with a confidence interval.
 
     Parameters
     ----------
@@ -43,69 +43,20 @@ def stratified_auc(
     strata_weight : {"positives", "pairs", "strata"}
         What a stratum counts in the mean: the weight of its positives, so that each positive counts
         the same; that of its pairs; or 1.
-
-    Returns
-    -------
-    float
-        The area, between 0 and 1. Strata of one class have no pairs and do not count.
-
-    Raises
-    ------
-    ValueError
-        If no stratum has both classes, if `strata_weight` is none of these, and for the reasons
-        given in `roc_auc`.
-
-    See Also
-    --------
-    stratified_auc_interval : The area with its confidence interval.
-
-    Notes
-    -----
-    Scores of different strata are never compared, so they may differ between strata as they like.
-    With ``strata_weight="positives"`` this is the area adjusted for the strata as a covariate [1]_;
-    of rankings within queries or users it is called GAUC. It takes O(n log n).
-
-    References
-    ----------
-    .. [1] Janes, Pepe (2009). Adjusting for covariate effects on classification accuracy using the
-       covariate-adjusted receiver operating characteristic curve. Biometrika 96, 371-382.
-
-    Examples
-    --------
-    >>> stratified_auc([0, 1, 0, 1, 1], [1, 2, 8, 7, 9], ["mon", "mon", "tue", "tue", "tue"])
-    0.6666666666666666
-    """
-    rows = read(y, sample_weight, pos_label, score=score, strata=_codes(strata))
-    return areas_within(*rows).mean(strata_weight)
-
-
-def stratified_auc_interval(
-    y: Labels,
-    score: ArrayLike,
-    strata: ArrayLike,
-    confidence: float = 0.95,
-    pos_label: Any = None,
-    sample_weight: ArrayLike | None = None,
-    strata_weight: str = "positives",
-) -> AUCInterval:
-    """Area over pairs of the same stratum, with its standard error and a confidence interval.
-
-    Parameters
-    ----------
-    y, score, strata, sample_weight, strata_weight, pos_label
-        As for `stratified_auc`.
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
 
     Returns
     -------
     AUCInterval
-        The named tuple ``(auc, low, high, std_error)``, as from `auc_interval`.
+        The named tuple ``(auc, low, high, std_error)``: the mean of the areas of the strata, and
+        its interval, as from `auc_interval`. Strata of one class have no pairs and do not count.
 
     Raises
     ------
     ValueError
-        For the reasons given in `auc_interval` and `stratified_auc`.
+        If no stratum has both classes, if `strata_weight` is none of these, and for the reasons
+        given in `auc_interval`.
 
     See Also
     --------
@@ -113,23 +64,32 @@ def stratified_auc_interval(
 
     Notes
     -----
+    Scores of different strata are never compared, so they may differ between strata as they like.
+    With ``strata_weight="positives"`` this is the area adjusted for the strata as a covariate [1]_;
+    of rankings within queries or users it is called GAUC. It takes O(n log n).
+
     Strata are the independent units, as new strata would be drawn; their rows may depend on each
     other. The area is a ratio of two sums over strata, and its variance that of its linear
-    approximation [1]_: Σ h² (AUC − mean)² · k/(k − 1) for strata with shares h of the weight and
+    approximation [2]_: Σ h² (AUC − mean)² · k/(k − 1) for strata with shares h of the weight and
     their effective number k = 1/Σ h². The interval follows from it as that of `auc_interval`, with
     strata for rows. With few strata it is wide, however many rows they have.
 
     References
     ----------
-    .. [1] Cochran (1977). Sampling techniques. Wiley, section 6.3.
+    .. [1] Janes, Pepe (2009). Adjusting for covariate effects on classification accuracy using the
+       covariate-adjusted receiver operating characteristic curve. Biometrika 96, 371-382.
+    .. [2] Cochran (1977). Sampling techniques. Wiley, section 6.3.
 
     Examples
     --------
+    >>> day = ["mon", "mon", "tue", "tue", "tue"]
+    >>> stratified_auc([0, 1, 0, 1, 1], [1, 2, 8, 7, 9], day).auc
+    0.6666666666666666
     >>> rng = np.random.default_rng(0)
     >>> day = np.repeat(np.arange(100), 10)
     >>> y = rng.random(1000) < 0.2
     >>> score = y + rng.normal(size=1000) + rng.normal(size=100)[day]
-    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*stratified_auc_interval(y, score, day)[:3]))
+    >>> print("{:.3f} ({:.3f} to {:.3f})".format(*stratified_auc(y, score, day)[:3]))
     0.750 (0.702 to 0.787)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
@@ -166,15 +126,15 @@ def stratified_auc_test(
     Raises
     ------
     ValueError
-        For the reasons given in `stratified_auc_interval`.
+        For the reasons given in `stratified_auc`.
 
     See Also
     --------
-    stratified_auc_interval : The area of one scorer with its confidence interval.
+    stratified_auc : The area of one scorer with its confidence interval.
 
     Notes
     -----
-    The variance is that of `stratified_auc_interval`, of the differences between the areas of each
+    The variance is that of `stratified_auc`, of the differences between the areas of each
     stratum, plus difference² / k for k effective strata, as if the areas were equal; of matched
     pairs this is McNemar's test. With few strata it is a little stricter than Student's test.
 

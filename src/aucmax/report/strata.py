@@ -96,7 +96,7 @@ class Stratified:
             scorers=[
                 WithinStrata(
                     name=name,
-                    area=metrics.stratified_auc_interval(own.positive, own.score, code, **by),
+                    area=metrics.stratified_auc(own.positive, own.score, code, **by),
                 )
                 for name, own in scored.items()
             ],
