@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
@@ -29,9 +30,8 @@ from aucmax.estimators.additive_search import (
     CurveRows,
     Grid,
     Part,
-    Ranking,
+    Screening,
     Walk,
-    screened,
     simplest,
 )
 from aucmax.estimators.card import ShownEstimator
@@ -64,7 +64,6 @@ _MAX_FEATURES = 3000  # of a model with pairs that are chosen
 _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
 _MAX_HATS = 2000  # of all curves
 _PAIRS_AT_A_TIME = 200
-_CANDIDATES = 4  # pairs of a search on some rows, for each that all rows choose
 _OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
@@ -88,8 +87,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     other columns are, maps included. All fits obey this, those to the folds as well.
 
     Pairs are screened by how much the square loss falls at the fitted curves if a map is added,
-    anew in each training part. After the fit, maps have mean zero along each of their columns, over
-    the rows of the fit: all that depends on one column is in its curve.
+    anew in each training part; with the first maps fitted, the gains of the others are taken again
+    for a further round, and so on. After the fit, maps have mean zero along each of their columns,
+    over the rows of the fit: all that depends on one column is in its curve.
 
     Parameters
     ----------
@@ -131,9 +131,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     shape_ : {"line", "curves", "interactions"}
         What the folds chose.
     interactions_ : list of (str, str)
-        The pairs that have a map, by the names of their columns, the largest gain first.
+        The pairs that have a map, by the names of their columns, in the order in which they were
+        chosen: round by round, the largest gain first.
     gains_ : ndarray, shape (number of pairs,)
-        How much each lowers the square loss at the fitted curves, alone, without `monotone`.
+        How much each lowers the square loss alone, without `monotone`, at the fitted curves with
+        the maps of earlier rounds.
     loss_ : str
     alphas_ : ndarray, shape (3,)
         The chosen α of lines and levels, of curves, of pairs; that of a term is divided by its
@@ -541,16 +543,12 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         features = copy.copy(self.best_estimator_[0])
         features.alphas_ = share * features.alphas_
         if cell.shape == 2 and not search.given:
-            curves, count = cell.without_maps, grid.counts[cell.pairs]
-            pairs = search.ranking(part, grid, cell, _CANDIDATES * count).pairs
-            square = grid.of_square_loss
-            coef = part.fit(square, curves, search.settings).coef
-            alpha = share * float(square.alphas_of(curves)[1])
-            gains = every.gains(part.features, coef, pairs, alpha)
-            best = np.argsort(-gains, kind="stable")[:count]
-            features = features.with_pairs([pairs[k] for k in best])
-            features.relevance_[2] = relevance(gains[best], grid.powers[cell.focus])
-            self.interactions_, self.gains_ = [*features.pairs], gains[best]
+            screening = search.screening(grid, cell)
+            gains_of = partial(every.gains, alpha=share * screening.alpha)
+            pairs, gains = screening.confirmed(part, cell.pairs, gains_of)
+            features = features.with_pairs(pairs)
+            features.relevance_[2] = relevance(gains, grid.powers[cell.focus])
+            self.interactions_, self.gains_ = [*features.pairs], gains
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
         settings = replace(search.settings, goal=NamedLoss(self.loss_))
@@ -652,10 +650,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         rows: Labelled,
         scores: list[np.ndarray],
     ) -> None:
-        grid, gains = walk.grid, np.empty(0)
-        part = all_rows.with_maps(grid.counts[cell.pairs])
-        if all_rows.ranking is not None:
-            gains = all_rows.ranking.gains[: len(part.features.pairs_)]
+        grid = walk.grid
+        count = grid.counts[cell.pairs]
+        part = all_rows.with_maps(count)
         features = part.focused(grid.powers[cell.focus])
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         X = part.take(part.train)[:, : len(fitted.coef)]
@@ -684,7 +681,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
         self.alphas_, self.focus_ = grid.alphas_of(cell), grid.powers[cell.focus]
         self.interactions_ = [*features.pairs]
-        self.gains_ = gains
+        self.gains_ = all_rows.ranking.first(count).gains
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
@@ -762,10 +759,10 @@ class _Search:
         line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line", "focus"))
         curve = walk.climb(grid.start(line, "curve"), ("curve", "focus")) if most else line
         if most == 2 and len(grid.counts) > 1:
+            screening = self.screening(grid, curve)
             for part in parts:
-                part.ranking = self.ranking(part, grid, curve)
-            of_cells = float(grid.of_square_loss.alphas_of(curve)[1])
-            if self.shape == 2 or walk.maps_promise(curve, of_cells, n_folds):
+                screening.begin(part, self.candidates, in_order=bool(self.given))
+            if self.shape == 2 or walk.maps_promise(curve, screening.alpha, n_folds):
                 pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
                 best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
                 walk.climb([best], ("curve", "pair", "focus"))
@@ -789,22 +786,22 @@ class _Search:
         every = np.arange(len(self.rows.labelled.positive))
         all_rows = Part(self.rows.in_full(cell.shape), every, every, self.gains)
         if cell.shape == 2:
-            all_rows.ranking = self.ranking(all_rows, grid, cell, grid.counts[cell.pairs])
+            screening = self.screening(grid, cell)
+            screening.begin(all_rows, self.candidates, in_order=bool(self.given))
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
         rows = self.rows.labelled
         return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
 
-    def ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
-        """Return the pairs for the rows of a part, at its own curves."""
-        curves = cell.without_maps
-        coef = part.fit(grid.of_square_loss, curves, self.settings).coef
-        alpha = float(grid.of_square_loss.alphas_of(curves)[1])
-        if self.given:
-            return screened(part, coef, np.array(self.given), None, alpha)
-        candidates = np.array(_candidates(self.rows.features))
-        return screened(part, coef, candidates, most or grid.counts[-1], alpha)
+    def screening(self, grid: Grid, cell: Cell) -> Screening:
+        """Return how parts choose pairs at the curves of a cell."""
+        return Screening(grid, cell.without_maps, self.settings)
+
+    @property
+    def candidates(self) -> list[tuple[int, int]]:
+        """The pairs that may have a map."""
+        return self.given or _candidates(self.rows.features)
 
 
 def _candidates(features: AdditiveFeatures) -> list[tuple[int, int]]:
