@@ -184,8 +184,7 @@ class CurveRows:
         """Return the rows for fits of a shape in all coordinates."""
         if shape:
             return CurveRows(self.features, self.labelled, self.table)
-        features = self.features.with_pairs(())
-        features.curves = False
+        features = self.features.lines()
         lines = replace(self.labelled, X=self.labelled.X[:, : features.n_features])
         return CurveRows(features, lines, self.table)
 
