@@ -242,6 +242,7 @@ def test_a_notebook_shows_the_shape(model):
     card = model._repr_html_()
     assert "age × dose" in card
     assert "interactions (held out: line" in card
+    assert f"of maps, focus {model.focus_:g}" in card
     assert AdditiveAUCClassifier()._repr_html_()
 
 

@@ -95,7 +95,7 @@ def _(model: AdditiveAUCClassifier) -> str:
         ("shape", f"{model.shape_} (held out: {', '.join(scores)})"),
         (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
         *([("monotone", ", ".join(trends))] if model.monotone else []),
-        ("settings", f"loss {model.loss_}, {alphas}"),
+        ("settings", f"loss {model.loss_}, {alphas}, focus {model.focus_:g}"),
         ("solver", f"{model.solver_}, {optimality}"),
     ]
     gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
