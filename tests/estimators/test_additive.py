@@ -72,7 +72,7 @@ def test_pure_effects_leave_the_score(model, table):
             np.testing.assert_allclose(weighed.sum(axis=0), 0.0, atol=1e-8 * len(table[1]))
             np.testing.assert_allclose(weighed.sum(axis=1), 0.0, atol=1e-8 * len(table[1]))
     np.testing.assert_allclose(
-        X @ last.coef_[0] + last.intercept_, model.decision_function(table[0]), rtol=1e-12
+        X @ last.coef_[0] + last.intercept_, model.decision_function(table[0]), 1e-12, 1e-14
     )
 
 
@@ -242,6 +242,7 @@ def test_a_notebook_shows_the_shape(model):
     card = model._repr_html_()
     assert "age × dose" in card
     assert "interactions (held out: line" in card
+    assert f"of maps, focus {model.focus_:g}" in card
     assert AdditiveAUCClassifier()._repr_html_()
 
 

@@ -8,6 +8,7 @@ import pytest
 from acting_together import patients
 from aucmax import AdditiveAUCClassifier, AUCClassifier, Source, load
 from aucmax.estimators.many_rows import ManyRows, labelled_table
+from aucmax.estimators.pair_rows import ScoredPairs
 from aucmax.statistics.pair_sums import PairSums
 
 
@@ -56,7 +57,7 @@ def test_all_rows_have_the_gains_by_which_pairs_are_chosen(rows):
     coef = np.random.default_rng(2).normal(size=features.n_features) / 10
     every = ManyRows(labelled_table(X, y, weight, None, "sick"))
     pairs = np.array([(0, 1), (1, 2), (2, 3)])
-    found = every.gains(features, coef, pairs, 0.02)
+    (found,) = every.gains([ScoredPairs(features, coef, pairs, (False, True))], 0.02)
     counted = weight > 0
     cells, sizes = features.map_places(X[counted]).nearest(), features.n_places
     s, sick, w = features.transform(X[counted]) @ coef, y[counted] == "sick", weight[counted]

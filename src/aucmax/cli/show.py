@@ -72,7 +72,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     order = np.argsort(-size, kind="stable")[:top]
     settings = {name: getattr(linear, name) for name in _SETTINGS if hasattr(linear, name)}
     if hasattr(model, "interactions_"):  # its features have alpha in their scale
-        settings |= {"shape": model.shape_, "alpha": model.alphas_.tolist()}
+        settings |= {"shape": model.shape_, "alpha": model.alphas_.tolist(), "focus": model.focus_}
         settings |= {"monotone": dict(model.monotone)} if model.monotone else {}
         settings["interactions"] = [" × ".join(pair) for pair in model.interactions_]
     if settings.get("standardize") == "auto":

@@ -179,6 +179,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         values = [*self._cells(X)]
         of_curves = self._of_curves(values)
         Z = as_csr(of_curves, len(values[0]), self.blocks[-1 - len(self.pairs_)].features.stop)
+        if not self.pairs_:
+            return Z
         return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
 
     def placed(self, X: Any, coef: Floats) -> tuple[MapPlaces, Floats]:
@@ -200,6 +202,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def map_places(self, X: Any) -> MapPlaces:
         """Return where rows lie along the columns of maps."""
         return self._map_places([*self._cells(X)])
+
+    def knot_places(self, X: Any) -> Iterator[tuple[Axis, NDArray[np.intp]]]:
+        """Yield each axis that bends, and the knot nearest to each row, −1 for gaps."""
+        for axis, values in zip(self.axes_, self._cells(X), strict=True):
+            if axis.bends and not isinstance(values, Coded):
+                yield axis, axis.nearest_knots(values)
 
     def maps(self, places: MapPlaces) -> sp.csr_matrix:
         """Return the last features, those of maps, of rows at these places."""
@@ -224,6 +232,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         features.relevance_ = [*self.relevance_[:2], of_maps]
         names = self.axis_names
         features.pairs = [(names[i], names[j]) for i, j in features.pairs_]
+        return features
+
+    def lines(self) -> Self:
+        """Return the same features without curves and maps."""
+        features = self.with_pairs(())
+        features.curves = False
         return features
 
     @property
@@ -491,11 +505,15 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def _root(self, block: Block, share: float) -> sp.coo_array:
         axes = [self.axes_[j] for j in block.columns]
         if block.kind == 0:
-            return sp.eye_array(axes[0].n_linear, format="coo")
+            return _identity(axes[0].n_linear)
         if block.kind == 1:
             return prior_root(((len(axes[0].knots), 0, False),), share)
-        sizes = tuple((a.n_map - a.has_gaps, int(a.has_gaps), a.is_text) for a in axes)
-        return prior_root(sizes, share)
+        return prior_root(tuple(axis.map_size for axis in axes), share)
+
+
+@cache
+def _identity(k: int) -> sp.coo_array:
+    return sp.eye_array(k, format="coo")
 
 
 def relevance(gains: Floats, power: float) -> Floats:
@@ -613,9 +631,7 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
         ]
 
     def for_rivals(self, rows: Any, features: Any) -> Any:
-        straight = self.fitted.with_pairs(())
-        straight.curves = False
-        return straight.transform(rows)
+        return self.fitted.lines().transform(rows)
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         own = named(self.fitted._named, self.fitted.columns_)

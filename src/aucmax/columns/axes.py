@@ -125,6 +125,11 @@ class Axis:
         """The number of places of a row in its maps."""
         return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
 
+    @property
+    def map_size(self) -> tuple[int, int, bool]:
+        """Its places in maps as `prior_root` takes them."""
+        return self.n_map - self.has_gaps, int(self.has_gaps), self.is_text
+
     def told(self) -> Iterator[str]:
         """Yield what was decided about the column."""
         if self.is_text:
@@ -155,6 +160,11 @@ class Axis:
         assert not isinstance(values, Coded)
         low, rise, gaps = _between(values, self.knots)
         return [Entries(low, (1.0 - rise) * ~gaps), Entries(low + 1, rise * ~gaps)]
+
+    def nearest_knots(self, values: Floats) -> NDArray[np.intp]:
+        """Return the knot of the curve that is nearest to each number, −1 for gaps."""
+        low, rise, gaps = _between(values, self.knots)
+        return np.where(gaps, -1, low + (rise > 0.5))
 
     def hat_functions(self, function: Function) -> list[Function]:
         """Return the hats of the curve as functions of a column."""

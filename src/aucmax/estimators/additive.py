@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
@@ -29,9 +30,8 @@ from aucmax.estimators.additive_search import (
     CurveRows,
     Grid,
     Part,
-    Ranking,
+    Screening,
     Walk,
-    screened,
     simplest,
 )
 from aucmax.estimators.card import ShownEstimator
@@ -46,6 +46,7 @@ from aucmax.estimators.pair_rows import ScoredPairs, sums_of
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.scoring import METRICS, Metric, scoring_of
+from aucmax.estimators.straight import line_suffices
 from aucmax.estimators.tuning import warn_of
 from aucmax.estimators.written_steps import as_text, first_difference
 from aucmax.metrics import cv_auc_interval
@@ -64,7 +65,6 @@ _MAX_FEATURES = 3000  # of a model with pairs that are chosen
 _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
 _MAX_HATS = 2000  # of all curves
 _PAIRS_AT_A_TIME = 200
-_CANDIDATES = 4  # pairs of a search on some rows, for each that all rows choose
 _OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
@@ -88,8 +88,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     other columns are, maps included. All fits obey this, those to the folds as well.
 
     Pairs are screened by how much the square loss falls at the fitted curves if a map is added,
-    anew in each training part. After the fit, maps have mean zero along each of their columns, over
-    the rows of the fit: all that depends on one column is in its curve.
+    anew in each training part; with the first maps fitted, the gains of the others are taken again
+    for a further round, and so on. After the fit, maps have mean zero along each of their columns,
+    over the rows of the fit: all that depends on one column is in its curve.
 
     Parameters
     ----------
@@ -131,9 +132,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     shape_ : {"line", "curves", "interactions"}
         What the folds chose.
     interactions_ : list of (str, str)
-        The pairs that have a map, by the names of their columns, the largest gain first.
+        The pairs that have a map, by the names of their columns, in the order in which they were
+        chosen: round by round, the largest gain first.
     gains_ : ndarray, shape (number of pairs,)
-        How much each lowers the square loss at the fitted curves, alone, without `monotone`.
+        How much each lowers the square loss alone, without `monotone`, at the fitted curves with
+        the maps of earlier rounds.
     loss_ : str
     alphas_ : ndarray, shape (3,)
         The chosen α of lines and levels, of curves, of pairs; that of a term is divided by its
@@ -142,7 +145,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
         The held-out scores of the best line, and of the best with curves and with pairs, if tried:
-        pairs are not if, added one by one, they promise nothing.
+        neither is if no curve and no pair explains more of the labels than chance would, and pairs
+        are not if, added one by one, they promise nothing.
     focus_ : float
         The power that was chosen.
     auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k, powers)
@@ -159,6 +163,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     ----------
     Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with pairwise interactions".
     Wood (2017), "Generalized additive models".
+    Goeman, van de Geer & van Houwelingen (2006), "Testing against a high dimensional alternative",
+    for whether anything bends.
     Grandvalet & Canu (1998), "Outcomes of the equivalence of adaptive ridge with least absolute
     shrinkage", for prior variances that data decide.
     Ramsay (1988), "Monotone regression splines in action".
@@ -499,18 +505,17 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             X, y, sample_weight, groups = _weighed(X, y, sample_weight, groups)
         features = self._features(X)
         with working("tuning", quiet=not self.verbose):
-            Z = features.with_pairs(()).transform(X)
             if table is None:
-                rows = labelled_rows(last, Z, y, sample_weight)
+                rows = labelled_rows(last, features.lines().transform(X), y, sample_weight)
                 rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
             else:
+                Z = features.lines().transform(X)
                 rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
-            curves = CurveRows(features.with_pairs(()), rows, X, LEADING_SHARE)
-            search = _Search(curves, features.pairs_, self._settings(), scoring, self.shape)
             folds, n_folds = _folds(rows, cv)
             share = 1.0  # the best α is inversely proportional to the rows of the rarer class
             if every is not None and (self.alphas is None or len(self.alphas) > 1):
                 share = rows.rarest / every.table.rarest
+            search = _Search(features, rows, X, self._settings(), scoring, self.shape)
             walk, cell = search.run(folds, self._grid(features, rows, share), n_folds, line)
             scores = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
             if cell is None:
@@ -540,17 +545,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         """Fit what was chosen on a share of the rows to all; these choose the pairs."""
         features = copy.copy(self.best_estimator_[0])
         features.alphas_ = share * features.alphas_
-        if cell.shape == 2 and not search.given:
-            curves, count = cell.without_maps, grid.counts[cell.pairs]
-            pairs = search.ranking(part, grid, cell, _CANDIDATES * count).pairs
-            square = grid.of_square_loss
-            coef = part.fit(square, curves, search.settings).coef
-            alpha = share * float(square.alphas_of(curves)[1])
-            gains = every.gains(part.features, coef, pairs, alpha)
-            best = np.argsort(-gains, kind="stable")[:count]
-            features = features.with_pairs([pairs[k] for k in best])
-            features.relevance_[2] = relevance(gains[best], grid.powers[cell.focus])
-            self.interactions_, self.gains_ = [*features.pairs], gains[best]
+        if cell.shape == 2 and not search.features.pairs_:
+            screening = search.screening(grid, cell)
+            gains_of = partial(every.gains, alpha=share * screening.alpha)
+            pairs, gains = screening.confirmed(part, cell.pairs, gains_of)
+            features = features.with_pairs(pairs)
+            features.relevance_[2] = relevance(gains, grid.powers[cell.focus])
+            self.interactions_, self.gains_ = [*features.pairs], gains
         shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
         model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
         settings = replace(search.settings, goal=NamedLoss(self.loss_))
@@ -652,10 +653,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         rows: Labelled,
         scores: list[np.ndarray],
     ) -> None:
-        grid, gains = walk.grid, np.empty(0)
-        part = all_rows.with_maps(grid.counts[cell.pairs])
-        if all_rows.ranking is not None:
-            gains = all_rows.ranking.gains[: len(part.features.pairs_)]
+        grid = walk.grid
+        count = grid.counts[cell.pairs]
+        part = all_rows.with_maps(count)
         features = part.focused(grid.powers[cell.focus])
         weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
         X = part.take(part.train)[:, : len(fitted.coef)]
@@ -684,7 +684,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
         self.alphas_, self.focus_ = grid.alphas_of(cell), grid.powers[cell.focus]
         self.interactions_ = [*features.pairs]
-        self.gains_ = gains
+        self.gains_ = all_rows.ranking.first(count).gains
         self.auc_path_ = np.full((len(walk.parts), *grid.shape), np.nan)
         for tried, of_folds in walk.held_out.items():
             self.auc_path_[(slice(None), *tried._replace(curve=tried.curve + 1))] = of_folds
@@ -727,9 +727,12 @@ class _Search:
 
     Parameters
     ----------
-    rows : CurveRows
-    given : list of (int, int)
-        The pairs that are given, if any.
+    features : AdditiveFeatures
+        With the pairs that are given, if any.
+    labelled : Labelled
+        The rows, by the features of lines.
+    table : data frame or array
+        The same rows as they came.
     settings : Settings
     scoring : Metric
     shape : str
@@ -737,38 +740,30 @@ class _Search:
 
     def __init__(
         self,
-        rows: CurveRows,
-        given: list[tuple[int, int]],
+        features: AdditiveFeatures,
+        labelled: Labelled,
+        table: Any,
         settings: Settings,
         scoring: Metric,
         shape: str,
     ) -> None:
-        self.rows, self.given, self.settings, self.scoring = rows, given, settings, scoring
+        self.features, self.settings, self.scoring = features, settings, scoring
+        self.rows = CurveRows(features.lines(), labelled, table)
         self.shape = SHAPES.index(shape) if shape in SHAPES else None
 
     def run(
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
         """Return the walk and the cell that it chooses, None for a line that rivals it."""
-        of_parts, of_all = self.rows.moments(folds)
-        alpha = float(grid.of_square_loss.alphas[grid.usual])
-        self.gains = self.rows.gains(of_all, alpha)
-        parts = [
-            Part(self.rows, train, test, self.rows.gains(of_fold, alpha), of_fold)
-            for (train, test), of_fold in zip(folds, of_parts, strict=True)
-        ]
-        walk = Walk(grid, parts, replace(self.settings, tol=10 * self.settings.tol), self._score)
-        most = 2 if self.shape is None else self.shape
+        walk, of_all = self._walk(folds, grid)
         line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line", "focus"))
-        curve = walk.climb(grid.start(line, "curve"), ("curve", "focus")) if most else line
-        if most == 2 and len(grid.counts) > 1:
-            for part in parts:
-                part.ranking = self.ranking(part, grid, curve)
-            of_cells = float(grid.of_square_loss.alphas_of(curve)[1])
-            if self.shape == 2 or walk.maps_promise(curve, of_cells, n_folds):
-                pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
-                best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
-                walk.climb([best], ("curve", "pair", "focus"))
+        if self.shape or (self.shape is None and not self._suffices(grid, line, of_all)):
+            features, table = self.features.with_pairs(()), self.rows.table
+            labelled = replace(self.rows.labelled, X=features.transform(table), store=None)
+            self.rows = CurveRows(features, labelled, table, LEADING_SHARE)
+            of_lines, (walk, _) = walk.held_out, self._walk(folds, grid)
+            walk.held_out |= of_lines
+            self._bend(walk, line, n_folds)
         cells = walk.of_shapes()
         if self.shape is not None:
             cells = [cell for cell in cells if cell.shape == self.shape]
@@ -784,27 +779,61 @@ class _Search:
                 cell = walk.climb([other_loss], (axis,))
         return walk, cell
 
+    def _walk(self, folds: Any, grid: Grid) -> tuple[Walk, ClassMoments]:
+        """Return a walk over the features of today's rows, and the moments of all of them."""
+        of_parts, of_all = self.rows.moments(folds)
+        alpha = float(grid.of_square_loss.alphas[grid.usual])
+        self.gains = self.rows.gains(of_all, alpha)
+        parts = [
+            Part(self.rows, train, test, self.rows.gains(of_fold, alpha), of_fold)
+            for (train, test), of_fold in zip(folds, of_parts, strict=True)
+        ]
+        settings = replace(self.settings, tol=10 * self.settings.tol)
+        return Walk(grid, parts, settings, self._score), of_all
+
+    def _suffices(self, grid: Grid, line: Cell, moments: ClassMoments) -> bool:
+        """Return whether no curve and no pair explains more than a line does."""
+        labelled, every = self.rows.labelled, np.arange(len(self.rows.labelled.positive))
+        all_rows = Part(self.rows, every, every, self.gains, moments)
+        scores = all_rows.scores(all_rows.fit(grid.of_square_loss, line, self.settings).coef)
+        pairs = self.candidates if len(grid.counts) > 1 else []
+        return line_suffices(self.features, self.rows.table, labelled, scores, pairs)
+
+    def _bend(self, walk: Walk, line: Cell, n_folds: int) -> None:
+        """Walk from the best line to curves and, if they promise anything, to maps."""
+        grid = walk.grid
+        curve = walk.climb(grid.start(line, "curve"), ("curve", "focus"))
+        if self.shape == 1 or len(grid.counts) == 1:
+            return
+        screening = self.screening(grid, curve)
+        for part in walk.parts:
+            screening.begin(part, self.candidates, in_order=bool(self.features.pairs_))
+        if self.shape == 2 or walk.maps_promise(curve, screening.alpha, n_folds):
+            pairs = curve._replace(pairs=min(2, len(grid.counts) - 1))
+            best = walk.climb(grid.start(pairs, "pair"), ("pairs", "pair"))
+            walk.climb([best], ("curve", "pair", "focus"))
+
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
         """Return all rows with their own pairs, and the fit of a cell to these."""
         every = np.arange(len(self.rows.labelled.positive))
         all_rows = Part(self.rows.in_full(cell.shape), every, every, self.gains)
         if cell.shape == 2:
-            all_rows.ranking = self.ranking(all_rows, grid, cell, grid.counts[cell.pairs])
+            screening = self.screening(grid, cell)
+            screening.begin(all_rows, self.candidates, in_order=bool(self.features.pairs_))
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
         rows = self.rows.labelled
         return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
 
-    def ranking(self, part: Part, grid: Grid, cell: Cell, most: int | None = None) -> Ranking:
-        """Return the pairs for the rows of a part, at its own curves."""
-        curves = cell.without_maps
-        coef = part.fit(grid.of_square_loss, curves, self.settings).coef
-        alpha = float(grid.of_square_loss.alphas_of(curves)[1])
-        if self.given:
-            return screened(part, coef, np.array(self.given), None, alpha)
-        candidates = np.array(_candidates(self.rows.features))
-        return screened(part, coef, candidates, most or grid.counts[-1], alpha)
+    def screening(self, grid: Grid, cell: Cell) -> Screening:
+        """Return how parts choose pairs at the curves of a cell."""
+        return Screening(grid, cell.without_maps, self.settings)
+
+    @property
+    def candidates(self) -> list[tuple[int, int]]:
+        """The pairs that may have a map."""
+        return self.features.pairs_ or _candidates(self.features)
 
 
 def _candidates(features: AdditiveFeatures) -> list[tuple[int, int]]:

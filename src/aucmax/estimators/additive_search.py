@@ -24,6 +24,7 @@ from aucmax.data.rows.store import InMemory
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.pair_rows import ScoredPairs
 from aucmax.estimators.tuning import fold_moments
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
@@ -42,16 +43,20 @@ __all__ = [
     "Grid",
     "Part",
     "Ranking",
+    "Screening",
     "Walk",
-    "screened",
     "simplest",
 ]
+
+GainsOf = Callable[[Sequence[ScoredPairs]], Iterable[np.ndarray]]
 
 SHAPES = ("line", "curves", "interactions")
 LEADING_SHARE = 0.998  # of the variance of the prior, with which the folds do: 11 of 33 hats
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
 _SHRINKAGES = (1.0, 10.0, 100.0, 1000.0)  # of maps that are added alone, over that of curves
 _FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
+_CANDIDATES = 4  # pairs of a round that further rows choose from, for each that it takes
+_SCREENED = 1000  # pairs with the largest gains at the curves, of which later rounds choose
 
 
 class Cell(NamedTuple):
@@ -179,8 +184,7 @@ class CurveRows:
         """Return the rows for fits of a shape in all coordinates."""
         if shape:
             return CurveRows(self.features, self.labelled, self.table)
-        features = self.features.with_pairs(())
-        features.curves = False
+        features = self.features.lines()
         lines = replace(self.labelled, X=self.labelled.X[:, : features.n_features])
         return CurveRows(features, lines, self.table)
 
@@ -256,21 +260,24 @@ class Part:
         self.positive = rows.labelled.positive[train]
         self.weight = rows.labelled.weight_of(train)
         self.features = rows.features
-        self.ranking: Ranking | None = None
+        self.screening: Screening | None = None
+        self.ranking = self.at_curves = Ranking([], np.empty(0))
         self._given = moments
         self._with_maps: dict[int, Part] = {0: self}
         self._focused: dict[float, np.ndarray] = {}
 
     def with_maps(self, count: int) -> "Part":
-        """Return the part with maps of the first pairs of its ranking."""
+        """Return the part with maps of the first pairs of its ranking, which grows to so many."""
+        while len(self.ranking.pairs) < count:
+            assert self.screening is not None
+            self.ranking = self.screening.with_next_round(self)
         if count not in self._with_maps:
-            assert self.ranking is not None
             _, *older = self._with_maps
             for smaller in older[:-1]:  # the walk goes on from the last ones
                 del self._with_maps[smaller]
-            gains = [*self.gains, self.ranking.gains[:count]]
-            part = Part(self.rows, self.train, self.test, gains, self._given)
-            part.features = self.features.with_pairs(self.ranking.pairs[:count])
+            pairs, gains = self.ranking.first(count)
+            part = Part(self.rows, self.train, self.test, [*self.gains, gains], self._given)
+            part.features = self.features.with_pairs(pairs)
             self._with_maps[count] = part
         return self._with_maps[count]
 
@@ -338,23 +345,23 @@ class Part:
             self.take(rows)[:, : len(coef)] @ coef,
         )
 
-    def added(self, steps: np.ndarray) -> np.ndarray:
-        """Return what maps of the ranking's first pairs add to the scores of the rows to score.
+    def added(self, pairs: Sequence[tuple[int, int]], steps: np.ndarray) -> np.ndarray:
+        """Return what maps of the first pairs, one after the other, add to the rows to score.
 
         Parameters
         ----------
+        pairs : sequence of (int, int)
         steps : ndarray, shape (number of pairs, c)
-            Of each pair, at its cells.
+            What the map of each adds to the score, at its cells.
 
         Returns
         -------
         ndarray, shape (number of pairs, number of rows to score)
         """
-        assert self.ranking is not None
         cells, sizes = self.rows.places.at(self.test).nearest(), self.features.n_places
-        of_pairs = zip(self.ranking.pairs, steps, strict=True)
         of_rows = [
-            step[cells[i].astype(np.intp) * sizes[j] + cells[j]] for (i, j), step in of_pairs
+            step[cells[i].astype(np.intp) * sizes[j] + cells[j]]
+            for (i, j), step in zip(pairs, steps, strict=True)
         ]
         return np.cumsum(of_rows, axis=0)
 
@@ -416,40 +423,121 @@ class Part:
 
 
 class Ranking(NamedTuple):
-    """Pairs in the order of their gains.
+    """Pairs in the order in which they are chosen.
 
     Parameters
     ----------
     pairs : list of (int, int)
     gains : ndarray, shape (number of pairs,)
-        How much each lowers the loss alone.
+        How much each lowers the loss alone, at the score of its round.
     """
 
     pairs: list[tuple[int, int]]
     gains: np.ndarray
 
+    def first(self, count: int) -> "Ranking":
+        """Return the first pairs."""
+        return Ranking(self.pairs[:count], self.gains[:count])
 
-def screened(
-    part: Part, coef: np.ndarray, pairs: np.ndarray, most: int | None, alpha: float
-) -> Ranking:
-    """Return the pairs that lower the loss of a fit of curves most.
+    def best(self, count: int) -> "Ranking":
+        """Return the pairs with the largest gains, the largest first."""
+        order = np.argsort(-self.gains, kind="stable")[:count]
+        return Ranking([self.pairs[k] for k in order], self.gains[order])
+
+    def without(self, other: "Ranking") -> "Ranking":
+        """Return the pairs that are not in another ranking."""
+        order = [k for k, pair in enumerate(self.pairs) if pair not in {*other.pairs}]
+        return Ranking([self.pairs[k] for k in order], self.gains[order])
+
+    def then(self, other: "Ranking") -> "Ranking":
+        """Return the pairs of both, one after the other."""
+        return Ranking(self.pairs + other.pairs, np.append(self.gains, other.gains))
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """How the parts of a search choose pairs: by their gains, in rounds.
+
+    The first round takes the pairs with the largest gains at the curves. Each further one takes
+    those with the largest gains at the score with maps of all before, at the usual α: a pair that
+    repeats what others say has little gain left there, and one whose effect they hid has its own.
 
     Parameters
     ----------
-    part : Part
-        The rows of the fit.
-    coef : ndarray, shape (D,)
-        The fit's coefficients.
-    pairs : ndarray of int, shape (m, 2)
-        The candidates.
-    most : int, optional
-        The largest number of pairs. By default they are those given, in their order.
-    alpha : float
-        α of the cells of each pair.
+    grid : Grid
+        Its numbers of pairs are those after each round.
+    curves : Cell
+        Of the curves, whose α cells have, too.
+    settings : Settings
     """
-    worth = part.pair_sums(coef, pairs, part.train).gains(alpha)
-    best = np.argsort(-worth, kind="stable")[:most] if most else np.arange(len(pairs))
-    return Ranking([*map(tuple, pairs[best].tolist())], worth[best])
+
+    grid: Grid
+    curves: Cell
+    settings: Settings
+
+    def begin(self, part: Part, candidates: Sequence[tuple[int, int]], in_order: bool) -> None:
+        """Rank pairs at the curves of a part, for its first round; all of them if in order."""
+        part.screening = self
+        ranking = self._gains(self._asked(part, 0, candidates), part)
+        part.at_curves = ranking if in_order else ranking.best(_SCREENED)
+        part.ranking = part.at_curves.first(self.grid.counts[1])
+
+    def with_next_round(self, part: Part) -> Ranking:
+        """Return the ranking of a part with the pairs of one more round."""
+        place = self.grid.counts.index(len(part.ranking.pairs))
+        return part.ranking.then(self._gains_of_others(part, place).best(self._size(place)))
+
+    def confirmed(self, part: Part, place: int, gains_of: GainsOf) -> Ranking:
+        """Return one of the grid's numbers of pairs, chosen by further rows.
+
+        Each round has its own score, that of the part, at which the further rows are asked for the
+        gains of the part's best candidates, in one pass for all rounds.
+
+        Parameters
+        ----------
+        part : Part
+        place : int
+        gains_of : callable
+            Returns the gains of the pairs of each of some scores.
+        """
+        count = self.grid.counts[place]
+        rounds = []
+        for k in range(place):
+            candidates = self._gains_of_others(part, k).best(_CANDIDATES * self._size(k))
+            own = part.ranking.first(count).without(candidates)
+            rounds.append(self._asked(part, k, candidates.then(own).pairs))
+        chosen = Ranking([], np.empty(0))
+        for k, gains in enumerate(gains_of(rounds)):
+            asked = Ranking([*map(tuple, rounds[k].pairs.tolist())], gains)
+            chosen = chosen.then(asked.without(chosen).best(self._size(k)))
+        return chosen
+
+    @property
+    def alpha(self) -> float:
+        """α of the cells of a pair."""
+        return float(self.grid.of_square_loss.alphas_of(self.curves)[1])
+
+    def _size(self, place: int) -> int:
+        """Return the number of pairs of a round."""
+        return self.grid.counts[place + 1] - self.grid.counts[place]
+
+    def _gains_of_others(self, part: Part, place: int) -> Ranking:
+        """Return the gains of the candidates that no earlier round has taken."""
+        others = part.at_curves.without(part.ranking.first(self.grid.counts[place]))
+        return self._gains(self._asked(part, place, others.pairs), part)
+
+    def _asked(self, part: Part, place: int, pairs: Sequence[tuple[int, int]]) -> ScoredPairs:
+        """Return pairs at the score of a part before one of the rounds."""
+        before = part.with_maps(self.grid.counts[place])
+        maps = {"pairs": place, "pair": self.grid.usual} if place else {}
+        fitted = before.fit(self.grid.of_square_loss, self.curves._replace(**maps), self.settings)
+        return ScoredPairs(before.features, fitted.coef, np.array(pairs), (False, True))
+
+    def _gains(self, asked: ScoredPairs, part: Part) -> Ranking:
+        """Return the gains of pairs for the rows of a part."""
+        before = part.with_maps(len(asked.features.pairs_))
+        sums = before.pair_sums(asked.coef, asked.pairs, part.train)
+        return Ranking([*map(tuple, asked.pairs.tolist())], sums.gains(self.alpha))
 
 
 class Walk:
@@ -504,11 +592,10 @@ class Walk:
         rises = []
         square = self.grid.of_square_loss
         for part in self.parts:
-            assert part.ranking is not None
             coef = part.fit(square, cell.without_maps, self.settings).coef
-            scores = part.scores(coef)
-            sums = part.pair_sums(coef, np.array(part.ranking.pairs), part.train)
-            raised = [scores + part.added(sums.steps(alpha * t)) for t in _SHRINKAGES]
+            scores, (pairs, _) = part.scores(coef), part.at_curves.first(self.grid.counts[-1])
+            sums = part.pair_sums(coef, np.array(pairs), part.train)
+            raised = [scores + part.added(pairs, sums.steps(alpha * t)) for t in _SHRINKAGES]
             places = [count - 1 for count in self.grid.counts[1:]]
             tried = [self.score(part, of_count) for of in raised for of_count in of[places]]
             rises.append(np.array(tried) - self.score(part, scores))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, repeat
@@ -77,23 +77,23 @@ class ManyRows:
         self.drawn = counted[chosen]
         return self.drawn, replace(table.at(self.drawn), columns=table.columns)
 
-    def gains(
-        self, features: AdditiveFeatures, coef: np.ndarray, pairs: Iterable[Any], alpha: float
-    ) -> np.ndarray:
-        """Return how much a map of each pair alone lowers the square loss, in one pass; shape (m,).
+    def gains(self, scores: Sequence[ScoredPairs], alpha: float) -> list[np.ndarray]:
+        """Return how much a map of each pair alone lowers the square loss, in one pass.
 
         Parameters
         ----------
-        features, coef : AdditiveFeatures, ndarray of shape (D,)
-            Of the curves at which this is asked.
-        pairs : sequence of (int, int)
-            Of axes.
+        scores : sequence of ScoredPairs
+            Those at which this is asked, each with its pairs.
         alpha : float
-            Of the cells.
+            α of the cells.
+
+        Returns
+        -------
+        list of ndarray, shape (number of pairs,)
         """
-        scored = ScoredPairs(features, coef, np.array([*pairs]), (False, True), self.table.columns)
-        sums: PairSums = self.source.total(sums_of_rows, repeat(()), (scored,))
-        return sums.gains(alpha)
+        of_columns = [scored._replace(columns=self.table.columns) for scored in scores]
+        sums: tuple[PairSums, ...] = self.source.total(_pair_sums, repeat(()), of_columns)
+        return [of_score.gains(alpha) for of_score in sums]
 
     def fitted(
         self, features: AdditiveFeatures, model: AUCClassifier, settings: Settings, drawn: Labelled
@@ -208,3 +208,7 @@ def _features(features: AdditiveFeatures, columns: tuple[Column, ...] | None, X:
 
 def _moments(part: Part) -> ClassMoments:
     return ClassMoments([False, True]).add_rows(as_rows(part.X), part.y, part.weight)
+
+
+def _pair_sums(part: Part, *scores: ScoredPairs) -> tuple[PairSums, ...]:
+    return tuple(sums_of_rows(part, scored) for scored in scores)

@@ -95,12 +95,14 @@ def _(model: AdditiveAUCClassifier) -> str:
         ("shape", f"{model.shape_} (held out: {', '.join(scores)})"),
         (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
         *([("monotone", ", ".join(trends))] if model.monotone else []),
-        ("settings", f"loss {model.loss_}, {alphas}"),
+        ("settings", f"loss {model.loss_}, {alphas}, focus {model.focus_:g}"),
         ("solver", f"{model.solver_}, {optimality}"),
     ]
     gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
     bars = [(" × ".join(map(str, pair)), gain) for pair, gain in gains if np.isfinite(gain)]
-    caption = "Maps of pairs: how much each lowers the square loss at the curves, alone."
+    caption = (
+        "Maps of pairs: how much each, alone, lowers the square loss at the score of its round."
+    )
     return _html(type(model).__name__, facts, bars[:_MAX_BARS], caption)
 
 

@@ -81,13 +81,16 @@ class Bending:
     def __str__(self) -> str:
         if self.why_straight:
             return f"line  (curves were not tried, {self.why_straight}; --shape asks for them)"
+        scores = self.held_out_auc_of_shapes or {}
+        if [*scores] == ["line"]:
+            only = auc_text(scores["line"])
+            return f"line  (held-out AUC {only}; no curve and no pair explains more than chance)"
         number = len(self.interactions or ())
         maps = f" and {counted(number, 'map')} of pairs" if number else ""
         shape = "line" if self.shape == "line" else f"curves{maps}"
         names = {"interactions": "with maps"}
         held_out = ", ".join(
-            f"{names.get(shape, shape)} {auc_text(auc)}"
-            for shape, auc in (self.held_out_auc_of_shapes or {}).items()
+            f"{names.get(shape, shape)} {auc_text(auc)}" for shape, auc in scores.items()
         )
         return f"{shape}  (held-out AUC: {held_out})"
 
