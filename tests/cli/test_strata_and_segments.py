@@ -168,4 +168,4 @@ def test_messages(folder, bad):
     message = bad(*command, "--segments", "one")
     assert "--segments one: all rows have the same value, 'all'" in message
     assert "none of the strata has rows of both classes" in bad(*command, "--strata", "row")
-    assert re.search("No such option.*--strata", bad("train", folder / "rows.csv", "--strata", "a"))
+    assert re.search("No such option.*--segm", bad("train", folder / "rows.csv", "--segments", "a"))

@@ -16,11 +16,11 @@ from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
+    Fitting,
     Html,
     Json,
     Learning,
     Probability,
-    Stopping,
     Transforms,
     number_or_word,
     option,
@@ -33,10 +33,12 @@ from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
 from aucmax.estimators.scoring import METRICS, scoring_of
+from aucmax.estimators.strata import losses_within
 from aucmax.estimators.table import SearchProgress
 from aucmax.metrics.scored import Scored
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import Folds, TrainingRows
+from aucmax.report.odds import OddsTable
 from aucmax.report.search import InterruptedSearch, Search
 
 __all__ = ["cv"]
@@ -84,6 +86,12 @@ class Settings:
             "losses": list(DEFAULT_LOSSES) if self.losses is None else listed(self.losses),
             "within": "auto" if self.within is None else within,
         }
+
+    def losses_for(self, rows: Labelled, fitting: Fitting) -> list[str]:
+        """Return the losses to try: by default those that can compare rows within their strata."""
+        if self.losses is not None:
+            return listed(self.losses)
+        return losses_within(DEFAULT_LOSSES, rows, fitting.strata_weight.value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +150,7 @@ def cv(
     settings: Settings,
     chosen_by: Scores,
     division: Division,
-    stopping: Stopping,
+    fitting: Fitting,
     written: Written,
 ) -> None:
     """Tune by cross-validated AUC, or another score, and save the best model.
@@ -153,8 +161,8 @@ def cv(
     and moves from the best setting to its neighbours; if you give --alphas, all are tried with
     every loss, standardize and l1-ratio. The mean held-out AUC and its interval are biased upwards,
     being a maximum over the grid: for unbiased figures use 'aucmax evaluate' on rows that were not
-    given here. How columns are prepared
-    is learned from all rows.
+    given here. --strata compares only rows of the same stratum, such as a day, as 'aucmax train'
+    does. How columns are prepared is learned from all rows.
 
     Examples:
 
@@ -175,16 +183,18 @@ def cv(
     with ids_are_said_later():
         prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, facts = prepared.rows, prepared.facts()
+    fitting.check(rows)
+    grid["losses"] = settings.losses_for(rows, fitting)
     parts, folds = division.of(rows)
     folding = Folding.of(rows)
     reached: list[SearchProgress] = []
     model = AUCClassifierCV(
-        **grid, **asked, **vars(stopping), cv=parts, n_jobs=division.jobs, verbose=not as_json,
+        **grid, **asked, **fitting.arguments, cv=parts, n_jobs=division.jobs, verbose=not as_json,
         callback=reached.append, positive=rows.positive_label,
         probability=written.probability,
     )  # fmt: skip
     started = time.perf_counter()
-    with going_on(output, data, rows, reading, transforms, grid, asked, division, stopping):
+    with going_on(output, data, rows, reading, transforms, grid, asked, division, fitting):
         try:
             tuned = model.fit(rows)
         except KeyboardInterrupt:
@@ -195,12 +205,8 @@ def cv(
     report = Search.of(
         tuned,
         rows=facts,
-        folds=Folds(
-            folds=len(parts),
-            rounds=len(parts) // folds,
-            folding=folding.words,
-            dropped=folding.dropped(parts),
-        ),
+        folds=_facts_of(parts, folds, folding),
+        odds=OddsTable.of(rows, tuned.best_estimator_, prepared.names(tuned.best_estimator_)),
         seed=division.seed,
         scale=transforms.scale.value,
         suspicions=about_training_rows(prepared, data, reading),
@@ -210,6 +216,16 @@ def cv(
         held_out=[] if html is None else _tests(rows, parts, tuned.held_out_),
     )
     show(report, as_json, html)
+
+
+def _facts_of(parts: Pairs, folds: int, folding: Folding) -> Folds:
+    """Describe how the rows are divided; ``folds`` is the number of folds in a round."""
+    return Folds(
+        folds=len(parts),
+        rounds=len(parts) // folds,
+        folding=folding.words,
+        dropped=folding.dropped(parts),
+    )
 
 
 def _tests(rows: Labelled, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:

@@ -236,5 +236,5 @@ def _explained(
         features = parts_of(stages.model)[1].n_features_in_
         sample = rows_to_explain(test, min(room.rows, MAX_CELLS // features))
         stages = Stages.of(stages.model, take(rows.X, sample))
-    explanation = explanation_of(stages, test, asked.confidence, sample)
+    explanation = explanation_of(stages, test, asked.confidence, sample, rows.coded_strata)
     return {"drawn": tests, "chance": chance, "explanation": explanation}

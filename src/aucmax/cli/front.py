@@ -17,7 +17,7 @@ import numpy as np
 
 from aucmax import datasets
 from aucmax.basics.doors import Door
-from aucmax.cli.common import counted, working
+from aucmax.cli.common import counted, feature_names, working
 from aucmax.cli.large import Large
 from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
@@ -63,8 +63,8 @@ class Prepared:
         Behind the steps: numbers.
     classes : Classes
         What the file calls its labels.
-    weight_name : str or None
-        The column of the rows' weights.
+    weight_name, strata_name : str or None
+        The columns of the rows' weights and strata.
     room : Room or None
         The memory for rows that are read in parts.
     steps : list of (str, transformer)
@@ -89,6 +89,7 @@ class Prepared:
     rows: Labelled
     classes: Classes
     weight_name: str | None
+    strata_name: str | None
     room: Room | None = None
     steps: list[tuple[str, Any]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -99,8 +100,11 @@ class Prepared:
     digests: DigestCounts | None = None
     before: Prepared | None = None
 
-    def bent(self, features: Any) -> Prepared:
-        """Return the rows behind fitted additive features in place of the steps."""
+    def bent(self, additive: Any) -> Prepared:
+        """Return the rows behind the features of an additive model, if it is one."""
+        if additive is None:
+            return self
+        features = additive.best_estimator_[0]
         assert self.before is not None
         raw = self.before.rows
         if raw.in_parts:
@@ -117,6 +121,10 @@ class Prepared:
         model.decisions_ = [str(decision) for decision in self.decisions]
         return _inputs.behind(self.steps, model)
 
+    def names(self, model: Any) -> list[str]:
+        """Return the names of the features of a fitted model."""
+        return feature_names(self.whole(model), model.n_features_in_)
+
     def facts(self) -> TrainingRows:
         """Return the facts about the data that every report has."""
         rows, classes = self.rows, self.classes
@@ -129,6 +137,7 @@ class Prepared:
             positive_is="rarer" if classes.rarer else None,
             negative=classes.shown(classes.labels[0]),
             weight=self.weight_name,
+            strata=self.strata_name,
             decisions=self.decisions,
         )
 
@@ -168,6 +177,7 @@ def labelled_rows(
     with working(f"reading {path.name}", quiet):
         try:
             if large is not None and large.plan.takes(path, reading):
+                large.check_strata(path, reading)
                 source = large.read(path, _with_own_labels(reading), transforms)
             elif transforms is None and reader_of(path, reading.format).columns is not None:
                 source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
@@ -187,6 +197,7 @@ def labelled_rows(
             rows,
             classes,
             reading.weight,
+            reading.strata,
             source.get("room"),
             steps,
             decisions,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -23,10 +23,14 @@ from aucmax.data.files import AnyFile, Piped
 from aucmax.data.named import named
 from aucmax.data.reading import DEFAULTS, FIELDS, Reading, flag_of
 
+if TYPE_CHECKING:
+    from aucmax.data.labelled import Labelled
+
 __all__ = [
     "JUDGED",
     "OF_MODELS",
     "DataArgument",
+    "Fitting",
     "Html",
     "Json",
     "Judging",
@@ -136,14 +140,42 @@ class Stopping:
     max_iter: int = option(1000, "Maximum number of iterations or epochs.")
 
 
+class WeightOfStrata(StrEnum):
+    """What the weight of a stratum is proportional to."""
+
+    positives = "positives"
+    pairs = "pairs"
+    strata = "strata"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting(Stopping):
+    """Options of every fit to rows."""
+
+    strata_weight: WeightOfStrata = reading_option(
+        WeightOfStrata.positives,
+        "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, "
+        "or the same for all strata.",
+    )
+
+    def check(self, rows: Labelled) -> None:
+        """Raise ValueError for weights of strata that are not there."""
+        if rows.strata is None and self.strata_weight is not WeightOfStrata.positives:
+            raise ValueError("--strata-weight: there are no strata; name their column by --strata.")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of an estimator."""
+        return vars(self) | {"strata_weight": self.strata_weight.value}
+
+
 # ---- how data are read: ``Annotated[Reading, names]``, the fields that are options of a command
 
 _OPTIONS = [name for name, about in FIELDS.items() if about["help"] and name != "keep"]
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
-
-JUDGED = {"strata", "segments"}  # by which models are judged alone
+JUDGED = {"strata", "segments"}  # by which models are judged
 
 
 def without(*groups: Set[str]) -> tuple[str, ...]:
@@ -151,7 +183,7 @@ def without(*groups: Set[str]) -> tuple[str, ...]:
     return tuple(name for name in _OPTIONS if name not in set().union(*groups))
 
 
-Learning = Annotated[Reading, without(JUDGED)]
+Learning = Annotated[Reading, without({"segments"})]
 Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
 Preparing = Annotated[Reading, without({"groups", "time"}, JUDGED, _CLASSES)]
 Scoring = Annotated[Reading, (*without(OF_MODELS, JUDGED, _CLASSES, _WEIGHT), "keep")]

@@ -100,7 +100,10 @@ class Bends:
     ) -> Bends:
         """Return what the options mean; raise ValueError if some exclude each other."""
         before, named, trends = transforms.given(), bool(form.needs_folds), form.trends()
-        if not named and (form.shape is Shape.line or before):
+        strata = prepared.rows.strata is not None
+        if strata:
+            form.check_straight("--strata: curves and maps of pairs compare all rows")
+        if not named and (form.shape is Shape.line or before or strata):
             return cls(arguments={"shape": "line", "monotone": trends})
         others = [name for name in settings if name not in _OF_ADDITIVE]
         for name in (*before, *others):

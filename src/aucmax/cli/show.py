@@ -90,6 +90,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
         nonzero=int(np.count_nonzero(coef)),
         settings=settings,
         fit=Fit.of_solver(linear),
+        within_strata=getattr(linear, "strata_", None),
         keeps_moments=hasattr(linear, "moments_"),
         decisions=getattr(linear, "decisions_", []),
         intercept=np.ravel(linear.intercept_)[0],

@@ -120,6 +120,7 @@ def _dropped(data: str, reading: Reading, count: int) -> dict[str, np.ndarray]:
     asked = replace(
         reading, columns=reading.drop, categories=reading.drop, drop=(), labels="none",
         positive=None, binarize=None, missing=True, weight=None, groups=None, time=None,
+        strata=None,
     )  # fmt: skip
     try:
         rows = rows_of(path, asked)

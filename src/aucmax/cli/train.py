@@ -15,11 +15,11 @@ from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
+    Fitting,
     Json,
     Learning,
     Probability,
     Settings,
-    Stopping,
     Transforms,
     given_file,
     option,
@@ -42,6 +42,7 @@ __all__ = ["train"]
 
 _estimators = Door("aucmax.estimators")
 _facts = Door("aucmax.report.facts")
+_odds = Door("aucmax.report.odds")
 _reports = Door("aucmax.report.training")
 _training = Door("aucmax.estimators.training")
 
@@ -112,7 +113,7 @@ def train(
     transforms: Transforms,
     large: Large,
     fixed: Fixed,
-    stopping: Stopping,
+    fitting: Fitting,
     on_folds: OnFolds,
     output: Output = None,
     one_pass: OnePass = False,
@@ -137,6 +138,11 @@ def train(
     not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
     rows, in the fit and in the AUC.
 
+    --strata compares only rows of the same stratum, such as a day, a hospital or a query, in the
+    fit, in the folds and in the AUC; the score is then a line. The logistic loss within strata is
+    conditional logistic regression, and its odds ratios are printed. --probability still calibrates
+    on the rows of all strata together.
+
     A table is read as it comes: with missing values, text, dates, decimal commas. What was decided
     is printed, with the option that decides otherwise; what prepares the columns is saved with the
     model. --no-prepare stops where there is anything to decide, --strict at a cell that does not
@@ -150,6 +156,8 @@ def train(
 
         aucmax train visits.csv --groups customer --weight amount -o booked.aucmax
 
+        aucmax train visits.csv --target booked --strata day
+
         aucmax train visits.csv --monotone income=increasing --monotone age=decreasing
 
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
@@ -158,7 +166,7 @@ def train(
     check_paths({"--output": output}, {"DATA": data})
     settings = fixed.given()
     options = ", ".join(f"--{name.replace('_', '-')}" for name in settings)
-    untuned = {**settings, **vars(stopping), "random_state": on_folds.seed}
+    untuned = {**settings, **fitting.arguments, "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
         on_folds.check_straight("--one-pass")
@@ -169,6 +177,7 @@ def train(
     with ids_are_said_later():
         prepared = labelled_rows(data, reading, transforms, as_json, large)
     rows, folding = prepared.rows, Folding.of(prepared.rows)
+    fitting.check(rows)
     started, tuning, result = time.perf_counter(), None, None
     bends = Bends.of(on_folds, settings, prepared, transforms)
     untunable = (bool(settings) and not bends.named) or folding.most(rows.positive, FOLDS) < 2
@@ -176,16 +185,15 @@ def train(
         on_folds.check_folds(rows.name)
     if rows.in_parts and settings:
         large.warn(data, fixed.bytes_of_row(rows), len(rows.positive))
-    with going_on(output, data, rows, reading, transforms, fixed, stopping, on_folds):
+    with going_on(output, data, rows, reading, transforms, fixed, fitting, on_folds):
         if untunable:
             with working(f"fitting {rows.name}", as_json):
                 model = _estimators.AUCClassifier(**untuned, positive=rows.positive_label).fit(rows)
         else:
-            options_of_fit = vars(on_folds) | vars(stopping) | bends.arguments
+            options_of_fit = vars(on_folds) | fitting.arguments | bends.arguments
             result = _training.tuned(rows, prepared.room, verbose=not as_json, **options_of_fit)
             model, tuning = result.model, _reports.Tuning.of(result, folding.words, bends.why_not)
-            if result.additive is not None:
-                prepared = prepared.bent(result.additive.best_estimator_[0])
+            prepared = prepared.bent(result.additive)
         with working("measuring", as_json):
             auc = _training.training_auc(prepared.rows, model)
         report = _reports.Training.of(
@@ -195,6 +203,7 @@ def train(
             tuning=tuning,
             why_not_tuned=f"{options} given" if options else _FEW,
             fitted=_facts.FittedModel.of(model),
+            odds=_odds.OddsTable.of(rows, model, prepared.names(model)),
             suspicions=about_training_rows(prepared, data, reading, result),
             read=passes_over(rows.X),
             seconds=time.perf_counter() - started,

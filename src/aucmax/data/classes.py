@@ -157,7 +157,7 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
         as_given = classes.as_given and not rows.get("respelt")
         X = X if as_given else X.with_labels(y[positive.astype(np.intp)])
     labelled = Labelled(
-        X, positive, rows.weight, y, rows.groups, rows.time, columns=columns,
+        X, positive, rows.weight, y, rows.groups, rows.time, rows.get("strata"), columns=columns,
         target_name=rows.target_name, name=rows.name,
     )  # fmt: skip
     classes = classes._replace(words=rows.get("label_words") or {})

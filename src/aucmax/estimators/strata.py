@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from aucmax.objective.objective import ConditionalObjective, Objective
 from aucmax.objective.within_strata import ProblemWithinStrata
 from aucmax.statistics.strata import KnownStrata
 
-__all__ = ["FittedStrata", "fitted_strata"]
+__all__ = ["FittedStrata", "fitted_strata", "losses_within"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,23 @@ _BY: dict[StrataWeight, str] = {
     "pairs": "their pairs",
     "strata": "1 each",
 }
+
+
+def losses_within(losses: Sequence[str], labelled: Labelled, weighting: StrataWeight) -> list[str]:
+    """Return those of some losses that can compare rows within strata, if they have any.
+
+    The logistic loss is then a likelihood, in which every positive counts the same, and the rows of
+    a stratum must have the same weight.
+    """
+    strata, weight = labelled.coded_strata, labelled.weight
+    if strata is None:
+        return [*losses]
+    equal = weighting == "positives"
+    if weight is not None:
+        order = strata.order[weight[strata.order] > 0.0]
+        same = strata.code[order][1:] == strata.code[order][:-1]
+        equal = equal and not np.diff(weight[order])[same].any()
+    return [loss for loss in losses if equal or loss != "logistic"]
 
 
 def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None:

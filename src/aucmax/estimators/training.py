@@ -13,6 +13,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.source import Source
+from aucmax.data.strata import StrataWeight
 from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
@@ -22,8 +23,10 @@ from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
 from aucmax.estimators.shapes import Bent, bent
+from aucmax.estimators.strata import losses_within
 from aucmax.estimators.suspicions import Suspicion, suspicions_of_sample
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC, auc_interval, moment_auc
+from aucmax.metrics.stratified import areas_within
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.statistics.base import ClassStatistics
@@ -98,6 +101,7 @@ def tuned(
     seed: int = 0,
     probability: bool = False,
     verbose: bool = False,
+    strata_weight: StrataWeight = "positives",
     **settings: Any,
 ) -> Tuned:
     """Tune a model by cross-validation, and fit it to all rows.
@@ -121,6 +125,8 @@ def tuned(
         Whether to calibrate the scores on the held-out rows.
     verbose : bool
         Show progress, on a terminal.
+    strata_weight : {"positives", "pairs", "strata"}
+        What strata weigh, of rows in memory that have any.
     **settings
         ``tol`` and ``max_iter``; ``losses`` and ``alphas`` of a shape that is named.
 
@@ -130,6 +136,9 @@ def tuned(
         If there are too few rows of a class, groups or times, or too few rows fit in memory.
     """
     settings["positive"] = rows.positive_label
+    if rows.strata is not None:
+        losses = losses_within(_LOSSES, rows, strata_weight)
+        settings |= {"strata_weight": strata_weight, "losses": losses}
     if table is not None and (monotone or shape not in ("line", "auto")):
         every = ManyRows(table) if table.in_parts else None
         if every is not None:
@@ -277,13 +286,16 @@ def fit_in_one_pass(
 
 
 def training_auc(rows: Labelled, model: AUCClassifier) -> AUCInterval | BinnedAUC | MomentAUC:
-    """Return the AUC of the rows a model was fitted to.
+    """Return the AUC of the rows a model was fitted to, within their strata if they have any.
 
     Rows in parts are not read again if the fit has kept their moments, which give an estimate;
     otherwise their scores are kept in fixed memory.
     """
     if not rows.in_parts:
         scores = products.scores(as_rows(rows.X), model.coef_[0]) + model.intercept_[0]
+        if (strata := rows.coded_strata) is not None:
+            areas = areas_within(rows.positive, rows.weight, scores, strata.code.astype(np.intp))
+            return areas.interval(model.strata_weight, 0.95)
         return auc_interval(rows.positive, scores, sample_weight=rows.weight)
     moments = getattr(model, "moments_", None)
     estimate = auc_of_moments(moments, model.coef_[0], rows.positive_label)

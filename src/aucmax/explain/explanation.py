@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aucmax.columns.steps import Stages, parts_of
+from aucmax.data.strata import Strata
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
@@ -37,6 +38,8 @@ class Explanation:
         On how many this was measured.
     sample : Scored
         Of these rows, as many as the AUC is measured on without a term.
+    strata : Strata or None
+        Theirs, if the model compares rows within strata.
     without : mapping of str to ndarray
         Their scores without each of the largest terms.
     test : Scored
@@ -52,6 +55,7 @@ class Explanation:
     maps: Sequence[PairShape]
     rows: int
     sample: Scored
+    strata: Strata | None
     without: Mapping[str, np.ndarray]
     test: Scored
     highest: Sequence[int]
@@ -59,13 +63,19 @@ class Explanation:
 
 
 def explanation_of(
-    stages: Stages, test: Scored, confidence: float, rows: np.ndarray | None = None
+    stages: Stages,
+    test: Scored,
+    confidence: float,
+    rows: np.ndarray | None = None,
+    strata: Strata | None = None,
 ) -> Explanation | None:
     """Explain a linear model on all rows of a test, or those with some numbers.
 
-    Returns None if the model is not linear.
+    Returns None if the model is not linear. Of strata (n,) only a model that was fitted within
+    strata makes use.
     """
-    if not hasattr(parts_of(stages.model)[1], "coef_"):
+    linear = parts_of(stages.model)[1]
+    if not hasattr(linear, "coef_"):
         return None
     positive, score, weight, groups = test
     if rows is None:
@@ -76,7 +86,10 @@ def explanation_of(
     else:
         weight = weight_of_all(positive, test[2], rows)
     by, sign = by_column(stages), np.where(positive[rows], 1.0, -1.0)
-    effects, sampling = effects_of(by, sign, weight, confidence)
+    if strata is not None:
+        fitted = hasattr(linear, "strata_")
+        strata = strata.weighed(linear.strata_weight).at(rows) if fitted else None
+    effects, sampling = effects_of(by, sign, weight, confidence, strata)
     top = np.argsort(-score[rows], kind="stable")[:_EXPLAINED_ROWS]
     tested = sample(sign, _TESTED_ROWS)
     sampled = Scored(
@@ -91,6 +104,7 @@ def explanation_of(
         maps=[*pair_shapes_of(by, effects, weight)],
         rows=len(rows),
         sample=sampled,
+        strata=None if strata is None else strata.at(tested),
         without=_without(by, effects, sampled.score, tested),
         test=test,
         highest=rows[top].tolist(),

@@ -18,7 +18,7 @@ from aucmax.estimators.fitting import Settings, posed
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
-from aucmax.explain.within_strata import varying
+from aucmax.explain.within_strata import MAX_FEATURES, varying
 from aucmax.metrics.delong import effective_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
@@ -29,7 +29,6 @@ from aucmax.objective.within_strata import rows_problem
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
-MAX_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
 MAX_CELLS = 10**7  # of the rows from which intervals are computed; larger data are sampled
 
 
@@ -289,6 +288,8 @@ def sampling_of(
     try:
         if learnt := that_learn_from_labels(by.steps):
             raise ValueError(f"{learnt[0]} learns from the labels, too.")
+        if strata is None and hasattr(by.linear, "strata_"):
+            raise ValueError("the model compares rows within strata; name those of the rows.")
         if strata is None:
             return _sandwich_of(by, sign, weight)
         coef = np.ravel(by.linear.coef_).astype(np.float64)

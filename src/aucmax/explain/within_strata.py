@@ -23,6 +23,7 @@ __all__ = ["OddsRatios", "Within", "odds_ratios", "odds_ratios_of", "varying"]
 
 
 _MANY = 1e9  # degrees of freedom
+MAX_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
 
 
 class OddsRatios(NamedTuple):
@@ -107,6 +108,8 @@ def varying(
     free = np.flatnonzero((spread > 0.0) & pieces.smooth)
     if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
+    if len(free) > MAX_FEATURES:
+        raise ValueError(f"they are for up to {MAX_FEATURES:,} features with a coefficient.")
     size = np.sqrt(spread[free])
     columns = X[:, free].toarray() if sp.issparse(X) else X[:, free]
     part = rows_problem(as_rows(columns / size), sign > 0, weight, None, strata)

@@ -13,6 +13,7 @@ from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.multiclass import MulticlassAUCClassifier
 from aucmax.estimators.scorecard import Scorecard
+from aucmax.report.facts import strata_facts
 from aucmax.report.text import auc_text, interval_text, plain_number
 
 __all__ = ["card_of"]
@@ -54,6 +55,7 @@ def _(model: LinearScorer) -> str:
             score, best = "AUC", f"{best} ({interval_text(*model.best_interval_[1:3])})"
         facts.append((f"cross-validated {score}", f"{best}; biased upwards by tuning"))
     facts.append(("settings", ", ".join(_settings(linear))))
+    facts += strata_facts(getattr(linear, "strata_", None))
     if hasattr(model, "calibration_"):
         facts.append(("probabilities", f"{type(model.calibration_).__name__.lower()} calibration"))
     solver = str(linear.solver_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from aucmax.explain.explanation import Explanation
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.pair_shapes import PairShape
 from aucmax.explain.row_reasons import Reason
+from aucmax.metrics.stratified import stratified_auc_test
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import Cells, Figure, Line, upright
 from aucmax.report.page import ResultTable
@@ -86,13 +88,20 @@ def _effect_cells(effect: float, low: float, high: float, weight: float) -> tupl
 def without_table(explanation: Explanation, confidence: float = 0.95) -> ResultTable:
     """Make a table of how much the AUC falls without each of the largest terms."""
     positive, score, weight, groups = explanation.sample
-    tests = [
-        (name, paired_test(positive, score, without, confidence, weight, groups))
-        for name, without in explanation.without.items()
-    ]
+    strata = explanation.strata
+    tests: list[tuple[str, Any]] = []
+    for name, without in explanation.without.items():
+        if strata is None:
+            test: Any = paired_test(positive, score, without, confidence, weight, groups)
+        else:
+            by: dict[str, Any] = {"sample_weight": weight, "strata_weight": strata.weighting}
+            test = stratified_auc_test(positive, score, without, strata.code, confidence, **by)
+        tests.append((name, test))
+    within = "" if strata is None else " within strata"
     caption = (
-        "What each of the largest terms adds to the AUC of these rows: that of the scores, minus "
-        "that of the scores without it, which were not fitted anew. A tie unless p < 0.05."
+        f"What each of the largest terms adds to the AUC of these rows{within}: that of the "
+        "scores, minus that of the scores without it, which were not fitted anew. A tie unless "
+        "p < 0.05."
     )
     return ResultTable.differences("with", tests, f"{100 * confidence:g} % interval", caption)
 

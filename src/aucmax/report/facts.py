@@ -13,6 +13,7 @@ from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.reading import options_text
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.strata import FittedStrata
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.metrics import MomentAUC
 from aucmax.report.page import ResultTable, Section
@@ -32,11 +33,13 @@ __all__ = [
     "TrainingRows",
     "alphas_text",
     "auc_facts",
+    "auc_with_interval",
     "calibration_facts",
     "calibration_of",
     "dropped_text",
     "read_facts",
     "read_text",
+    "strata_facts",
     "suspicious",
 ]
 
@@ -53,6 +56,7 @@ class Rows:
     positives: int
     positive: Any
     weight: str | None
+    strata: str | None = optional()
     groups: str | None = optional()
     number_of_groups: int | None = optional()
 
@@ -167,6 +171,7 @@ class FittedModel(Settings, Fit):
     """A fitted `AUCClassifier`."""
 
     probability: str | None = optional()
+    within_strata: FittedStrata | None = optional()
     alphas: Mapping[str, float] | None = optional()  # of lines, curves and maps
 
     @classmethod
@@ -178,6 +183,7 @@ class FittedModel(Settings, Fit):
             **settings | ({} if alphas is None else {"alpha": alphas["lines"]}),
             standardize=model.standardize_,
             probability=calibration_of(model),
+            within_strata=getattr(model, "strata_", None),
             alphas=alphas,
         )
 
@@ -186,9 +192,10 @@ class FittedModel(Settings, Fit):
             return super().__str__()
         return f"loss {self.named_loss}, alpha {alphas_text(self.alphas)}"
 
-    def facts(self) -> Facts:
-        """Return what `Fit` says, and how scores become probabilities."""
-        return [*super().facts(), *calibration_facts(self.probability)]
+    def facts(self, strata_column: str | None = None) -> Facts:
+        """Return what `Fit` says, the strata, and how scores become probabilities."""
+        strata = strata_facts(self.within_strata, strata_column)
+        return [*strata, *super().facts(), *calibration_facts(self.probability)]
 
 
 def alphas_text(alphas: Mapping[str, float]) -> str:
@@ -204,6 +211,19 @@ def calibration_of(model: Any) -> str | None:
 def calibration_facts(probability: str | None) -> Facts:
     """Return the calibration as a line of a table."""
     return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
+
+
+def strata_facts(strata: FittedStrata | None, column: str | None = None) -> Facts:
+    """Return the strata of a fit, and their column, as a line of a table; none without any."""
+    if strata is None:
+        return []
+    return [("strata", strata.words if column is None else f"{column}: {strata.words}")]
+
+
+def auc_with_interval(auc: float, interval: str, within_strata: bool, note: str = "") -> str:
+    """Return an AUC with the ends of its 95 % interval, and whether it is one within strata."""
+    area = f"{auc_text(auc)} within strata" if within_strata else auc_text(auc)
+    return f"{area}  (95 % interval {interval}{note})"
 
 
 def dropped_text(dropped: int | None, parts: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import scoring_of
 from aucmax.estimators.selection import Grid, best_cell
+from aucmax.estimators.strata import FittedStrata
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.metrics import AUCInterval
 from aucmax.metrics.scored import Scored
@@ -22,13 +23,16 @@ from aucmax.report.facts import (
     Pass,
     Settings,
     TrainingRows,
+    auc_with_interval,
     calibration_facts,
     calibration_of,
     dropped_text,
     read_facts,
+    strata_facts,
     suspicious,
 )
 from aucmax.report.figures import Figure, Line, around, tuning_figure
+from aucmax.report.odds import OddsTable
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.reports import Report, inline, optional, unlisted
@@ -226,7 +230,9 @@ class Search(Report):
     objective: float
     optimality: float
     nonzero: int
+    within_strata: FittedStrata | None = optional()
     probability: str | None = optional()
+    odds: OddsTable | None = inline()
     grid: Sequence[AlphaPath]
     suspicions: Sequence[Suspicion] = ()
     seconds: float
@@ -256,6 +262,7 @@ class Search(Report):
             objective=best.objective_,
             optimality=best.optimality_,
             nonzero=int(np.count_nonzero(best.coef_)),
+            within_strata=getattr(best, "strata_", None),
             probability=calibration_of(best),
             grid=paths.paths,
             paths=paths,
@@ -269,10 +276,12 @@ class Search(Report):
         if dropped := dropped_text(self.folds.dropped, self.folds.folds):
             tried += f"\n{dropped}"
         words = self.paths.words
+        pooled = "" if self.within_strata is None else "; all rows of a fold, across strata"
         sections = [
             *self.rows.sections(),
             *suspicious(self.suspicions),
             Section("Chosen", tables=[self._choice()]),
+            *([] if self.odds is None else [self.odds.section()]),
             Section(
                 f"{words} over alpha", tables=[self.paths.table()], figures=[self.paths.figure()]
             ),
@@ -281,7 +290,7 @@ class Search(Report):
             sections.append(
                 Section(
                     "Curves on held-out rows",
-                    "The chosen settings, fitted to the training part of each fold.",
+                    f"The chosen settings, fitted to the training part of each fold{pooled}.",
                     figures=ranking_figures(ScoredSets({"chosen": self.held_out})),
                     on_terminal=False,
                 )
@@ -296,6 +305,7 @@ class Search(Report):
     def _choice(self) -> ResultTable:
         """Return what was chosen, and how good it is."""
         chosen, low_high = self.chosen, interval_text(*self.auc_interval[1:3])
+        within_strata = self.within_strata is not None
         edge = "; at the edge of the grid (--alphas)" if self.at_edge else ""
         score = []
         if self.scoring != "auc":
@@ -308,7 +318,8 @@ class Search(Report):
                 ("l1 ratio", f"{chosen.l1_ratio:g}"),
                 ("alpha", f"{chosen.alpha:.3g}{edge}"),
                 *score,
-                ("held-out AUC", f"{auc_text(self.auc)}  (95 % interval {low_high})"),
+                ("held-out AUC", auc_with_interval(self.auc, low_high, within_strata)),
+                *strata_facts(self.within_strata, self.rows.strata),
                 ("refit", f"{self.solver}, optimality {self.optimality:.1e}"),
                 ("weights", f"{self.nonzero:,} of {self.rows.features:,} nonzero"),
                 *calibration_facts(self.probability),

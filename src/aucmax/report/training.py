@@ -12,6 +12,7 @@ from aucmax.basics.visible import in_line
 from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.strata import FittedStrata
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.estimators.training import Tuned
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC
@@ -25,11 +26,14 @@ from aucmax.report.facts import (
     TrainingRows,
     alphas_text,
     auc_facts,
+    auc_with_interval,
     dropped_text,
     facts_of_fit,
     read_facts,
+    strata_facts,
     suspicious,
 )
+from aucmax.report.odds import OddsTable
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.reports import Report, inline, optional, unlisted
 from aucmax.report.text import auc_text, counted, interval_text
@@ -124,7 +128,7 @@ class Tuning:
             bending=Bending.of(tuned, why_straight),
         )
 
-    def facts(self, settings: str) -> Facts:
+    def facts(self, settings: str, within_strata: bool) -> Facts:
         """Return the choice, and how good it is."""
         course = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
         if dropped := dropped_text(self.folds.dropped, self.folds.folds):
@@ -137,10 +141,11 @@ class Tuning:
             settings = self.bending.settings()
         tried = counted(self.settings_tried, "setting")
         low_high = interval_text(self.held_out_interval.low, self.held_out_interval.high)
-        interval = f"(95 % interval {low_high}; biased upwards by tuning)"
+        note = "; biased upwards by tuning"
+        held_out = auc_with_interval(self.held_out_auc, low_high, within_strata, note)
         return [
             ("tuned", f"{settings}: the best of {tried} in {self.folds}{course}"),
-            ("held-out AUC", f"{auc_text(self.held_out_auc)}  {interval}"),
+            ("held-out AUC", held_out),
             *([] if self.bending is None else [("shape", str(self.bending))]),
         ]
 
@@ -157,6 +162,7 @@ class Training(Report):
     why_not_tuned: str = unlisted("")
     fitted: FittedModel = inline()
     training_auc: AUCInterval | BinnedAUC | AUCOfMoments  # the last for rows that were read once
+    odds: OddsTable | None = inline()
     suspicions: Sequence[Suspicion] = ()
     read: Sequence[Pass] | None = optional()
     seconds: float
@@ -177,26 +183,28 @@ class Training(Report):
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
         rows, auc, facts = self.rows, self.training_auc, []
+        within_strata = self.fitted.within_strata is not None
         if rows.columns != rows.features:
             columns = counted(rows.columns, "column")
             facts.append(("features", f"{rows.features:,}  (from {columns})"))
         if self.tuning is None:
             facts.append(("not tuned", f"{self.fitted}: {self.why_not_tuned}"))
         else:
-            facts += self.tuning.facts(str(self.fitted))
+            facts += self.tuning.facts(str(self.fitted), within_strata)
         if isinstance(auc, AUCOfMoments):
             auc_lines = [(f"training {name}", words) for name, words in auc_facts(auc)]
         else:
             interval = interval_text(auc.low, auc.high)
-            auc_lines = [("training AUC", f"{auc_text(auc.auc)}  (95 % interval {interval})")]
+            auc_lines = [("training AUC", auc_with_interval(auc.auc, interval, within_strata))]
         facts += [
-            *self.fitted.facts(),
+            *self.fitted.facts(rows.strata),
             *auc_lines,
             ("seconds", f"{self.seconds:.2f}"),
             *read_facts(self.read),
             ("saved", self.model),
         ]
-        around = rows.sections(), suspicious(self.suspicions)
+        odds = [] if self.odds is None else [self.odds.section()]
+        around = rows.sections(), [*odds, *suspicious(self.suspicions)]
         return _page(f"Trained on {rows.data}", str(rows), facts, around)
 
 
@@ -307,6 +315,7 @@ class Model(Report):
     nonzero: int
     settings: Mapping[str, Any]
     fit: Fit = inline()
+    within_strata: FittedStrata | None = optional()
     keeps_moments: bool
     decisions: Sequence[str] = ()  # about the table it was trained on
     intercept: float
@@ -324,6 +333,7 @@ class Model(Report):
             ("features", f"{self.features:,}, {self.nonzero:,} with a nonzero weight"),
             ("settings", ", ".join(f"{name} {value}" for name, value in self.settings.items())),
             ("intercept", f"{self.intercept:.6g}"),
+            *strata_facts(self.within_strata),
             *self.fit.facts(),
             ("saved by", versions),
             *(("prepared" if not k else "", line) for k, line in enumerate(self.decisions)),

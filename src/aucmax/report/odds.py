@@ -1,0 +1,83 @@
+"""The odds ratios of conditional logistic regression, as a table of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucmax.data.labelled import Labelled
+from aucmax.explain.within_strata import odds_ratios
+from aucmax.report.page import ResultTable, Section
+from aucmax.report.reports import unlisted
+from aucmax.report.text import left_out, p_text, plain_number
+
+__all__ = ["OddsRatio", "OddsTable"]
+
+_MOST_LISTED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddsRatio:
+    """The odds ratio of a feature, its 95 % interval, and Wald's test that it is 1."""
+
+    feature: str
+    coef: float
+    std_error: float
+    odds_ratio: float
+    low: float
+    high: float
+    z: float
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddsTable:
+    """The odds ratios of all features, or why there are none."""
+
+    odds_ratios: Sequence[OddsRatio]
+    no_odds_ratios: str = ""
+    penalised: bool = unlisted(False)
+
+    @classmethod
+    def of(cls, rows: Labelled, model: Any, names: Sequence[str]) -> OddsTable | None:
+        """Return those of a model of the rows; None if it is no conditional logistic regression."""
+        if rows.strata is None or model.loss != "logistic":
+            return None
+        known = rows.X, rows.labels, rows.strata, rows.weight
+        try:
+            table = odds_ratios(model, *known, feature_names=names)
+        except ValueError as why:
+            return cls(odds_ratios=[], no_odds_ratios=str(why))
+        lines = [
+            OddsRatio(**dict(zip(table._fields, line, strict=True)))
+            for line in zip(*table, strict=True)
+        ]
+        return cls(odds_ratios=lines, penalised=model.alpha > 0.0)
+
+    def section(self) -> Section:
+        """Return a section of a page, with the odds ratios that are surest to differ from 1."""
+        if not self.odds_ratios:
+            return Section("Odds ratios", f"There are none: {self.no_odds_ratios}")
+        z = np.array([line.z for line in self.odds_ratios])
+        order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:_MOST_LISTED]
+        rows = [_cells(self.odds_ratios[k]) for k in order.tolist()]
+        notes = [
+            "Of the odds of two rows of a stratum that differ by 1 in this feature alone; p of "
+            "Wald's test."
+        ]
+        if self.penalised:
+            notes.append("The penalty draws them towards 1: to report them, use --alpha 0.")
+        if hidden := left_out(len(z) - len(rows), "less certain one", "less certain ones"):
+            notes.append(hidden)
+        head = ("feature", "odds ratio", "95 % interval", "p")
+        return Section("Odds ratios", tables=[ResultTable(head, rows, " ".join(notes))])
+
+
+def _cells(line: OddsRatio) -> tuple[str, str, str, str]:
+    if np.isnan(line.std_error):
+        return line.feature, plain_number(line.odds_ratio, 4), "–", "–"
+    interval = f"{plain_number(line.low, 4)} to {plain_number(line.high, 4)}"
+    return line.feature, plain_number(line.odds_ratio, 4), interval, p_text(line.p_value)
