@@ -10,7 +10,7 @@ from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import labelled_rows
-from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms, option
+from aucmax.cli.options import DataArgument, Fitting, Html, Json, Learning, Transforms, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.data.labelled import Labelled
@@ -94,7 +94,7 @@ def compare(
     contest: Contest,
     division: Splits,
     objective: Minimised,
-    stopping: Stopping,
+    fitting: Fitting,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -112,6 +112,10 @@ def compare(
     and Bengio's corrected resampled t-test over the splits, or DeLong's test if there is one split;
     the verdict is "tie" unless p < 0.05.
 
+    --strata compares only rows of the same stratum, such as a day, in the fits and in the test AUC.
+    Stochastic solvers take no strata; "additive" and the rivals that know none learn from all rows
+    and are judged within strata.
+
     How the columns are prepared is learned from all rows.
 
     Examples:
@@ -126,10 +130,11 @@ def compare(
     names = _named(contest.solvers)
     reference = _reference(contest.against, names)
     division.check(reading)
-    task = Task(**vars(objective), **vars(stopping), seed=division.seed)
+    task = Task(**vars(objective), **fitting.arguments, seed=division.seed)
     task.check()
     prepared = labelled_rows(data, reading, transforms, as_json)
     rows, facts = prepared.rows, prepared.facts()
+    fitting.check(rows)
     parts = division.of(rows)
     few_positives(rows.positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]

@@ -50,7 +50,7 @@ from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.metrics.folded import interval_of_folds
-from aucmax.metrics.stratified import StratumAreas, areas_within
+from aucmax.metrics.stratified import interval_within_folds
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
@@ -540,14 +540,8 @@ def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> 
     usable, labelled = np.flatnonzero(table.scorable), table.judge.labelled
     rows, held_out = (np.concatenate([of[k] for k in usable]) for of in (table.tests, scores))
     fold = np.repeat(usable, [len(table.tests[k]) for k in usable])
-    # scores of different folds are not compared
-    stratum = fold * len(strata) + strata.code[rows]
-    areas = areas_within(labelled.positive[rows], labelled.weight_of(rows), held_out, stratum)
-    share, unit = areas.share(strata.weighting), areas.number % len(strata)
-    total, area = (np.bincount(unit, of).astype(np.float64) for of in (share, share * areas.auc))
-    held = np.flatnonzero(total)
-    of_units = StratumAreas(held, area[held] / total[held], total[held], total[held])
-    return of_units.interval("positives", 0.95)
+    known = labelled.positive[rows], labelled.weight_of(rows), held_out
+    return interval_within_folds(known, strata.code[rows], fold, strata.weighting)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:

@@ -34,6 +34,7 @@ from aucmax.report.text import auc_text, counted, gap_text, interval_text, verdi
 __all__ = ["Comparison"]
 
 _TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
+_TEST_WITHIN = "the paired test of the AUC within strata"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,12 @@ class Entry:
 
     @classmethod
     def of(
-        cls, run: Contestant, first: Contestant | None, rows: Labelled, parts: Sequence[Split]
+        cls,
+        run: Contestant,
+        first: Contestant | None,
+        rows: Labelled,
+        parts: Sequence[Split],
+        task: Task,
     ) -> Entry:
         """Describe an algorithm, tested against the first."""
         results = against = None
@@ -79,7 +85,7 @@ class Entry:
             results = Results(
                 auc=float(np.mean(run.aucs)),
                 auc_std=float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
-                auc_interval=interval(run, rows, parts),
+                auc_interval=interval(run, rows, parts, task),
                 aucs=run.aucs,
                 seconds=float(np.mean([result.seconds for result in run.results])),
                 optimality=max((result.optimality for result in measured), default=None),
@@ -87,7 +93,7 @@ class Entry:
                 warning=run.warning,
             )
             if first is not None and run is not first:
-                test = compared(run, first, rows, parts)
+                test = compared(run, first, rows, parts, task)
                 against = Verdict(test=test, verdict=verdict(test.difference, test.p_value))
         return cls(
             name=run.name, status=run.status, error=run.error, results=results, against=against
@@ -110,13 +116,14 @@ class FigureData:
         against: str | None,
         rows: Labelled,
         parts: Sequence[Split],
+        task: Task,
         courses: Mapping[str, Course],
     ) -> FigureData:
         """Compare all pairs of the algorithms that ran."""
         runs = sorted(runs, key=lambda run: -float(np.mean(run.aucs)))
         confidence = confidence_of_each(len(runs))
         tests = {
-            (i, j): compared(runs[j], runs[i], rows, parts, confidence)
+            (i, j): compared(runs[j], runs[i], rows, parts, task, confidence)
             for i, j in itertools.combinations(range(len(runs)), 2)
         }
         scored = {
@@ -183,13 +190,15 @@ class Comparison(Report):
             task=task,
             scale=scale,
             against=against,
-            test=_TESTS[len(parts) > 1],
+            test=_TEST_WITHIN
+            if len(parts) == 1 and rows.strata is not None
+            else _TESTS[len(parts) > 1],
             test_note=note if len(parts) == 1 else None,
-            solvers=[Entry.of(run, base, rows, parts) for run in runs],
+            solvers=[Entry.of(run, base, rows, parts, task) for run in runs],
             interrupted=interrupted,
             figure_data=None
             if courses is None
-            else FigureData.of(finished, against, rows, parts, courses),
+            else FigureData.of(finished, against, rows, parts, task, courses),
         )
 
     @property
@@ -288,6 +297,8 @@ class Comparison(Report):
         ]
         over, largest = "on the test rows, assumed independent", ""
         lines = [f"Left out: {left_out}."] if left_out else []
+        if self.rows.strata is not None:
+            lines.append(f"test AUC: over pairs of the same {self.rows.strata} only.")
         if self.splits > 1:
             freedom = counted(self.splits - 1, "degree")
             over = f"over the {self.splits} splits, {freedom} of freedom"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.data.rows import as_rows, to_scipy
+from aucmax.data.strata import StrataWeight
 from aucmax.estimators import AdditiveAUCClassifier, AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.experiments.trial import quiet
 from aucmax.experiments.tuning import GridOptimum, coarse_to_fine, whole_grid
@@ -305,6 +306,16 @@ RIVALS = {
         "scikit-learn's ridge classifier, class-balanced",
     ),
 }
+
+
+def weighing_strata(rival: Any, strata_weight: StrataWeight) -> Any:
+    """Return an estimator that weighs strata so, if it knows any."""
+    if not hasattr(rival, "strata_weight"):
+        return rival
+    losses = [loss for loss in rival.losses if strata_weight == "positives" or loss != "logistic"]
+    return rival.set_params(strata_weight=strata_weight, losses=losses)
+
+
 CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
 USUAL_CONTESTANTS = tuple(name for name in CONTESTANTS if name != "additive")  # which is slow
 
@@ -320,6 +331,7 @@ class Task:
     tol: float
     max_iter: int
     seed: int
+    strata_weight: StrataWeight = "positives"
 
     def on_objective(self, name: str) -> bool:
         """Return whether this contestant minimises the objective of the task, not its own."""
@@ -331,11 +343,12 @@ class Task:
         Rivals tune on ``folds``; solvers take ``other`` settings.
         """
         if name in RIVALS:
-            return RIVALS[name].build(folds, self.seed)
+            rival = RIVALS[name].build(folds, self.seed)
+            return weighing_strata(rival, self.strata_weight)
         shared = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
         if name not in ACCURACY_SOLVERS:
             replaced = SOLVERS[name].own if name in SOLVERS else {}
-            shared = (shared | {"loss", "standardize"}) - replaced.keys()
+            shared = (shared | {"loss", "standardize", "strata_weight"}) - replaced.keys()
         settings = {key: at for key, at in {**asdict(self), **overrides}.items() if key in shared}
         estimator = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
         return estimator(**settings, solver=name, random_state=self.seed)

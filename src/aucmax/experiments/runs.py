@@ -1,6 +1,7 @@
 """Contestants on the same repeated splits: scores, seconds, and distance to the optimum."""
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,13 @@ from aucmax import metrics
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.estimators.folds import Folding, Pairs
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.experiments.methods import Task
 from aucmax.experiments.paired import PairedTest, resampled_test
 from aucmax.experiments.trial import few_of_each, quiet, timed_fit
-from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.metrics.stratified import interval_within_folds
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import RowsProblem
+from aucmax.objective.within_strata import rows_problem
 
 __all__ = [
     "Contestant",
@@ -51,15 +52,15 @@ class Measure:
 
     def __init__(self, rows: Labelled, part: Split, task: Task) -> None:
         X, y, weight = _taken(rows, part.train)
-        problem = RowsProblem.of(as_rows(X), np.where(y, 1.0, -1.0), weight)
-        problem = problem.scaled(task.standardize)
-        self.objective = Objective(
-            problem, LOSSES[task.loss], ElasticNet(task.alpha, task.l1_ratio)
-        )
+        strata = rows.coded_strata
+        strata = None if strata is None else strata.weighed(task.strata_weight).at(part.train)
+        problem = rows_problem(as_rows(X), y, weight, None, strata).scaled(task.standardize)
+        penalty = ElasticNet(task.alpha, task.l1_ratio)
+        self.objective = NamedLoss(task.loss).objective(problem, penalty)
         self.lowest = np.inf
         with contextlib.suppress(Exception), quiet():
             best = task.model("auto", tol=REFERENCE_TOL, max_iter=max(task.max_iter, 10_000))
-            self.value(best.fit(X, y, weight).coef_[0])
+            self.value(best.fit(X, y, weight, **_strata_of(best, rows, part.train)).coef_[0])
 
     def value(self, coef: np.ndarray) -> float:
         """Return J at coefficients of the features as given."""
@@ -145,6 +146,22 @@ def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarra
     return rows.X[part], rows.positive[part], rows.weight_of(part)
 
 
+def _strata_of(model: Any, rows: Labelled, part: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the strata of some rows as an argument of a fit, if it takes any."""
+    if rows.strata is None or "strata" not in inspect.signature(model.fit).parameters:
+        return {}
+    return {"strata": rows.strata[part]}
+
+
+def _auc_of(rows: Labelled, part: np.ndarray, score: np.ndarray, task: Task) -> float:
+    """Return the AUC of some rows, within their strata if they have any."""
+    y, weight = rows.positive[part], rows.weight_of(part)
+    if rows.coded_strata is None:
+        return metrics.roc_auc(y, score, weight)
+    code = rows.coded_strata.code[part]
+    return metrics.stratified_auc(y, score, code, weight, task.strata_weight)
+
+
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
     """Warm up outside the timed region; an error here will come again when it is timed."""
     sample = few_of_each(rows.positive)
@@ -156,14 +173,15 @@ def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, ta
     """Run one algorithm on one split, unless it has failed before."""
     if run.error is not None:
         return
-    X, y, weight = _taken(rows, part.test)
+    X = rows.X[part.test]
     try:
         model = task.model(run.name, folds=part.folds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            seconds = timed_fit(model, *_taken(rows, part.train))
+            strata = _strata_of(model, rows, part.train)
+            seconds = timed_fit(model, *_taken(rows, part.train), **strata)
         score = model.decision_function(X)
-        auc = metrics.roc_auc(y, score, weight)
+        auc = _auc_of(rows, part.test, score, task)
     except Exception as error:
         run.status = "failed"
         run.error = " ".join(str(error).split()) or type(error).__name__
@@ -213,7 +231,7 @@ def _course(name: str, rows: Labelled, part: Split, task: Task) -> Course:
 
     model = task.model(name, callback=record)
     with quiet():
-        model.fit(*_taken(rows, part.train))
+        model.fit(*_taken(rows, part.train), **_strata_of(model, rows, part.train))
     return passes, values
 
 
@@ -222,9 +240,20 @@ def compared(
     first: Contestant,
     rows: Labelled,
     parts: Sequence[Split],
+    task: Task,
     confidence: float = 0.95,
 ) -> PairedTest:
-    """Return the paired test of two contestants: DeLong's on one split, else over the splits."""
+    """Return the paired test of two contestants: on the rows of one split, else over the splits.
+
+    That of rows is DeLong's, or that of the AUC within their strata.
+    """
+    if len(parts) == 1 and rows.coded_strata is not None:
+        test = parts[0].test
+        scores = rows.positive[test], run.results[0].score, first.results[0].score
+        by: dict[str, Any] = {"sample_weight": rows.weight_of(test)}
+        by["strata_weight"] = task.strata_weight
+        strata = rows.coded_strata.code[test]
+        return PairedTest(*metrics.stratified_auc_test(*scores, strata, confidence, **by))
     if len(parts) == 1:
         _, y, weight = _taken(rows, parts[0].test)
         pair = (y, run.results[0].score, first.results[0].score)
@@ -235,14 +264,23 @@ def compared(
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share, confidence)
 
 
-def interval(run: Contestant, rows: Labelled, parts: Sequence[Split]) -> metrics.AUCInterval:
+def interval(
+    run: Contestant, rows: Labelled, parts: Sequence[Split], task: Task
+) -> metrics.AUCInterval:
     """Return the mean test AUC with its interval; a row in several test parts counts once."""
     tests = [part.test for part in parts]
     test, groups = np.concatenate(tests), rows.groups
+    score = np.concatenate([result.score for result in run.results])
+    number = np.repeat([part.number for part in parts], [len(test) for test in tests])
+    if rows.coded_strata is not None:
+        held_out = rows.positive[test], rows.weight_of(test), score
+        return interval_within_folds(
+            held_out, rows.coded_strata.code[test], number, task.strata_weight
+        )
     return metrics.cv_auc_interval(
         rows.positive[test],
-        np.concatenate([result.score for result in run.results]),
-        np.repeat([part.number for part in parts], [len(test) for test in tests]),
+        score,
+        number,
         sample_weight=rows.weight_of(test),
         groups=test if groups is None else groups[test],
     )

@@ -56,11 +56,14 @@ def few_of_each(positive: np.ndarray) -> np.ndarray:
     return np.concatenate([np.flatnonzero(rows)[:_WARM_UP_ROWS] for rows in (positive, ~positive)])
 
 
-def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+def timed_fit(
+    model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None, **of_rows: Any
+) -> float:
     """Fit a model and return the seconds that it took."""
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    if sample_weight is not None:
+        of_rows["sample_weight"] = sample_weight
     started = time.perf_counter()
-    model.fit(X, y, **weights)
+    model.fit(X, y, **of_rows)
     return time.perf_counter() - started
 
 

@@ -18,6 +18,7 @@ from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
 __all__ = [
     "StratumAreas",
     "areas_within",
+    "interval_within_folds",
     "stratified_auc",
     "stratified_auc_test",
 ]
@@ -231,3 +232,23 @@ def areas_within(
         )
     auc = won[rows] / (won[rows] + lost[rows])
     return StratumAreas(number[rows], auc, pos[rows], neg[rows])
+
+
+def interval_within_folds(
+    held_out: tuple[Bools, Floats | None, NDArray[Any]],
+    stratum: NDArray[Any],
+    fold: NDArray[np.intp],
+    strata_weight: str,
+) -> AUCInterval:
+    """Return the area of held-out rows within strata with its 95 % interval; strata are the units.
+
+    Scores of different folds are not compared. ``held_out`` has whether rows are positive, their
+    weights and their scores.
+    """
+    count = int(stratum.max()) + 1
+    areas = areas_within(*held_out, fold * count + stratum)
+    share, unit = areas.share(strata_weight), areas.number % count
+    total, area = (np.bincount(unit, of).astype(np.float64) for of in (share, share * areas.auc))
+    held = np.flatnonzero(total)
+    of_units = StratumAreas(held, area[held] / total[held], total[held], total[held])
+    return of_units.interval("positives", 0.95)
