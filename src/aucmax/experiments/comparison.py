@@ -33,8 +33,8 @@ from aucmax.report.text import auc_text, counted, gap_text, interval_text, verdi
 
 __all__ = ["Comparison"]
 
-_TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
-_TEST_WITHIN = "the paired test of the AUC within strata"
+_TEST_OF_SPLITS = "Nadeau and Bengio's corrected resampled t-test"
+_TESTS_OF_ROWS = ("DeLong's paired test", "the paired test of the AUC within strata")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,9 +190,7 @@ class Comparison(Report):
             task=task,
             scale=scale,
             against=against,
-            test=_TEST_WITHIN
-            if len(parts) == 1 and rows.strata is not None
-            else _TESTS[len(parts) > 1],
+            test=_TEST_OF_SPLITS if len(parts) > 1 else _TESTS_OF_ROWS[rows.strata is not None],
             test_note=note if len(parts) == 1 else None,
             solvers=[Entry.of(run, base, rows, parts, task) for run in runs],
             interrupted=interrupted,
@@ -341,9 +339,12 @@ class Comparison(Report):
         ]
         if data.tests:
             side_by_side.append(self._differences(data))
+        pooled = "" if self.rows.strata is None else "Of all test rows, across strata."
         sections = [
             Section("Side by side", figures=side_by_side),
-            Section("Curves", figures=ranking_figures(ScoredSets(data.scored), (areas, {}))),
+            Section(
+                "Curves", pooled, figures=ranking_figures(ScoredSets(data.scored), (areas, {}))
+            ),
         ]
         if data.courses:
             course = convergence_figure(
