@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import chance_of, load_model, show, working
-from aucmax.cli.front import encoded, rows_for, tell_doubts_of_parts
+from aucmax.cli.front import QUERY, encoded, rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
@@ -185,9 +185,9 @@ def _divided(
 ) -> dict[str, Any]:
     """Return what is measured within strata and by segments."""
     parts: dict[str, Any] = {}
-    if rows.strata is not None and reading.strata is not None:
-        confidence = asked.confidence
-        parts["stratified"] = Stratified.of(tests, rows.strata, reading.strata, confidence)
+    if rows.strata is not None:
+        name, confidence = reading.strata or QUERY, asked.confidence
+        parts["stratified"] = Stratified.of(tests, rows.strata, name, confidence)
     if rows.segments is not None and reading.segments is not None:
         test = next(iter(tests.values()))
         chance, measures = chance_of(stages, test.score), asked.measures(rows.positive)

@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from aucmax.report.facts import TrainingRows
 
 __all__ = [
-    "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
+    "QUERY", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
     "tell_doubts", "tell_doubts_of_parts",
 ]  # fmt: skip
+
+QUERY = "qid"  # the strata of svmlight text
 
 _facts = Door("aucmax.report.facts")
 _inputs = Door("aucmax.estimators.inputs")
@@ -177,8 +179,9 @@ def labelled_rows(
     with working(f"reading {path.name}", quiet):
         try:
             if large is not None and large.plan.takes(path, reading):
-                large.check_strata(path, reading)
+                large.check_strata(path, reading.strata)
                 source = large.read(path, _with_own_labels(reading), transforms)
+                large.check_strata(path, source.get("strata"))
             elif transforms is None and reader_of(path, reading.format).columns is not None:
                 source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
             else:
@@ -197,7 +200,7 @@ def labelled_rows(
             rows,
             classes,
             reading.weight,
-            reading.strata,
+            None if rows.strata is None else reading.strata or QUERY,
             source.get("room"),
             steps,
             decisions,

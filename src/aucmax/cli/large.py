@@ -74,9 +74,9 @@ class Large(contextlib.AbstractContextManager[Any]):
         tell("note", f"{path} is read in parts{reason}")
         return rows
 
-    def check_strata(self, path: Any, reading: Reading, one_pass: bool = False) -> None:
+    def check_strata(self, path: Any, strata: Any, one_pass: bool = False) -> None:
         """Raise ValueError for strata to learn from: the rows of one may be in any part."""
-        if reading.strata is not None:
+        if strata is not None:
             self.plan.refuse(path, "strata", one_pass)
 
     def warn(self, name: Any, of_row: float, rows: int) -> None:
@@ -86,7 +86,7 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def one_pass(self, path: Any, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""
-        self.check_strata(path, reading, one_pass=True)
+        self.check_strata(path, reading.strata, one_pass=True)
         if transforms.splines:
             self.plan.refuse(path, "splines", one_pass=True)
         if transforms.scale is not Scale.none:

@@ -61,7 +61,7 @@ def _label_lists(y: NDArray[Any]) -> list[list[int]]:
 
 
 def _svmlight(path: Path, part: Part) -> Rows:
-    X, labels = read_svmlight(path, part.n_features, "required")
+    X, labels, _ = read_svmlight(path, part.n_features, "required")
     return X, np.asarray(labels)
 
 
@@ -76,7 +76,7 @@ def _occurring(path: Path, part: Part) -> Rows:
 
 
 def _labelled(path: Path, n_features: int | None) -> Rows:
-    X, labels = read_svmlight(path, n_features, "several")
+    X, labels, _ = read_svmlight(path, n_features, "several")
     if labels is None:
         raise fault(path, "no row has a label; rows look like '33,59 3:0.5 7:2'")
     return X, labels

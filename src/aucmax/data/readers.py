@@ -81,7 +81,7 @@ def read(path: Any, *, reading: Reading) -> Bunch:
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
         a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
         ``weight``, ``groups``, ``time``, ``strata``, ``segments`` (n,): those columns, times as
-        days; None without them. ``kept``: the columns of ``keep``, by name, each a list of n texts;
+        days; None without them. The ``qid`` fields of svmlight text are strata. ``kept``: the columns of ``keep``, by name, each a list of n texts;
         None without ``keep``. ``name``, ``n_features``, ``files``.
 
     Raises
@@ -355,18 +355,22 @@ def _svmlight(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
         for file in files
         if len(files) == 1 or size_of(file) != 0
     ]
-    X, y = tables[0] if len(tables) == 1 else _stacked(tables)
-    return rows_and_labels(path.name, X, y, list(map(str, files))), []
+    X, y, query = tables[0] if len(tables) == 1 else _stacked(tables)
+    if query is not None and len(query) < X.shape[0]:
+        raise fault(path, "some of its files have a qid in each row and others have none")
+    return rows_and_labels(path.name, X, y, list(map(str, files)), strata=query), []
 
 
-def _stacked(tables: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return the rows and labels of several tables; they may lack the last features."""
-    d = max(X.shape[1] for X, _ in tables)
-    for X, _ in tables:
+def _stacked(tables: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Return the rows, labels and queries of several tables; they may lack the last features."""
+    d = max(X.shape[1] for X, _, _ in tables)
+    for X, _, _ in tables:
         X.resize(X.shape[0], d)
-    labels = [y for _, y in tables]
+    labels = [y for _, y, _ in tables]
     y = None if any(y is None for y in labels) else np.concatenate(labels)
-    return sparse.vstack([X for X, _ in tables], "csr"), y
+    queries = [query for _, _, query in tables if query is not None]
+    query = np.concatenate(queries) if queries else None
+    return sparse.vstack([X for X, _, _ in tables], "csr"), y, query
 
 
 def _separated(name: str, mark: str) -> Reader:

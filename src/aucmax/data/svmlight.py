@@ -1,8 +1,9 @@
-"""svmlight text: ``label index:value index:value … # comment``, indices from 1, ascending.
+"""svmlight text: ``label qid:query index:value … # comment``, indices from 1, ascending.
 
-`svmlight_text` reads regular text, scikit-learn's parser any other. The latter neither reports the
-line of an error nor refuses nan, inf or query groups, so a failed or suspect file is read again,
-line by line, for the message.
+`svmlight_text` reads regular text, scikit-learn's parser any other, also that with the query of each
+row, a whole number. The latter neither reports the line of an error nor refuses nan, inf or rows
+without a query among others, so a failed or suspect file is read again, line by line, for the
+message.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 _INDEX = re.compile(rb"[+-]?[0-9]+")
 _LARGEST = np.iinfo(np.int32).max
 _SHOWN_CHARACTERS = 40
+_MAX_QUERY = 22  # characters, of 64 bits
 _VECTORS_HELD = 16  # vectors of one number per feature that a fit holds at a time
 
 
 def read_svmlight(
     path: Path, n_features: int | None, labels: str
-) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
-    """Return rows and labels of an svmlight file.
+) -> tuple[sparse.csr_matrix, NDArray[Any] | None, NDArray[np.int64] | None]:
+    """Return rows and labels of an svmlight file, and the queries of the rows, if they have any.
 
     `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
     come as bytes such as ``b"33,59"``.
     """
     try:
-        X, y = _parse(path, labels)
+        X, y, query = _parse(path, labels)
     except DataFileError:
         raise
     except (ValueError, OverflowError) as error:
@@ -53,10 +55,13 @@ def read_svmlight(
         if not X.nnz:
             raise fault(path, "no line has a feature; rows look like '1 3:0.5 7:2'")
         _check_memory(path, X.shape[1])
-    return _canonical(X, n_features or X.shape[1]), _labels(path, y, labels)
+    if 0 < len(query) < X.shape[0]:
+        raise _without_query(path)
+    X = _canonical(X, n_features or X.shape[1])
+    return X, _labels(path, y, labels), query if len(query) else None
 
 
-def _parse(path: Path, labels: str) -> tuple[Any, Any]:
+def _parse(path: Path, labels: str) -> tuple[Any, Any, NDArray[np.int64]]:
     from sklearn.datasets import load_svmlight_file
 
     if labels != "several":
@@ -64,11 +69,26 @@ def _parse(path: Path, labels: str) -> tuple[Any, Any]:
             regular = regular_rows(stream)
         if regular is not None:
             X, y = regular
-            return X, y if labels == "required" else [(label,) for label in y.tolist()]
+            no_query = np.empty(0, dtype=np.int64)
+            return X, y if labels == "required" else [(label,) for label in y.tolist()], no_query
     with opened(path) as stream:
-        return load_svmlight_file(
-            _Lines(stream, labels), zero_based=False, multilabel=labels != "required"
+        X, y, query = load_svmlight_file(
+            _Lines(stream, labels),
+            zero_based=False,
+            multilabel=labels != "required",
+            query_id=True,
         )
+    return X, y, query
+
+
+def _without_query(path: Path) -> DataFileError:
+    """Return the error of a file of which only some rows have a query."""
+    with opened(path) as stream:
+        rows = ((n, line.partition(b"#")[0]) for n, line in _numbered(stream))
+        line = next(n for n, row in rows if row.split() and b"qid:" not in row)
+    return fault(
+        path, "the row has no qid, though others have one: give one to all or to none", line
+    )
 
 
 class _Lines:
@@ -84,9 +104,8 @@ class _Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         for _, line in _numbered(self.stream, self.labels):
-            # Query groups would be ignored, and float("1_0") is 10.
-            if (b"qid" in line or b"_" in line) and re.search(b"qid|_", line.partition(b"#")[0]):
-                raise ValueError("query group or underscore")
+            if b"_" in line and b"_" in line.partition(b"#")[0]:  # float("1_0") is 10
+                raise ValueError("underscore")
             yield line
 
 
@@ -208,6 +227,10 @@ def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
         problem = _label_fault(tokens.pop(0), labels)
         if problem:
             return problem
+    if tokens and tokens[0].startswith(b"qid:"):
+        query = tokens.pop(0)
+        if not _INDEX.fullmatch(query[4:]) or len(query) > _MAX_QUERY:
+            return f"{_show(query)}: the query is not a whole number"
     previous = 0
     for token in tokens:
         problem = _pair_fault(token, previous, n_features)
@@ -231,7 +254,7 @@ def _label_fault(label: bytes, labels: str) -> str:
 def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
     name, colon, value = token.partition(b":")
     if name == b"qid":
-        return f"{_show(token)}: query groups are not supported; remove the qid fields"
+        return f"{_show(token)} must stand once, after the label and before the features"
     if not colon or not _INDEX.fullmatch(name):
         return f"{_show(token)} is not of the form index:value"
     if len(name) > 1000:  # Python does not convert all of these

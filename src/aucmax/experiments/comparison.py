@@ -339,6 +339,7 @@ class Comparison(Report):
         ]
         if data.tests:
             side_by_side.append(self._differences(data))
+        curves = ranking_figures(ScoredSets(data.scored), (areas, {}))
         pooled = "" if self.rows.strata is None else "Of all test rows, across strata."
         sections = [
             Section("Side by side", figures=side_by_side),

@@ -1,0 +1,141 @@
+"""``train``, ``cv`` and ``compare`` with ``--strata``, and svmlight text with ``qid`` fields."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucmax import AUCClassifier, load, metrics, odds_ratios
+from aucmax.datasets import read
+
+N, DAYS = 600, 60
+FIXED = ("--alpha", 0.01)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("within")
+    rng = np.random.default_rng(1)
+    day = np.sort(rng.integers(0, DAYS, N))
+    X = rng.normal(size=(N, 2)).round(3)
+    level = 2 * rng.normal(size=DAYS)[day]
+    y = rng.random(N) < 1 / (1 + np.exp(1 - X @ [1.5, -1] - level))
+    y[day == 0] = False
+    rows = pd.DataFrame(X, columns=["a", "b"]).assign(day=day, label=np.where(y, "yes", "no"))
+    rows.to_csv(where / "rows.csv", index=False)
+    lines = [f"{int(of)} qid:{own} 1:{a} 2:{b}" for of, own, (a, b) in zip(y, day, X, strict=True)]
+    (where / "rows.svm").write_text("\n".join(lines) + "\n")
+    return where, X, y, day
+
+
+def trained(good, folder, output, *options, file="rows.csv"):
+    report = good("train", folder[0] / file, *options, "-o", output, "--json")
+    return json.loads(report), load(output)
+
+
+@pytest.mark.parametrize("weighting", ["positives", "pairs", "strata"])
+def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, good, weighting):
+    _, X, y, day = folder
+    options = ("--strata", "day", "--strata-weight", weighting, *FIXED)
+    report, model = trained(good, folder, tmp_path / "m.aucmax", *options)
+    expected = AUCClassifier(0.01, strata_weight=weighting).fit(X, y, strata=day)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    area = metrics.stratified_auc_interval(
+        y, expected.decision_function(X), day, strata_weight=weighting
+    )
+    assert report["training_auc"] == pytest.approx(area._asdict())
+    assert report["strata"] == "day"
+    within = report["within_strata"]
+    assert (within["count"], within["weighting"]) == (len(np.unique(day)), weighting)
+    assert within["of_one_class"] == (pd.Series(y).groupby(day).nunique() == 1).sum()
+    text = good("show", tmp_path / "m.aucmax")
+    assert f"{within['count']} strata, weighed by" in text
+
+
+def test_tuning_is_within_strata_and_the_score_is_a_line(folder, tmp_path, good):
+    report, model = trained(good, folder, tmp_path / "t.aucmax", "--strata", "day")
+    assert "shape" not in report
+    assert "strata kept together" in report["folding"]
+    assert not hasattr(model, "steps")
+    text = good("train", folder[0] / "rows.csv", "--strata", "day", "-o", tmp_path / "t.aucmax")
+    assert text.count("within strata  (95 % interval") == 2
+    assert all(len(line) <= 80 for line in text.splitlines() if "/" not in line)
+
+
+def test_odds_ratios_of_conditional_logistic_regression(folder, tmp_path, good):
+    _, X, y, day = folder
+    options = ("--strata", "day", "--loss", "logistic", "--alpha", 0, "--tol", 1e-10)
+    report, model = trained(good, folder, tmp_path / "l.aucmax", *options)
+    table = odds_ratios(model, X, np.where(y, "yes", "no"), day)
+    assert [line["feature"] for line in report["odds_ratios"]] == ["a", "b"]
+    for name in ("odds_ratio", "low", "high", "p_value"):
+        values = [line[name] for line in report["odds_ratios"]]
+        np.testing.assert_allclose(values, getattr(table, name), rtol=1e-6)
+    page = tmp_path / "cv.html"
+    command = ("cv", folder[0] / "rows.csv", "--strata", "day", "--losses", "logistic")
+    text = good(*command, "--alphas", 0.001, "--standardize", 1, "--html", page)
+    assert "The penalty draws them towards 1" in text
+    assert "Odds ratios" in page.read_text(encoding="utf-8")
+
+
+def test_compare_judges_within_strata(folder, good):
+    command = ("compare", folder[0] / "rows.csv", "--strata", "day", "--splits", 1)
+    options = ("--solvers", "exact,spam,least_squares", "--alpha", 0.01)
+    report = json.loads(good(*command, *options, "--json"))
+    exact, spam, rival = report["solvers"]
+    assert report["test"] == "the paired test of the AUC within strata"
+    assert exact["optimality"] < 1e-9
+    assert exact["gap"] < 1e-9
+    assert "takes no strata" in spam["error"]
+    assert rival["status"] == "done"
+
+
+def test_queries_of_svmlight_text_are_strata(folder, tmp_path, good):
+    where, X, y, day = folder
+    rows = read(where / "rows.svm")
+    np.testing.assert_array_equal(rows.strata, day)
+    np.testing.assert_allclose(rows.data.toarray(), X)
+    report, model = trained(good, folder, tmp_path / "q.aucmax", *FIXED, file="rows.svm")
+    expected = AUCClassifier(0.01).fit(X, y, strata=day)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    assert report["strata"] == "qid"
+    found = json.loads(good("evaluate", tmp_path / "q.aucmax", where / "rows.svm", "--json"))
+    area = metrics.stratified_auc(y, expected.decision_function(X), day)
+    assert found["stratified"]["scorers"][0]["auc"] == pytest.approx(area)
+
+
+def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good):
+    where, X, _, _ = folder
+    path = tmp_path / "m.aucmax"
+    _, model = trained(good, folder, path, "--strata", "day", *FIXED)
+    good("score", path, where / "rows.csv", "-o", tmp_path / "s.csv")
+    scores = pd.read_csv(tmp_path / "s.csv").score
+    np.testing.assert_allclose(scores, model.decision_function(pd.DataFrame(X, columns=["a", "b"])))
+    assert '"a"' in good("export", path, "--format", "sql")
+    page = tmp_path / "e.html"
+    command = ("evaluate", path, where / "rows.csv", "--html", page)
+    good(*command, "--strata", "day")
+    assert "of these rows within strata" in page.read_text(encoding="utf-8")
+    good(*command)
+    assert "the model compares rows within strata" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--shape", "curves"), "--shape curves does not go with --strata"),
+        (("--monotone", "a=increasing"), "--monotone does not go with --strata"),
+        (("--solver", "spam"), "'spam' learns from one row after another and takes no strata"),
+        (("--one-pass",), "is read in parts by --one-pass, and --strata needs all rows at once"),
+        (("--loss", "logistic", "--strata-weight", "pairs"), "is for losses of pairs"),
+    ],
+)
+def test_what_takes_no_strata(folder, bad, options, message):
+    assert message in bad("train", folder[0] / "rows.csv", "--strata", "day", *options)
+
+
+def test_weights_of_strata_that_are_not_there(folder, bad):
+    message = bad("train", folder[0] / "rows.csv", "--strata-weight", "pairs")
+    assert "--strata-weight: there are no strata" in message
