@@ -7,6 +7,8 @@ FIRST = [
     "plot_rare_events.py",
     "plot_low_false_positives.py",
     "plot_comparing_scorers.py",
+    "plot_ranking_within_queries.py",
+    "plot_matched_cases.py",
     "plot_kernel.py",
     "plot_sparse_text.py",
     "plot_scorecard.py",

@@ -106,14 +106,14 @@ def test_queries_of_svmlight_text_are_strata(folder, tmp_path, good):
     assert found["stratified"]["scorers"][0]["auc"] == pytest.approx(area)
 
 
-def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good):
+def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good, run):
     where, X, _, _ = folder
     path = tmp_path / "m.aucmax"
     _, model = trained(good, folder, path, "--strata", "day", *FIXED)
-    good("score", path, where / "rows.csv", "-o", tmp_path / "s.csv")
+    assert run("score", path, where / "rows.csv", "-o", tmp_path / "s.csv")[0] == 0
     scores = pd.read_csv(tmp_path / "s.csv").score
     np.testing.assert_allclose(scores, model.decision_function(pd.DataFrame(X, columns=["a", "b"])))
-    assert '"a"' in good("export", path, "--format", "sql")
+    assert '"a"' in good("export", path, "--to", "sql")
     page = tmp_path / "e.html"
     command = ("evaluate", path, where / "rows.csv", "--html", page)
     good(*command, "--strata", "day")
@@ -123,7 +123,7 @@ def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_p
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("options", "message"),
     [
         (("--shape", "curves"), "--shape curves does not go with --strata"),
         (("--monotone", "a=increasing"), "--monotone does not go with --strata"),

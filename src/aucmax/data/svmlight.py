@@ -1,9 +1,8 @@
 """svmlight text: ``label qid:query index:value … # comment``, indices from 1, ascending.
 
-`svmlight_text` reads regular text, scikit-learn's parser any other, also that with the query of each
-row, a whole number. The latter neither reports the line of an error nor refuses nan, inf or rows
-without a query among others, so a failed or suspect file is read again, line by line, for the
-message.
+`svmlight_text` reads regular text, scikit-learn's parser any other, such as that with queries,
+whole numbers. The latter neither reports the line of an error nor refuses nan, inf or rows without
+a query among others, so a failed or suspect file is read again, line by line, for the message.
 """
 
 from __future__ import annotations

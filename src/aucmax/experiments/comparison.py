@@ -343,9 +343,7 @@ class Comparison(Report):
         pooled = "" if self.rows.strata is None else "Of all test rows, across strata."
         sections = [
             Section("Side by side", figures=side_by_side),
-            Section(
-                "Curves", pooled, figures=ranking_figures(ScoredSets(data.scored), (areas, {}))
-            ),
+            Section("Curves", pooled, figures=curves),
         ]
         if data.courses:
             course = convergence_figure(
