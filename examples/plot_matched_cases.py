@@ -11,9 +11,10 @@ ratios beside the true ones.
 # %%
 # A study with a known answer
 # ---------------------------
-# There are 2000 groups of people, who give sets of one case and three controls. Exposure and dose raise the risk, the third
-# measurement does nothing. What the members of a set share raises both the risk and the dose, so
-# that sets of people who are often ill also have high doses.
+# Of 2000 groups of people, those with an ill member give a set of one case and three controls.
+# Exposure and dose raise the risk, the third measurement does nothing. What the members of a set
+# share raises both the risk and the dose, so that sets of people who are often ill also have high
+# doses.
 
 import numpy as np
 
