@@ -52,7 +52,7 @@ models = {
 areas = {}
 for name, model in models.items():
     score = model.decision_function(X_test)
-    areas[name] = metrics.stratified_auc_interval(y_test, score, query_test)
+    areas[name] = metrics.stratified_auc(y_test, score, query_test)
     direction = model.coef_[0] / np.abs(model.coef_[0]).sum()
     print(f"trained {name}: weights {direction.round(2)}")
     print(

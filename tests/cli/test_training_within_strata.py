@@ -42,9 +42,7 @@ def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, 
     expected = AUCClassifier(0.01, strata_weight=weighting).fit(X, y, strata=day)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     assert list(model.feature_names_in_) == ["a", "b"]
-    area = metrics.stratified_auc_interval(
-        y, expected.decision_function(X), day, strata_weight=weighting
-    )
+    area = metrics.stratified_auc(y, expected.decision_function(X), day, strata_weight=weighting)
     assert report["training_auc"] == pytest.approx(area._asdict())
     assert report["strata"] == "day"
     within = report["within_strata"]
@@ -102,7 +100,7 @@ def test_queries_of_svmlight_text_are_strata(folder, tmp_path, good):
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     assert report["strata"] == "qid"
     found = json.loads(good("evaluate", tmp_path / "q.aucmax", where / "rows.svm", "--json"))
-    area = metrics.stratified_auc(y, expected.decision_function(X), day)
+    area = metrics.stratified_auc(y, expected.decision_function(X), day).auc
     assert found["stratified"]["scorers"][0]["auc"] == pytest.approx(area)
 
 

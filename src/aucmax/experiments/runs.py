@@ -159,7 +159,7 @@ def _auc_of(rows: Labelled, part: np.ndarray, score: np.ndarray, task: Task) -> 
     if rows.coded_strata is None:
         return metrics.roc_auc(y, score, weight)
     code = rows.coded_strata.code[part]
-    return metrics.stratified_auc(y, score, code, weight, task.strata_weight)
+    return metrics.stratified_auc(y, score, code, weight, task.strata_weight).auc
 
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:

@@ -46,9 +46,9 @@ class OddsTable:
         """Return those of a model of the rows; None if it is no conditional logistic regression."""
         if rows.strata is None or model.loss != "logistic":
             return None
-        known = rows.X, rows.labels, rows.strata, rows.weight
+        arguments = rows.X, rows.labels, rows.strata, rows.weight
         try:
-            table = odds_ratios(model, *known, feature_names=names)
+            table = odds_ratios(model, *arguments, feature_names=names)
         except ValueError as why:
             return cls(odds_ratios=[], no_odds_ratios=str(why))
         lines = [
