@@ -7,6 +7,7 @@ there, and the weight of a pair is the product of those of its rows, divided by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -65,6 +66,19 @@ class Strata:
                              f"got shape {values.shape}.")  # fmt: skip
         digests, code = _coded(values)
         return cls(code.astype(np.int32), digests, weighting)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Strata]) -> Strata:
+        """Return the strata of all rows of some parts, one after another."""
+        digests, number = np.unique(
+            np.concatenate([part.digests for part in parts]), return_inverse=True
+        )
+        first = np.cumsum([0, *map(len, parts)])
+        code = [
+            number[start : start + len(part)].astype(np.int32)[part.code]
+            for start, part in zip(first[:-1], parts, strict=True)
+        ]
+        return cls(np.concatenate(code), digests, parts[0].weighting)
 
     def __len__(self) -> int:
         return len(self.digests)

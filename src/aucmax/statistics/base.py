@@ -7,7 +7,7 @@ A subclass defines the arrays it keeps for each class besides the weight T and t
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
@@ -401,14 +401,8 @@ class ClassStatistics:
         digests = np.sort(strata.digests)
         known = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = known if self.strata is None else self.strata.joined(known)
-        added = self.empty(labels)
-        added.strata = joined
-        added._grow(labels, n_features(X))
-        added._parts = added._blank(2, n_features(X))
-        for seen in seen_from_strata(X, positive, weight, strata, compared):
-            for label in labels.tolist():
-                side = int(label == positive_label)
-                added._add(label, added._measure_seen(seen, side) | seen.part(side))
+        seen = seen_from_strata(X, positive, weight, strata, compared)
+        added = self.of_seen(seen, labels, joined, n_features(X))
         if self.strata is None:
             self.strata = joined
             self._parts = self._blank(len(self._classes), self._d)
@@ -419,6 +413,21 @@ class ClassStatistics:
             self._add(label, part)
         self.strata, self.guarantee = joined, None
         return self
+
+    def of_seen(
+        self, blocks: Iterable[SeenFromStrata], labels: np.ndarray, strata: KnownStrata, d: int
+    ) -> Self:
+        """Return statistics of this kind of rows of two labels that are seen from their strata."""
+        added = self.empty(labels)
+        added.strata = strata
+        added._grow(labels, d)
+        added._parts = added._blank(2, d)
+        for seen in blocks:
+            for label in labels.tolist():
+                side = int(label == strata.positive)
+                if seen.weight[side] > 0.0:
+                    added._add(label, added._measure_seen(seen, side) | seen.part(side))
+        return added
 
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None

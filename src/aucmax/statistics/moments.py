@@ -271,7 +271,8 @@ class ClassMoments(ClassStatistics):
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
         share, (mean, cov) = seen.share[seen.positive == bool(side)], seen.moments(side)
-        return {"counts": seen.weight, "squares": share @ share, "means": mean, "covariances": cov}
+        known = {"counts": seen.weight[side], "squares": share @ share}
+        return known | {"means": mean, "covariances": cov}
 
     def _variance(self, part: Part) -> np.ndarray:
         return np.einsum("jj->j", part["covariances"])
