@@ -1,5 +1,7 @@
 """Fits within strata to rows in parts: those of a stratum may be in any of them."""
 
+from itertools import pairwise
+
 import dask.dataframe
 import numpy as np
 import pandas as pd
@@ -10,7 +12,6 @@ import scipy.sparse as sp
 from aucmax import AUCClassifier, AUCClassifierCV, Source, datasets
 from aucmax.basics import memory
 from aucmax.solvers import OPAUC, Exact
-from aucmax.statistics import strata_in_parts
 
 ENDS = (0, 90, 90, 230, 231, 300)  # one part is empty, one has one row
 
@@ -26,7 +27,7 @@ def drawn(n=300, groups=40, d=4, seed=0):
 
 
 def in_parts(*of_rows):
-    parts = [slice(low, high) for low, high in zip(ENDS[:-1], ENDS[1:], strict=True)]
+    parts = [slice(low, high) for low, high in pairwise(ENDS)]
     return Source([lambda rows=rows: tuple(of[rows] for of in of_rows) for rows in parts])
 
 
@@ -68,8 +69,8 @@ def test_sketches_and_variances_alone():
     X, y, weight, stratum = drawn()
     for covariance in ("diagonal", "frequent_directions"):
         model = AUCClassifier(solver=Exact(covariance=covariance), standardize=0.5)
-        same(model.fit(in_parts(X, y, weight, stratum)),
-             AUCClassifier(**model.get_params(deep=False)).fit(X, y, weight, strata=stratum))  # fmt: skip
+        whole = AUCClassifier(**model.get_params(deep=False)).fit(X, y, weight, strata=stratum)
+        same(model.fit(in_parts(X, y, weight, stratum)), whole)
 
 
 def test_a_search_keeps_strata_whole():
@@ -112,6 +113,5 @@ def test_what_it_refuses(monkeypatch):
     with pytest.raises(ValueError, match="part 3: strata has no value for 1 rows"):
         AUCClassifier().fit(in_parts(X, y, weight, gap))
     monkeypatch.setattr(memory, "headroom", lambda: memory.Headroom(1000, None))
-    with pytest.raises(MemoryError, match="for the means of .. strata with 4 features"):
+    with pytest.raises(MemoryError, match=r"for the means of \d+ strata with 4 features"):
         AUCClassifier().fit(source)
-    assert strata_in_parts._NUMBERS == 3

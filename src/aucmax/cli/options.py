@@ -153,7 +153,7 @@ def without(*groups: Set[str]) -> tuple[str, ...]:
 
 Learning = Annotated[Reading, without(JUDGED)]
 Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
-Preparing = Annotated[Reading, without({"groups", "time"}, JUDGED, _CLASSES)]
+Preparing = Annotated[Reading, without({"groups", "time", "segments"}, _CLASSES)]
 Scoring = Annotated[Reading, (*without(OF_MODELS, JUDGED, _CLASSES, _WEIGHT), "keep")]
 
 

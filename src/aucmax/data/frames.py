@@ -16,7 +16,7 @@ from aucmax.data.tables.wanted import choose
 
 __all__ = ["scan_fragments", "scan_frame"]
 
-_OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight")
+_OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight", "strata")
 
 
 def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:

@@ -174,6 +174,8 @@ def classes_behind(statistics: ClassStatistics, positive: Any, name: Any) -> Cla
             f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
             "name it with positive=LABEL."
         )
+    if positive is None and statistics.strata is not None:
+        positive = statistics.strata.positive
     return classes_named(statistics.classes, statistics.counts, positive, name)
 
 

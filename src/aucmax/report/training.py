@@ -12,6 +12,7 @@ from aucmax.basics.visible import in_line
 from aucmax.estimators.additive_search import SHAPES
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.strata import FittedStrata
 from aucmax.estimators.suspicions import Suspicion
 from aucmax.estimators.training import Tuned
 from aucmax.metrics import AUCInterval, BinnedAUC, MomentAUC
@@ -261,6 +262,7 @@ class FitToMoments(Report):
     features: int
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
+    strata: FittedStrata | None = optional()
     why_not_tuned: str = unlisted("")
 
     @classmethod
@@ -274,6 +276,7 @@ class FitToMoments(Report):
             negative=negative,
             features=fitted.n_features_in_,
             fitted=FittedModel.of(fitted, alphas),
+            strata=getattr(fitted, "strata_", None),
             **more,
         )
 

@@ -83,6 +83,10 @@ def checked_rows(
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST, "origins": LARGEST}
 _AVERAGES, _SUMS = ("means", "origins"), ("squares", "scatter", "own")
+_STRATA_OF_PARTS = (
+    "the rows of a stratum may be in any part of a source, which is read once here; take the "
+    "moments_ of AUCClassifier().fit(source), or ClassMoments.from_query."
+)
 _SAMPLED_LABELS = 1_000  # among the first so many labels, each class is likely to occur
 _SUBTRACTION_ROUNDING = 64 * np.finfo(np.float64).eps  # relative to the minuend
 
@@ -165,7 +169,7 @@ class ClassStatistics:
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source includes its labels and weights; pass it alone.")
             if strata is not None:
-                raise ValueError("strata need rows in memory: their rows may be in any part.")
+                raise ValueError(_STRATA_OF_PARTS)
             return X.total(_updated, itertools.repeat(()), (empty,))
         return empty.update(X, y, sample_weight, strata, strata_weight)
 
@@ -229,6 +233,11 @@ class ClassStatistics:
     def counts(self) -> np.ndarray:
         """Total weight of each class, shape (K,)."""
         return self._parts["counts"]
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Total weight of the rows of each class, shape (K,), also if strata weigh otherwise."""
+        return self._parts["counts" if self.strata is None else "own"]
 
     @property
     def squares(self) -> np.ndarray:
@@ -971,5 +980,7 @@ def _are_words(labels: np.ndarray) -> bool:
 def _updated(part: sources.Part, empty: ClassStatistics) -> ClassStatistics:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
+    if (part.told or {}).get("strata") is not None:
+        raise ValueError(_STRATA_OF_PARTS)
     statistics = empty.copy()
     return statistics.update(part.X, part.y, part.weight) if len(part.y) else statistics
