@@ -81,7 +81,6 @@ class Moments(Report):
         aucs = [None] * len(order) if first is None else _alone(moments, first, order)
         weights = moments.row_weights
         counts = zip(moments.classes.tolist(), weights, moments.effective_rows, strict=True)
-        known = moments.strata
         return cls(
             moments=str(path),
             covariance="full" if moments.has_covariances else moments.kind,
@@ -93,7 +92,7 @@ class Moments(Report):
                 for label, weight, rows in counts
             ],
             guarantee=moments.guarantee,
-            strata=None if known is None else FittedStrata.of(known),
+            strata=None if moments.strata is None else FittedStrata.of(moments.strata),
             largest=[
                 Feature(
                     feature=names[j],

@@ -410,8 +410,8 @@ class ClassStatistics:
         digests = np.sort(strata.digests)
         known = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = known if self.strata is None else self.strata.joined(known)
-        seen = seen_from_strata(X, positive, weight, strata, compared)
-        added = self.of_seen(seen, labels, joined, n_features(X))
+        blocks = seen_from_strata(X, positive, weight, strata, compared)
+        added = self.of_seen(blocks, labels, joined, n_features(X))
         if self.strata is None:
             self.strata = joined
             self._parts = self._blank(len(self._classes), self._d)
@@ -431,11 +431,11 @@ class ClassStatistics:
         added.strata = strata
         added._grow(labels, d)
         added._parts = added._blank(2, d)
-        for seen in blocks:
+        for block in blocks:
             for label in labels.tolist():
                 side = int(label == strata.positive)
-                if seen.weight[side] > 0.0:
-                    added._add(label, added._measure_seen(seen, side) | seen.part(side))
+                if block.weight[side] > 0.0:
+                    added._add(label, added._measure_seen(block, side) | block.part(side))
         return added
 
     def add_rows(

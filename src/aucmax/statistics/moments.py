@@ -271,8 +271,8 @@ class ClassMoments(ClassStatistics):
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
         share, (mean, cov) = seen.share[seen.positive == bool(side)], seen.moments(side)
-        known = {"counts": seen.weight[side], "squares": share @ share}
-        return known | {"means": mean, "covariances": cov}
+        weights = {"counts": seen.weight[side], "squares": share @ share}
+        return weights | {"means": mean, "covariances": cov}
 
     def _variance(self, part: Part) -> np.ndarray:
         return np.einsum("jj->j", part["covariances"])

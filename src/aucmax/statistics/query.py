@@ -87,12 +87,12 @@ def query(
         classes = source.parts(labels, squares, around)
         return Queried(source.features, classes, [label for label, _ in classes])
     of_table = StrataOfTable(source, source.table, source.x, labels, strata_weight)
-    known, classes = of_table.known(), []
-    if known.of_one_class < len(known):
-        seen = source.replaced(of_table.seen)
-        pairs = zip(seen.parts(*seen.centres()), of_table.parts(), strict=True)
+    all_strata, classes = of_table.known(), []
+    if all_strata.of_one_class < len(all_strata):
+        seen_rows = source.replaced(of_table.seen)
+        pairs = zip(seen_rows.parts(*seen_rows.centres()), of_table.parts(), strict=True)
         classes = [(label, part | of_strata) for (label, part), of_strata in pairs]
-    return Queried(source.features, classes, [plain(label) for label in labels], known)
+    return Queried(source.features, classes, [plain(label) for label in labels], all_strata)
 
 
 class Around(NamedTuple):

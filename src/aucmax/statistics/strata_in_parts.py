@@ -104,15 +104,15 @@ def _means(
 ) -> _Means:
     """Return the means of G strata, in one pass."""
     base, mass = np.zeros((G, store.n_features)), np.zeros((G, 2))
-    sums, known = np.zeros((2, *base.shape)), np.zeros(G, bool)
+    sums, begun = np.zeros((2, *base.shape)), np.zeros(G, bool)
     for part in store.each(_class_sums, (positive, own, place)):
-        at, fresh = part.place, ~known[part.place]
+        at, fresh = part.place, ~begun[part.place]
         base[at[fresh]] = part.base[fresh]
         apart = part.base - base[at]
         for side in range(2):
             sums[side, at] += part.sums[side] + part.mass[:, side, None] * apart
         mass[at] += part.mass
-        known[at] = True
+        begun[at] = True
     negatives, gaps = sums
     gaps += negatives
     gaps /= mass.sum(axis=1)[:, None]
