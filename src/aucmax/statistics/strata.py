@@ -173,7 +173,7 @@ class SeenFromStrata:
     @cached_property
     def weight(self) -> NDArray[np.float64]:
         """The weight of each class (2,): that of the strata, if the rows are all of theirs."""
-        return np.bincount(self.positive, self.share, 2)
+        return np.bincount(self.positive, self.share, 2).astype(np.float64)
 
     def part(self, side: int) -> dict[str, Any]:
         """Return what statistics keep of a class besides its moments, 1 for the positives."""

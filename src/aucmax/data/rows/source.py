@@ -306,7 +306,8 @@ def as_part(values: Any, name: str) -> Part:
             f"{name} is a tuple of {len(values)}; it should be (X, y), (X, y, sample_weight) or "
             "(X, y, sample_weight, strata)."
         )
-    return Part(*values[:3], told={"strata": values[3]} if len(values) == 4 else None)
+    X, y, weight, strata = (*values, None, None, None)[:4]
+    return Part(X, y, weight, told=None if strata is None else {"strata": strata})
 
 
 def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> Any:
