@@ -60,7 +60,7 @@ class Labelled:
     classes: np.ndarray
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
-    strata: np.ndarray | Strata | None = None
+    strata: Any = None
     segments: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +29,6 @@ from aucmax.data.files import exists
 from aucmax.data.large_files import Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
-from aucmax.data.strata import StrataWeight
 from aucmax.estimators.inputs import names_after
 from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
 from aucmax.estimators.written_steps import as_text, in_front
@@ -44,7 +43,12 @@ from aucmax.statistics.private import BoundedSums
 __all__ = ["build"]
 
 
-StrataWeighting = StrEnum("StrataWeighting", {n: n for n in get_args(StrataWeight)})  # type: ignore[misc]
+class StrataWeighting(StrEnum):
+    """What the weight of a stratum is proportional to."""
+
+    positives = "positives"
+    pairs = "pairs"
+    strata = "strata"
 
 
 class Kept(StrEnum):
