@@ -9,7 +9,14 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from aucmax import AUCClassifier, AUCClassifierCV, Source, datasets
+from aucmax import (
+    AdditiveAUCClassifier,
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    Source,
+    datasets,
+)
 from aucmax.basics import memory
 from aucmax.solvers import OPAUC, Exact
 
@@ -104,6 +111,10 @@ def test_what_it_refuses(monkeypatch):
     source = in_parts(X, y, weight, stratum)
     with pytest.raises(ValueError, match="'opauc' learns from one row after another and takes no"):
         AUCClassifier(solver=OPAUC()).fit(source)
+    with pytest.raises(ValueError, match="curves and maps are fitted to the pairs of all rows"):
+        AdditiveAUCClassifier().fit(in_parts(X, y, weight, stratum))
+    with pytest.raises(ValueError, match="take the moments_ of AUCClassifier"):
+        ClassMoments.from_data(source)
     with pytest.raises(ValueError, match="strata must have one value for each of 300 rows"):
         AUCClassifier().fit(in_parts(X, y), strata=stratum[:-1])
     some = Source([lambda: (X, y, weight), lambda: (X, y, weight, stratum)])
