@@ -408,7 +408,7 @@ def test_what_is_wrong_with_a_part_is_told_with_its_name():
     refused(
         [good, lambda: (X[100:, :4], y[100:])], r"^part 2 has 4 features, unlike the 6 of part 1"
     )
-    refused([good, lambda: (X, y, y, y)], "part 2 is a tuple of 4")
+    refused([good, lambda: (X, y, y, y, y)], "part 2 is a tuple of 5")
     refused([good, lambda: (X[100:], y[100:], -y[100:])], "part 2: sample_weight must not be neg")
     refused([good, lambda: (X[100:], y[90:])], "part 2: .*inconsistent numbers")
     refused([good], "there are 2 feature names for 6", feature_names=["a", "b"])

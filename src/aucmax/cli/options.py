@@ -185,7 +185,7 @@ def without(*groups: Set[str]) -> tuple[str, ...]:
 
 Learning = Annotated[Reading, without({"segments"})]
 Judging = Annotated[Reading, without(OF_MODELS - {"groups"})]
-Preparing = Annotated[Reading, without({"groups", "time"}, JUDGED, _CLASSES)]
+Preparing = Annotated[Reading, without({"groups", "time", "segments"}, _CLASSES)]
 Scoring = Annotated[Reading, (*without(OF_MODELS, JUDGED, _CLASSES, _WEIGHT), "keep")]
 
 

@@ -79,9 +79,15 @@ class Lines:
     on_error: OnError = reading_option(
         OnError.stop, "Stop at a line that is not a row, or skip it."
     )
+    strata: str | None = reading_option(None, "Not for streams.", hidden=True)
 
     def settings(self, path: Path, line: bytes | None, reading: Reading) -> dict[str, Any]:
         """Return these options as settings of a stream, given the first line of a pipe."""
+        if self.strata is not None:
+            raise ValueError(
+                "a stream learns each row as it comes, and --strata needs all rows of a stratum at "
+                "once; add up moments of whole strata instead (aucmax moments build --strata)."
+            )
         kind = _format(path, line) if self.format is None else self.format.value
         tabs = kind == "tsv" or ".tsv" in path.suffixes
         kind = "csv" if kind == "tsv" else kind

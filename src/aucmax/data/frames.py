@@ -16,7 +16,7 @@ from aucmax.data.tables.wanted import choose
 
 __all__ = ["scan_fragments", "scan_frame"]
 
-_OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight")
+_OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight", "strata")
 
 
 def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
@@ -107,11 +107,13 @@ class _Roles:
     features: list[str]
     target: str | None = None
     weight: str | None = None
+    strata: str | None = None
 
     @property
     def used(self) -> list[str]:
         """All columns to read, each once."""
-        others = (name for name in (self.target, self.weight) if name is not None)
+        roles = self.target, self.weight, self.strata
+        others = (name for name in roles if name is not None)
         return list(dict.fromkeys([*self.features, *others]))
 
     @property
@@ -125,6 +127,7 @@ class _Roles:
             frame[self.features],
             None if self.target is None else frame[self.target],
             None if self.weight is None else frame[self.weight],
+            told=None if self.strata is None else {"strata": frame[self.strata]},
         )
 
 
@@ -137,9 +140,9 @@ def _roles(names: list[str], reading: Reading) -> _Roles:
         raise ValueError(
             f"{len(features)} columns of features where {reading.n_features} are expected."
         )
-    return (
-        _Roles(features) if reading.labels == "none" else _Roles(features, target, reading.weight)
-    )
+    if reading.labels == "none":
+        return _Roles(features)
+    return _Roles(features, target, reading.weight, reading.strata)
 
 
 def _of_polars(frame: Any, columns: list[str], rows: int) -> Iterator[Any]:

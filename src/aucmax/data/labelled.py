@@ -38,7 +38,7 @@ class Labelled:
         Rows of one group stay together where the rows are divided.
     time : ndarray, shape (n,), optional
         Rows are divided in this order, to train on the past; with groups, on none that is tested.
-    strata : ndarray, shape (n,), optional
+    strata : ndarray, shape (n,), or Strata, optional
         Only rows of one stratum are compared.
     segments : ndarray, shape (n,), optional
         Parts of the rows that are judged one by one.
@@ -60,7 +60,7 @@ class Labelled:
     classes: np.ndarray
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
-    strata: np.ndarray | None = None
+    strata: Any = None
     segments: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None
@@ -117,7 +117,10 @@ class Labelled:
     @cached_property
     def coded_strata(self) -> Strata | None:
         """The strata, checked; None if all rows are compared."""
-        return None if self.strata is None else Strata.of(self.strata, len(self.positive))
+        n = len(self.positive)
+        if isinstance(self.strata, Strata) and len(self.strata.code) == n:
+            return self.strata
+        return None if self.strata is None else Strata.of(self.strata, n)
 
     def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of some rows, None where none has one."""
@@ -150,8 +153,11 @@ class Labelled:
         """
         of_rows: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[rows]
-            for name in ("groups", "time", "strata", "segments")
+            for name in ("groups", "time", "segments")
         }
+        strata = self.strata
+        if strata is not None:
+            of_rows["strata"] = strata.at(rows) if isinstance(strata, Strata) else strata[rows]
         X = take(self.X, rows) if self.in_parts else _sklearn._safe_indexing(self.X, rows)
         columns = None if self.in_parts else self.columns
         return replace(

@@ -7,7 +7,9 @@ there, and the weight of a pair is the product of those of its rows, divided by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, get_args
@@ -64,6 +66,19 @@ class Strata:
                              f"got shape {values.shape}.")  # fmt: skip
         digests, code = _coded(values)
         return cls(code.astype(np.int32), digests, weighting)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Strata]) -> Strata:
+        """Return the strata of all rows of some parts, one after another."""
+        digests, number = np.unique(
+            np.concatenate([part.digests for part in parts]), return_inverse=True
+        )
+        first = np.cumsum([0, *map(len, parts)])
+        code = [
+            number[start : start + len(part)].astype(np.int32)[part.code]
+            for start, part in zip(first[:-1], parts, strict=True)
+        ]
+        return cls(np.concatenate(code), digests, parts[0].weighting)
 
     def __len__(self) -> int:
         return len(self.digests)
@@ -155,12 +170,16 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _bits_of(value: Any) -> np.uint64:
-    """Return the bits of one value, those of an array if it is a number."""
+    """Return the bits of one value, those of an array if it is a number or a date."""
     if (
         isinstance(value, (bool, int, float, np.number, np.bool_))
         and np.asarray(value).dtype != "O"
     ):
         return _bits(np.asarray([value]))[0]
+    if isinstance(value, date):
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return _bits(np.asarray([value], "datetime64[us]"))[0]
     return np.frombuffer(blake2b(str(value).encode(), digest_size=8).digest(), np.uint64)[0]
 
 

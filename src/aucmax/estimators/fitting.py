@@ -179,11 +179,6 @@ def problem_of(
         Those of the rows, if they are known.
     """
     strata = labelled.coded_strata
-    if strata is not None and labelled.in_parts:
-        raise ValueError(
-            "strata need rows in memory, as those of a stratum may be in any part; read the file "
-            "whole, or keep moments of whole strata (ClassMoments)."
-        )
     rows = labelled.store, labelled.positive, labelled.weight, statistics
     return rows_problem(*rows, None if strata is None else strata.weighed(strata_weight))
 

@@ -16,6 +16,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
+from aucmax.data.strata import Strata
 from aucmax.estimators.survey import survey
 from aucmax.statistics.base import ClassStatistics, Statistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -78,8 +79,9 @@ def labelled_rows(
         The stratum of each row; by default those of `Labelled` rows.
     """
     if strata is not None:
-        rows = labelled_rows(model, X, y, sample_weight, empty, max_features)
-        rows = replace(rows, strata=np.asarray(strata))
+        rows = labelled_rows(model, X, y, sample_weight)
+        strata = strata if isinstance(strata, Strata) else np.asarray(strata)
+        rows = replace(rows, strata=strata, statistics=None)
         assert rows.coded_strata is not None  # checked
         return rows
     if isinstance(X, Labelled) and not X.in_parts:
@@ -87,7 +89,11 @@ def labelled_rows(
         rows = replace(X, store=InMemory(as_rows(X.X)))
         record_names(model, rows)
         return rows
-    X, y, sample_weight = opened(X.X if isinstance(X, Labelled) else X, y, sample_weight)
+    if isinstance(X, Labelled):
+        if X.strata is not None:
+            return labelled_rows(model, X.X, y, sample_weight, strata=X.strata)
+        X = X.X
+    X, y, sample_weight = opened(X, y, sample_weight)
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
             name = getattr(y, "name", None)
@@ -95,6 +101,8 @@ def labelled_rows(
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
         rows = survey(X, empty, max_features, model.positive)
+        if rows.strata is not None:  # the statistics are those of all pairs
+            rows = replace(rows, statistics=None)
         record_names(model, rows)
     else:
         numbers, y, weight = checked(model, X, y, sample_weight, reset=True, whole=True)
@@ -166,6 +174,8 @@ def classes_behind(statistics: ClassStatistics, positive: Any, name: Any) -> Cla
             f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
             "name it with positive=LABEL."
         )
+    if positive is None and statistics.strata is not None:
+        positive = statistics.strata.positive
     return classes_named(statistics.classes, statistics.counts, positive, name)
 
 

@@ -164,6 +164,11 @@ def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: An
         y, weight, X.sizes = (of_rows[name] for name in ("target", "weight", "sizes"))
         if y is None:
             raise ValueError("it has no labels; give (X, y).")
+        if of_rows["strata"] is not None:
+            raise ValueError(
+                "curves and maps are fitted to the pairs of all rows, and this source has strata; "
+                "leave its strata out, or fit an AUCClassifier."
+            )
     else:
         y = column_or_1d(y, warn=False)
         check_consistent_length(X, y, groups)

@@ -50,7 +50,7 @@ class NamedLoss(NamedTuple):
 
         Raises ValueError if a loss that needs both classes would have only one.
         """
-        if problem.strata is not None and self.within != 0.5:
+        if problem.within_strata and self.within != 0.5:
             raise ValueError(
                 f"within={self.within!r} is for rows that are all compared; with strata use "
                 "within=0.5."

@@ -88,7 +88,7 @@ def tune_on_sites(
     *,
     alphas: Sequence[float] | None = None,
     l1_ratios: Sequence[float] = (0.0,),
-    within: Sequence[float | str] = (0.5, 0.2, 0.05, "pooled"),
+    within: Sequence[float | str] | None = None,
     standardize: Sequence[float] = (0.5, 1.0),
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -99,7 +99,8 @@ def tune_on_sites(
     Parameters
     ----------
     sites : mapping of str to ClassMoments
-        The moments of each site by its name. No row may be in two of them. A site without
+        The moments of each site by its name. No row, and no stratum, may be in two of them, and
+        either all compare rows within strata, or none does. A site without
         positives or without negatives is never left out, but its rows count for the models.
     positive : label, optional
         The label to rank first, against all others; by default the larger of two numbers, or the
@@ -108,8 +109,9 @@ def tune_on_sites(
         By default half-decades, as many as suit the number of rows.
     l1_ratios : sequence of float
         The values of ρ.
-    within : sequence
-        The values of τ. The first is taken unless another is clearly better, see Notes.
+    within : sequence, optional
+        The values of τ, by default 0.5, 0.2, 0.05 and "pooled"; with strata 0.5. The first is taken
+        unless another is clearly better, see Notes.
     standardize : sequence of float
         The values of γ.
     tol, max_iter
@@ -169,6 +171,8 @@ def tune_on_sites(
             "more, or merge all and give alpha=."
         )
     training, of_all = leaving_out(signed)
+    if within is None:
+        within = (0.5, 0.2, 0.05, "pooled") if of_all.strata is None else (0.5,)
     grid = _grid(of_all, alphas, l1_ratios, within, standardize)
     model = AUCClassifier(tol=tol, max_iter=max_iter, positive=label)
     for place in np.ndindex(grid.shape):  # settings that no solver takes raise
@@ -183,7 +187,7 @@ def tune_on_sites(
     place = _best(list(scores.values()), share / share.sum(), private)
     described = []
     for k, (name, of_site) in enumerate(zip(names, signed, strict=True)):
-        rows = dict(zip(of_site.classes.tolist(), of_site.counts.tolist(), strict=True))
+        rows = dict(zip(of_site.classes.tolist(), of_site.row_weights.tolist(), strict=True))
         site = Site(name, sum(rows.values()), rows.get(1.0, 0.0))
         if k in scores:
             auc = None if private else scores[k].auc(place)

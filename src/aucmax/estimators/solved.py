@@ -81,8 +81,9 @@ class SolvedScorer(LinearScorer):
             Non-negative; rows of weight zero are left out.
         strata : array-like, shape (n,), optional
             The stratum of each row, such as its day, hospital, query or matched set: only rows of
-            one stratum are compared. Strata with rows of one class count for nothing. Not for
-            stochastic solvers, nor for rows in parts.
+            one stratum are compared. Strata with rows of one class count for nothing. By default
+            those of a source, whose parts may each have some rows of a stratum. Not for stochastic
+            solvers.
 
         Raises
         ------

@@ -15,6 +15,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import CSR, n_features
 from aucmax.data.rows.parts import InParts, Passes, sample_of
 from aucmax.data.rows.source import Part, Source
+from aucmax.data.strata import Strata
 from aucmax.statistics.base import ClassStatistics, checked_rows
 from aucmax.statistics.diagonal import DiagonalMoments
 
@@ -33,6 +34,7 @@ class _Seen(NamedTuple):
     columns: tuple[Column, ...]
     sparse: bool
     sample: np.ndarray
+    strata: Strata | None
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,18 @@ def survey(
     d, listed = statistics.n_features, source.feature_names or parts[0].names
     if listed is not None and len(listed) != d:
         raise ValueError(f"there are {len(listed)} feature names for {d} features.")
+    strata = None
+    if parts[0].strata is not None:
+        strata = Strata.joined([part.strata for part in parts if part.strata is not None])
     weight = None
     if any(part.weight is not None for part in parts):
         weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
         weight = np.concatenate(list(weights))
+    if odd := [k for k, part in enumerate(parts) if (part.strata is None) != (strata is None)]:
+        raise ValueError(
+            f"{source.name(odd[0])} has {'strata' if strata is None else 'no strata'}, unlike "
+            f"{source.name(0)}."
+        )
     labels_by_part = [part.labels for part in parts if part.rows]
     if not labels_by_part:
         raise ValueError("the source has no rows.")
@@ -109,7 +119,7 @@ def survey(
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
     kinds = source.columns or parts[0].columns
     return Labelled(
-        source, np.concatenate(positive_by_part), weight, classes,
+        source, np.concatenate(positive_by_part), weight, classes, strata=strata,
         columns=None if listed is None else tuple(named(listed, kinds)),
         target_name=source.target_name, statistics=statistics.relabelled(signs), store=store,
     )  # fmt: skip
@@ -121,11 +131,13 @@ def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
         raise ValueError("it has no labels; give (X, y).")
     rows, y, weight, names = checked_rows(part.X, part.y, part.weight, min_rows=0)
     labels, last = _two_labels(y)
-    statistics_so_far = empty.copy() if n_features(rows) <= max_features else DiagonalMoments()
-    statistics = statistics_so_far.add_rows(rows, y, weight)
+    values = (part.told or {}).get("strata")
+    strata = None if values is None else Strata.of(values, len(y))
+    keeps = strata is None and n_features(rows) <= max_features
+    statistics = (empty.copy() if keeps else DiagonalMoments()).add_rows(rows, y, weight)
     look = _Seen(
         len(y), n_features(rows), labels, last, weight, names, columns_in(part.X),
-        isinstance(rows, CSR), sample_of(rows),
+        isinstance(rows, CSR), sample_of(rows), strata,
     )  # fmt: skip
     return _Looks([look], statistics)
 

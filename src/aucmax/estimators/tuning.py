@@ -33,6 +33,7 @@ from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
 from aucmax.statistics.base import leaving_out, members
 from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.strata_in_parts import statistics_in_parts
 
 __all__ = ["fold_moments", "path", "tune", "warn_of"]
 
@@ -119,9 +120,14 @@ def _moments_of(
 
 def _moments_within(labelled: Labelled, rows: np.ndarray, strata: Strata) -> ClassMoments:
     """Return the moments of some rows within strata."""
-    sign = np.where(labelled.positive[rows], 1.0, -1.0)
-    X, weight = members(labelled.store.X, rows), labelled.weight_of(rows)
-    return ClassMoments([-1.0, 1.0]).add_strata(X, sign, weight, strata.at(rows))
+    empty, weight = ClassMoments([-1.0, 1.0]), labelled.weight_of(rows)
+    if labelled.in_parts:
+        store, positive = labelled.store.untold.taken(rows), labelled.positive[rows]
+        parts = statistics_in_parts(store, empty, positive, weight, strata.at(rows))
+        assert isinstance(parts, ClassMoments)
+        return parts
+    X, sign = members(labelled.store.X, rows), np.where(labelled.positive[rows], 1.0, -1.0)
+    return empty.add_strata(X, sign, weight, strata.at(rows))
 
 
 def _moments_by_part(

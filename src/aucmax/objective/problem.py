@@ -123,6 +123,11 @@ class Problem:
         return None
 
     @property
+    def within_strata(self) -> bool:
+        """Whether only rows of the same stratum are compared."""
+        return self.strata is not None
+
+    @property
     def offers(self) -> frozenset[Offer]:
         raise NotImplementedError
 
@@ -390,6 +395,10 @@ class MomentsProblem(Problem):
     @property
     def offers(self) -> frozenset[Offer]:
         return frozenset({"moments"} if self.knows_moments else ())
+
+    @property
+    def within_strata(self) -> bool:
+        return self.data.strata is not None
 
     @property
     def known(self) -> ClassStatistics:

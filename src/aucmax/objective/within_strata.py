@@ -16,6 +16,7 @@ from aucmax.objective.problem import Columns, Problem, RowsProblem, Summaries, W
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.strata_in_parts import statistics_in_parts
 
 __all__ = ["ProblemWithinStrata", "rows_problem"]
 
@@ -46,7 +47,7 @@ def rows_problem(
     """
     if strata is None:
         return RowsProblem.of(X, sign, weight, statistics)
-    store = X if isinstance(X, Store) else InMemory(X)
+    store = X.untold if isinstance(X, Store) else InMemory(X)
     positive = sign if sign.dtype == bool else sign > 0
     counted = np.flatnonzero(strata.compared(positive, weight).of_row > 0.0)
     if len(counted) == 0:
@@ -95,8 +96,10 @@ class RowsOfStrata(WeightedRows):
         )  # fmt: skip
 
     def measured(self, empty: ClassStatistics) -> ClassStatistics:
-        known = self.in_memory(), self.sign[:], self.own_weight, self.strata
-        return empty.copy().add_strata(*known)
+        if not isinstance(self.store, InMemory):
+            of_rows = self.positive, self.own_weight, self.strata
+            return statistics_in_parts(self.store, empty, *of_rows)
+        return empty.copy().add_strata(self.store.X, self.sign[:], self.own_weight, self.strata)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +162,11 @@ class ProblemWithinStrata(RowsProblem):
 
     def spread(self) -> np.ndarray:
         return self._spreads.spread_within_strata
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.store, InMemory):
+            return super().raw_means()
+        return self._spreads.mean_pos, self._spreads.mean_neg
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
         negative, positive = self._spreads.variances

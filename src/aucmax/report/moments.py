@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.data.decisions import Decision
+from aucmax.estimators.strata import FittedStrata
 from aucmax.metrics import moment_auc
 from aucmax.report.facts import AUCOfMoments, decided
 from aucmax.report.page import Page, ResultTable, Section
@@ -55,6 +56,7 @@ class Moments(Report):
     feature_names: Sequence[str] | None
     classes: Sequence[ClassOfRows]
     guarantee: Mapping[str, Any] | None  # of differential privacy
+    strata: FittedStrata | None = optional()  # within which rows are compared
     largest: Sequence[Feature]
     decisions: Sequence[Decision] | None = optional()  # how columns became features
     first: Any = unlisted()  # the positive label of the AUCs of features
@@ -77,7 +79,8 @@ class Moments(Report):
         between = _between(moments)
         order = np.argsort(-between, kind="stable")[:top]
         aucs = [None] * len(order) if first is None else _alone(moments, first, order)
-        counts = zip(moments.classes.tolist(), moments.counts, moments.effective_rows, strict=True)
+        weights = moments.row_weights
+        counts = zip(moments.classes.tolist(), weights, moments.effective_rows, strict=True)
         return cls(
             moments=str(path),
             covariance="full" if moments.has_covariances else moments.kind,
@@ -89,6 +92,7 @@ class Moments(Report):
                 for label, weight, rows in counts
             ],
             guarantee=moments.guarantee,
+            strata=None if moments.strata is None else FittedStrata.of(moments.strata),
             largest=[
                 Feature(
                     feature=names[j],
@@ -109,6 +113,8 @@ class Moments(Report):
         if self.target is not None:
             facts.append(("target", self.target))
         facts += [(f"class {group.label}", str(group)) for group in self.classes]
+        if self.strata is not None:
+            facts.append(("strata", self.strata.words))
         if self.guarantee is not None:
             facts.append(("private", _guarantee(self.guarantee)))
         tables = [ResultTable.facts(facts)]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aucmax.estimators.sites import TunedOnSites
+from aucmax.estimators.strata import FittedStrata
 from aucmax.report.facts import AUCOfMoments, FittedModel, facts_of_fit
 from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.reports import Report, inline
+from aucmax.report.reports import Report, inline, optional
 from aucmax.report.text import counted
 
 __all__ = ["FitToSites"]
@@ -40,6 +41,7 @@ class FitToSites(Report):
     held_out_auc: AUCOfMoments | None
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
+    strata: FittedStrata | None = optional()
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class FitToSites(Report):
             held_out_loss=tuned.loss,
             held_out_auc=None if tuned.auc is None else AUCOfMoments.of(tuned.auc),
             fitted=FittedModel.of(tuned.model, alphas),
+            strata=getattr(tuned.model, "strata_", None),
             **more,
         )
 

@@ -269,6 +269,7 @@ class FitToMoments(Report):
     features: int
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
+    strata: FittedStrata | None = optional()
     why_not_tuned: str = unlisted("")
 
     @classmethod
@@ -282,6 +283,7 @@ class FitToMoments(Report):
             negative=negative,
             features=fitted.n_features_in_,
             fitted=FittedModel.of(fitted, alphas),
+            strata=getattr(fitted, "strata_", None),
             **more,
         )
 

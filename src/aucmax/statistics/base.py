@@ -7,7 +7,7 @@ A subclass defines the arrays it keeps for each class besides the weight T and t
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
@@ -83,6 +83,10 @@ def checked_rows(
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST, "origins": LARGEST}
 _AVERAGES, _SUMS = ("means", "origins"), ("squares", "scatter", "own")
+_STRATA_OF_PARTS = (
+    "the rows of a stratum may be in any part of a source, which is read once here; take the "
+    "moments_ of AUCClassifier().fit(source), or ClassMoments.from_query."
+)
 _SAMPLED_LABELS = 1_000  # among the first so many labels, each class is likely to occur
 _SUBTRACTION_ROUNDING = 64 * np.finfo(np.float64).eps  # relative to the minuend
 
@@ -165,7 +169,7 @@ class ClassStatistics:
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source includes its labels and weights; pass it alone.")
             if strata is not None:
-                raise ValueError("strata need rows in memory: their rows may be in any part.")
+                raise ValueError(_STRATA_OF_PARTS)
             return X.total(_updated, itertools.repeat(()), (empty,))
         return empty.update(X, y, sample_weight, strata, strata_weight)
 
@@ -229,6 +233,11 @@ class ClassStatistics:
     def counts(self) -> np.ndarray:
         """Total weight of each class, shape (K,)."""
         return self._parts["counts"]
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Total weight of the rows of each class, shape (K,), also if strata weigh otherwise."""
+        return self._parts["counts" if self.strata is None else "own"]
 
     @property
     def squares(self) -> np.ndarray:
@@ -401,14 +410,8 @@ class ClassStatistics:
         digests = np.sort(strata.digests)
         known = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = known if self.strata is None else self.strata.joined(known)
-        added = self.empty(labels)
-        added.strata = joined
-        added._grow(labels, n_features(X))
-        added._parts = added._blank(2, n_features(X))
-        for seen in seen_from_strata(X, positive, weight, strata, compared):
-            for label in labels.tolist():
-                side = int(label == positive_label)
-                added._add(label, added._measure_seen(seen, side) | seen.part(side))
+        blocks = seen_from_strata(X, positive, weight, strata, compared)
+        added = self.of_seen(blocks, labels, joined, n_features(X))
         if self.strata is None:
             self.strata = joined
             self._parts = self._blank(len(self._classes), self._d)
@@ -419,6 +422,21 @@ class ClassStatistics:
             self._add(label, part)
         self.strata, self.guarantee = joined, None
         return self
+
+    def of_seen(
+        self, blocks: Iterable[SeenFromStrata], labels: np.ndarray, strata: KnownStrata, d: int
+    ) -> Self:
+        """Return statistics of this kind of rows of two labels that are seen from their strata."""
+        added = self.empty(labels)
+        added.strata = strata
+        added._grow(labels, d)
+        added._parts = added._blank(2, d)
+        for block in blocks:
+            for label in labels.tolist():
+                side = int(label == strata.positive)
+                if block.weight[side] > 0.0:
+                    added._add(label, added._measure_seen(block, side) | block.part(side))
+        return added
 
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
@@ -962,5 +980,7 @@ def _are_words(labels: np.ndarray) -> bool:
 def _updated(part: sources.Part, empty: ClassStatistics) -> ClassStatistics:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
+    if (part.told or {}).get("strata") is not None:
+        raise ValueError(_STRATA_OF_PARTS)
     statistics = empty.copy()
     return statistics.update(part.X, part.y, part.weight) if len(part.y) else statistics

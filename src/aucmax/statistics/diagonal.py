@@ -57,7 +57,7 @@ class DiagonalMoments(ClassStatistics):
         return {"counts": total, "squares": share @ share, "means": mean, "variances": variance}
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
-        total, share = seen.weight, seen.share[seen.positive == bool(side)]
+        total, share = seen.weight[side], seen.share[seen.positive == bool(side)]
         mean = seen.sums.first[side] / total
         variance = np.maximum(seen.sums.second[side] / total - mean**2, 0.0)
         return {"counts": total, "squares": share @ share, "means": mean, "variances": variance}

@@ -18,6 +18,7 @@ from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import number
 from aucmax.data.rows import CSR, Rows, to_scipy
 from aucmax.data.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
+from aucmax.data.strata import StrataWeight, check_strata_weight
 from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.strata import SeenFromStrata
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
@@ -69,6 +70,8 @@ class ClassMoments(ClassStatistics):
         target: str,
         features: Sequence[str] | None = None,
         weight: str | None = None,
+        strata: str | None = None,
+        strata_weight: StrataWeight = "positives",
     ) -> Self:
         """Compute the moments of a table where it is: in a database, a cluster, a lazy frame.
 
@@ -88,6 +91,11 @@ class ClassMoments(ClassStatistics):
             Columns of numbers or booleans; by default all other columns.
         weight : str, optional
             The column of sample weights.
+        strata : str, optional
+            The column of strata, of any type: only rows of the same stratum are compared. The
+            rows are grouped by it where they are; a label and two numbers of each stratum are read.
+        strata_weight : {"positives", "pairs", "strata"}
+            As for `update`.
 
         Returns
         -------
@@ -99,7 +107,7 @@ class ClassMoments(ClassStatistics):
         ValueError
             If a column is missing, is not numeric, or has missing, NaN or infinite values, which
             the message counts, or has integers or decimals with more digits than double precision;
-            or if the target does not have two values.
+            or if the target does not have two values, or rows have no stratum.
         ImportError
             If narwhals is not installed: ``pip install 'aucmax[query]'``.
 
@@ -113,16 +121,19 @@ class ClassMoments(ClassStatistics):
         """
         from aucmax.statistics.query import Queried, query
 
-        answer = query(frame, target, features, weight)
+        check_strata_weight(strata_weight)
+        answer = query(frame, target, features, weight, strata, strata_weight)
         moments = cls(feature_names=answer.feature_names)
         if isinstance(answer, Queried):
-            labels = np.array([label for label, _ in answer.classes])
-            moments._grow(labels, len(answer.feature_names))
+            moments.strata = answer.strata
+            moments._parts = moments._blank(0, moments.n_features)
+            moments._grow(np.array(answer.labels), moments.n_features)
             for label, part in answer.classes:
                 moments._add(label, part)
         else:
-            for X, y, w in answer.rows:
-                moments.update(X, y, w)
+            moments._grow(np.array(answer.labels or []), moments.n_features)
+            for X, y, w, of_rows in answer.rows:
+                moments.update(X, y, w, of_rows, strata_weight)
         moments.target_name = target
         return moments
 
@@ -260,7 +271,8 @@ class ClassMoments(ClassStatistics):
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
         share, (mean, cov) = seen.share[seen.positive == bool(side)], seen.moments(side)
-        return {"counts": seen.weight, "squares": share @ share, "means": mean, "covariances": cov}
+        weights = {"counts": seen.weight[side], "squares": share @ share}
+        return weights | {"means": mean, "covariances": cov}
 
     def _variance(self, part: Part) -> np.ndarray:
         return np.einsum("jj->j", part["covariances"])

@@ -21,6 +21,7 @@ more than `MAX_LOCAL_FEATURES` if the engine runs in this process, so that rows 
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
@@ -28,8 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.checks import LARGEST
+from aucmax.data.strata import StrataWeight
 from aucmax.statistics.base import Part
 from aucmax.statistics.relation import Relation, plain
+from aucmax.statistics.strata import KnownStrata
+from aucmax.statistics.strata_query import StrataOfTable, batches_of_strata
 
 __all__ = ["MAX_FEATURES", "MAX_LOCAL_FEATURES", "TILE_FEATURES", "Batches", "Queried", "query"]
 
@@ -39,46 +43,56 @@ TILE_FEATURES = 12  # features of a block; a query computes the products of two 
 
 
 class Queried(NamedTuple):
-    """Result of the queries: feature names, and labels with the arrays of their class."""
+    """Result of the queries: feature names, and labels with the arrays of their class.
+
+    With strata ``labels`` are both, though no rows of them may be compared.
+    """
 
     feature_names: list[str]
     classes: list[tuple[Any, Part]]
+    labels: list[Any]
+    strata: KnownStrata | None = None
 
 
 class Batches(NamedTuple):
-    """The names of the features, and the rows as (X, y, weight)."""
+    """The names of the features, and the rows as (X, y, weight, strata).
+
+    With strata, batches are of whole strata, and ``labels`` are those of all.
+    """
 
     feature_names: list[str]
-    rows: Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+    rows: Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None, list[Any] | None]]
+    labels: list[Any] | None = None
 
 
 def query(
-    frame: Any, target: str, features: Sequence[str] | None, weight: str | None
+    frame: Any,
+    target: str,
+    features: Sequence[str] | None,
+    weight: str | None,
+    strata: str | None = None,
+    strata_weight: StrataWeight = "positives",
 ) -> Queried | Batches:
     """Return the moments of both classes of a frame, or its rows if it has many features.
 
     Parameters are those of `ClassMoments.from_query`.
     """
-    source = _Source(frame, target, features, weight)
+    source = _Source(frame, target, features, weight, strata)
     if len(source.features) > source.max_features:
         source.check_digits()
-        return Batches(source.features, source.rows())
+        labels = None if strata is None else source.labels_of_strata()
+        return Batches(source.features, source.rows(), labels)
     labels, squares, around = source.centres()
-    classes = []
-    for k, sums in enumerate(source.products(labels, around)):
-        total, scale = sums[0, 0], around.scales[k]
-        if total > 0.0:
-            off = sums[0, 1:] / total
-            S = sums[1:, 1:] / total - np.outer(off, off)
-            S[np.diag_indices(len(S))] = np.maximum(np.diag(S), 0.0)
-            part = {
-                "counts": total * around.weights[k],
-                "squares": squares[k],
-                "means": around.centres[k] + scale * off,
-                "covariances": np.outer(scale, scale) * S,
-            }
-            classes.append((plain(labels[k]), part))
-    return Queried(source.features, classes)
+    if strata is None:
+        classes = source.parts(labels, squares, around)
+        return Queried(source.features, classes, [label for label, _ in classes])
+    of_table = StrataOfTable(source, source.table, source.x, labels, strata_weight)
+    all_strata, classes = of_table.known(), []
+    if all_strata.of_one_class < len(all_strata):
+        seen_rows = source.replaced(of_table.seen)
+        pairs = zip(seen_rows.parts(*seen_rows.centres()), of_table.parts(), strict=True)
+        classes = [(label, part | of_strata) for (label, part), of_strata in pairs]
+    return Queried(source.features, classes, [plain(label) for label in labels], all_strata)
 
 
 class Around(NamedTuple):
@@ -96,18 +110,26 @@ class _Source(Relation):
     """A frame with the columns ``y``, ``w`` and ``x0`` … as numbers."""
 
     def __init__(
-        self, frame: Any, target: str, features: Sequence[str] | None, weight: str | None
+        self,
+        frame: Any,
+        target: str,
+        features: Sequence[str] | None,
+        weight: str | None,
+        strata: str | None,
     ) -> None:
-        super().__init__(frame, target, weight, features or ())
-        nw, schema = self.nw, self.schema
+        keys = [] if strata is None else [strata]
+        super().__init__(frame, target, weight, [*keys, *(features or ())])
+        nw, schema, self.strata = self.nw, self.schema, strata
+        roles = {target: "target", weight: "weights", strata: "strata"}
         most = MAX_LOCAL_FEATURES if self.in_process else MAX_FEATURES
         self.max_features = -1 if self.eager else most
         if features is None:
-            features = [name for name in schema if name not in (target, weight)]
+            features = [name for name in schema if name not in roles]
         for name in features:
-            if name in (target, weight):
-                role = "target" if name == target else "weights"
-                raise ValueError(f"the column {name!r} has the {role}, and is not a feature.")
+            if name in roles:
+                raise ValueError(
+                    f"the column {name!r} has the {roles[name]}, and is not a feature."
+                )
         if len(set(features)) < len(features):
             duplicate = next(name for name in features if list(features).count(name) > 1)
             raise ValueError(f"the feature {duplicate!r} is named twice.")
@@ -132,9 +154,57 @@ class _Source(Relation):
             name: f"long{j}" for j, name in enumerate(self.features) if _is_long(schema[name], nw)
         }
         long = [nw.col(name).alias(as_is) for name, as_is in self.long.items()]
-        self.table = self.native.select(*self.labels, *named, *long)
+        keys = [nw.col(name).alias("g") for name in keys]
+        self.table = self.native.select(*self.labels, *named, *long, *keys)
+
+    def replaced(self, table: Any) -> "_Source":
+        """Return the same columns of another table, without strata and in double precision."""
+        source = copy(self)
+        source.table, source.strata, source.long = table, None, {}
+        return source
 
     # ---- queries
+
+    def parts(
+        self, labels: list[Any], squares: np.ndarray, around: "Around"
+    ) -> list[tuple[Any, Part]]:
+        """Return each label with weight and the arrays of its class, given those of `centres`."""
+        classes = []
+        for k, sums in enumerate(self.products(labels, around)):
+            total, scale = sums[0, 0], around.scales[k]
+            if total > 0.0:
+                off = sums[0, 1:] / total
+                S = sums[1:, 1:] / total - np.outer(off, off)
+                S[np.diag_indices(len(S))] = np.maximum(np.diag(S), 0.0)
+                part = {
+                    "counts": total * around.weights[k],
+                    "squares": squares[k],
+                    "means": around.centres[k] + scale * off,
+                    "covariances": np.outer(scale, scale) * S,
+                }
+                classes.append((plain(labels[k]), part))
+        return classes
+
+    def labels_of_strata(self) -> list[Any]:
+        """Return the two labels; raise ValueError if rows have no stratum."""
+        nw = self.nw
+        missing = self.indicator(self._stratum_missing()).alias("bad_g")
+        rows = self.table.lazy().select("y", missing)
+        table = self.collected(rows.group_by("y").agg(nw.col("bad_g").sum()))
+        self._refuse_missing_strata(table)
+        return _two_labels(self.target, table["y"])
+
+    def _stratum_missing(self) -> Any:
+        """Return an expression of whether a row has no stratum."""
+        g, dtype = self.nw.col("g"), self.schema[self.strata]
+        return g.is_null() | g.is_nan() if dtype.is_float() else g.is_null()
+
+    def _refuse_missing_strata(self, table: dict[str, list[Any]]) -> None:
+        """Raise ValueError for the rows of each label that have no stratum."""
+        if missing := sum(table["bad_g"]):
+            raise ValueError(
+                f"the stratum {self.strata!r} is missing in {missing:,} rows; leave these out."
+            )
 
     def centres(self) -> tuple[list[Any], np.ndarray, Around]:
         """Return the two labels, Σw² of each, shape (K,), and the centres of its features.
@@ -145,8 +215,10 @@ class _Source(Relation):
         invalid = {"w": self.not_finite(w) | (w < 0.0)} | {
             x: self.not_finite(nw.col(x)) for x in self.x
         }
+        if self.strata is not None:
+            invalid["g"] = self._stratum_missing()
         counts = [self.indicator(value).alias(f"bad_{name}") for name, value in invalid.items()]
-        valid = [nw.when(~invalid[name]).then(nw.col(name)).alias(name) for name in invalid]
+        valid = [nw.when(~invalid[name]).then(nw.col(name)).alias(name) for name in ("w", *self.x)]
         sums = (
             self.table.select("y", *counts, *valid, *self.long.values())
             .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
@@ -164,6 +236,8 @@ class _Source(Relation):
         missing = [sum(table[f"bad_{x}"]) for x in self.x]
         _refuse(dict(zip(self.features, missing, strict=True)))
         self.refuse_weights(sum(table["bad_w"]))
+        if self.strata is not None:
+            self._refuse_missing_strata(table)
         self._refuse_lost_digits(table)
         order = [table["y"].index(label) for label in labels]
 
@@ -257,10 +331,14 @@ class _Source(Relation):
 
     # ---- rows
 
-    def rows(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-        """Yield batches of rows, labels and weights."""
+    def rows(
+        self,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None, list[Any] | None]]:
+        """Yield batches of rows, labels, weights and strata."""
         labels: set[Any] = set()
-        for frame in self.batches(self.table.select("y", "w", *self.x)):
+        keys = [] if self.strata is None else ["g"]
+        table = self.table.select("y", "w", *keys, *self.x)
+        for frame in batches_of_strata(self, table) if keys else self.batches(table):
             labels |= set(frame["y"].unique().to_list())
             _two_labels(self.target, labels, so_far=True)
             X = np.asarray(frame.select(self.x).to_numpy(), dtype=np.float64)
@@ -271,7 +349,8 @@ class _Source(Relation):
             self.refuse_weights(bad_weights)
             if len(X):
                 y = np.array([plain(label) for label in frame["y"].to_list()])
-                yield X, y, None if self.weight is None else w
+                strata = [plain(value) for value in frame["g"].to_list()] if keys else None
+                yield X, y, None if self.weight is None else w, strata
         _two_labels(self.target, labels)
 
 

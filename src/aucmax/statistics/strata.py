@@ -20,7 +20,10 @@ from aucmax.basics.checks import is_whole
 from aucmax.data.rows import Rows, compiled, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
-__all__ = ["DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "seen_from_strata"]
+__all__ = [
+    "DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "Sums", "Weights", "blocks_of_strata",
+    "seen_block", "seen_from_strata",
+]  # fmt: skip
 
 _BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # at least so many of both are seen at a time
 
@@ -111,7 +114,7 @@ NO_STRATA = KnownStrata("positives", None, np.empty(0, np.uint64), 0)
 DIGESTS: Specs = {"strata": ArraySpec(("strata",), np.uint64)}
 
 
-class _Weights(NamedTuple):
+class Weights(NamedTuple):
     """Of n rows: whether they are positive, their share ω_g s, and their own weight."""
 
     positive: NDArray[np.bool_]
@@ -119,11 +122,11 @@ class _Weights(NamedTuple):
     own: NDArray[np.float64]
 
 
-class _Sums(NamedTuple):
+class Sums(NamedTuple):
     """Sums over rows, those of each class (2, d), negatives first.
 
-    ``origin`` (d,) is Σ ω_g times the negatives' mean, ``scatter`` Σ a (x − x̄_g)² with the rows'
-    own weights a; ``first`` and ``second`` are Σ s x and Σ s x² of the rows seen from their strata.
+    ``origin`` is Σ s times the negatives' mean, ``scatter`` Σ a (x − x̄_g)² with the rows' own
+    weights a; ``first`` and ``second`` are Σ s x and Σ s x² of the rows seen from their strata.
     """
 
     origin: NDArray[np.float64]
@@ -141,7 +144,7 @@ class SeenFromStrata:
     positive : ndarray of bool, shape (m,)
     share : ndarray, shape (m,)
         Weights, which sum to ω_g in each class of stratum g, up to a factor.
-    sums : _Sums
+    sums : Sums
     own : ndarray, shape (2,)
         Σ a of each class, negatives first.
     place : callable
@@ -150,29 +153,31 @@ class SeenFromStrata:
 
     positive: NDArray[np.bool_]
     share: NDArray[np.float64]
-    sums: _Sums
+    sums: Sums
     own: NDArray[np.float64]
     place: Callable[[bool, NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
     def rows(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the rows of a class, shape (m, d), and their shares (m,)."""
         share = self.share[self.positive == bool(side)]
-        return self.place(bool(side), np.zeros(len(self.sums.origin)), np.ones(len(share))), share
+        d = self.sums.origin.shape[1]
+        return self.place(bool(side), np.zeros(d), np.ones(len(share))), share
 
     def moments(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean (d,) and the biased covariance (d, d) of a class."""
-        share, mean = self.share[self.positive == bool(side)], self.sums.first[side] / self.weight
-        Z = self.place(bool(side), mean, np.sqrt(share / self.weight))
+        share, weight = self.share[self.positive == bool(side)], self.weight[side]
+        mean = self.sums.first[side] / weight
+        Z = self.place(bool(side), mean, np.sqrt(share / weight))
         return mean, Z.T @ Z
 
     @cached_property
-    def weight(self) -> float:
-        """The weight of each class: the sum of that of the strata."""
-        return float(self.share[self.positive].sum())
+    def weight(self) -> NDArray[np.float64]:
+        """The weight of each class (2,): that of the strata, if the rows are all of theirs."""
+        return np.bincount(self.positive, self.share, 2).astype(np.float64)
 
     def part(self, side: int) -> dict[str, Any]:
         """Return what statistics keep of a class besides its moments, 1 for the positives."""
-        origin, scatter = self.sums.origin / self.weight, self.sums.scatter[side]
+        origin, scatter = self.sums.origin[side] / self.weight[side], self.sums.scatter[side]
         return {"origins": origin, "scatter": scatter, "own": self.own[side]}
 
 
@@ -193,22 +198,51 @@ def seen_from_strata(
     strata, compared
         Their strata, and the weights of both.
     """
-    order = strata.order[compared.of_row[strata.order] > 0.0]
-    first, d = np.flatnonzero(np.diff(strata.code[order], prepend=-1)), n_features(X)
+    order, d = strata.order[compared.of_row[strata.order] > 0.0], n_features(X)
+    for rows, bounds in blocks_of_strata(order, strata.code, d):
+        own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+        weights = Weights(positive[rows], compared.of_row[rows], own)
+        sums, centres = Sums(*np.zeros((4, 2, d))), np.empty((len(bounds) - 1, d))
+        _sum(X, rows, bounds, weights, centres, sums)
+        yield seen_block(X, rows, bounds, centres, weights, sums)
+
+
+def blocks_of_strata(
+    order: NDArray[Any], code: NDArray[Any], d: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield rows of some strata at a time, and where those of each begin, and the end.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (k,)
+        The rows, stratum by stratum.
+    code : ndarray of int, shape (n,)
+        The stratum of each of n rows.
+    d : int
+        Features.
+    """
+    first = np.flatnonzero(np.diff(code[order], prepend=-1))
     end, start = np.append(first[1:], len(order)), 0
     while start < len(first):
         stop = int(np.searchsorted(end, first[start] + max(_BLOCK_CELLS // max(d, 1), _BLOCK_ROWS)))
         stop = min(max(stop, start) + 1, len(first))
-        rows = order[first[start] : end[stop - 1]]
-        own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
-        weights = _Weights(positive[rows], compared.of_row[rows], own)
-        bounds = np.append(first[start:stop], end[stop - 1]) - first[start]
-        sums, centres = _Sums(np.zeros(d), *np.zeros((3, 2, d))), np.empty((stop - start, d))
-        _sum(X, rows, bounds, weights, centres, sums)
-        mass = np.bincount(weights.positive, own, 2).astype(np.float64)
-        place = partial(_placed, X, rows, bounds, centres, weights.positive)
-        yield SeenFromStrata(weights.positive, weights.share, sums, mass, place)
+        bounds = np.append(first[start:stop], end[stop - 1])
+        yield order[bounds[0] : bounds[-1]], bounds - bounds[0]
         start = stop
+
+
+def seen_block(
+    X: Rows,
+    rows: NDArray[Any],
+    bounds: NDArray[Any],
+    centres: NDArray[np.float64],
+    weights: Weights,
+    sums: Sums,
+) -> SeenFromStrata:
+    """Return a block of rows whose strata begin at ``bounds`` and have these centres."""
+    mass = np.bincount(weights.positive, weights.own, 2).astype(np.float64)
+    place = partial(_placed, X, rows, bounds, centres, weights.positive)
+    return SeenFromStrata(weights.positive, weights.share, sums, mass, place)
 
 
 def _placed(
@@ -262,7 +296,8 @@ def _sum(X, rows, bounds, weights, centres, sums):
             centre = total[0, j] / mass_neg
             mean = (total[0, j] + total[1, j]) / (mass_neg + mass_pos)
             centres[g, j] = centre - base[j]
-            sums.origin[j] += omega * centres[g, j]
+            sums.origin[0, j] += omega * centres[g, j]
+            sums.origin[1, j] += omega * centres[g, j]
             sums.first[1, j] += omega * (total[1, j] / mass_pos - centre)
             for side in range(2):
                 mass = mass_pos if side else mass_neg

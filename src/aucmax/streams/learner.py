@@ -3,7 +3,8 @@
 Rows wait until they have a share ``refresh`` of the weight of all rows, or until there are
 ``MAX_WAITING_ROWS`` of them; then they are learnt together, and the new solution scores. This
 depends on the rows alone, not on how they are divided into calls or on predictions in between:
-learning one by one and many at once gives the same bits.
+learning one by one and many at once gives the same bits. All rows are compared: within strata rows
+can be compared once all of a stratum are there, for which `ClassStatistics.update` takes strata.
 """
 
 from collections.abc import Mapping, Set

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.sparse as sp
 import typer
 
 from aucmax.cli.common import listed, show, working
@@ -22,6 +23,7 @@ from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Bunch, Labels
+from aucmax.data.classes import positive_of
 from aucmax.data.decisions import Decision
 from aucmax.data.files import exists
 from aucmax.data.large_files import Plan
@@ -39,6 +41,14 @@ from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.private import BoundedSums
 
 __all__ = ["build"]
+
+
+class StrataWeighting(StrEnum):
+    """What the weight of a stratum is proportional to."""
+
+    positives = "positives"
+    pairs = "pairs"
+    strata = "strata"
 
 
 class Kept(StrEnum):
@@ -103,6 +113,8 @@ class Privacy:
             )
         if reading.weight is not None or covariance is not Kept.full:
             raise ValueError("--epsilon is for rows without weights, and full covariances.")
+        if reading.strata is not None:
+            raise ValueError("--epsilon is for rows that are all compared: not with --strata.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +129,10 @@ class Sums:
     )
     covariance: Kept = option(
         Kept.full, "diagonal keeps only variances: O(d) numbers for d features."
+    )
+    strata_weight: StrataWeighting = option(
+        StrataWeighting.positives,
+        "With --strata: what each stratum weighs, as much as its positives, its pairs, or 1.",
     )
     align: Align = False
     min_rows: MinRows = MIN_ROWS
@@ -141,6 +157,10 @@ def build(
     of moments. It must be the same at all sites: the others build theirs with --like and the
     moments, or the model, of one of them.
 
+    With --strata only rows of the same stratum are compared, such as those of a day or a matched
+    set; the file then says which strata it has, by a digest of each. Files add up if no stratum is
+    in two of them.
+
     With --epsilon E the file is E-differentially private with respect to adding or removing one
     row (with --delta D, (E, D)-differentially private). Labels, bounds and names are public, and
     bounds must not be taken from the rows. A tenth of E goes to the counts, three tenths to the
@@ -152,6 +172,8 @@ def build(
         aucmax moments build a.csv --target ill -o a.moments
 
         aucmax moments build b.csv --like a.moments -o b.moments
+
+        aucmax moments build a.csv --strata day -o a.moments
 
         aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
     """
@@ -216,7 +238,13 @@ class _Rows:
     def moments(self, model: Any) -> tuple[ClassStatistics, Learnt | None]:
         """Return the moments of the rows, and how their columns become numbers if it was learnt."""
         reading, sums, learned = self.reading, self.sums, None
-        count, add = partial(_moments, covariance=sums.covariance), partial(_sum, align=sums.align)
+        count: Callable[..., Any] = partial(_moments, covariance=sums.covariance)
+        add: Callable[..., Any] = partial(_sum, align=sums.align)
+        if reading.strata is not None:
+            for path in self.files:
+                if self.plan.takes(path, reading):
+                    self.plan.refuse(path, "strata")
+            count, add = _Held.of, _Held.with_part
         try:
             if self.columns.bends:
                 raise _NotNumbers
@@ -227,6 +255,8 @@ class _Rows:
                 raise
             learned = self._learnt()
             total = self._total(count, add, in_front(learned.steps), tells_doubts=False)
+        if isinstance(total, _Held):
+            total = total.moments(sums)
         total = of_usual_labels(total) if reading.prepare else total
         if learned is None or not isinstance(total, ClassMoments):
             return total, learned
@@ -283,6 +313,52 @@ class _Rows:
         return self.sums.features if model is None else getattr(model, "n_features_in_", None)
 
 
+@dataclass(frozen=True)
+class _Held:
+    """Rows of all files, as those of a stratum may be in any of them."""
+
+    parts: list[Bunch]
+
+    @classmethod
+    def of(cls, rows: Bunch, plain_only: Reading | None = None) -> _Held:
+        """Return the rows; raise _NotNumbers if only numbers as they are are wanted."""
+        _refuse_words(rows, plain_only)
+        return cls([rows])
+
+    def with_part(self, part: _Held, path: Any) -> _Held:
+        """Return these rows and those of a part of a file, which has the same columns."""
+        names = self.parts[0].names, part.parts[0].names
+        if names[0] != names[1]:
+            raise ValueError(f"{path}: its features are not those of the rows before it.")
+        return _Held([*self.parts, *part.parts])
+
+    def moments(self, sums: Sums) -> ClassStatistics:
+        """Return the moments of the rows within their strata."""
+        first = self.parts[0]
+        X = [part.data for part in self.parts]
+        rows = sp.vstack(X, format="csr") if sp.issparse(X[0]) else np.concatenate(X)
+        y = np.concatenate([part.target for part in self.parts])
+        weight = None
+        if first.weight is not None:
+            weight = np.concatenate([part.weight for part in self.parts])
+        strata = [value for part in self.parts for value in np.asarray(part.strata).tolist()]
+        labels, counts = np.unique(y, return_counts=True)
+        if len(labels) != 2:
+            raise ValueError(
+                f"{first.name}: strata are for rows of two labels, and there are {len(labels):,}."
+            )
+        positive = positive_of(labels.tolist(), counts)
+        kind = ClassMoments if sums.covariance is Kept.full else DiagonalMoments
+        moments: ClassStatistics = kind(feature_names=first.names)
+        _check_memory(moments, Bunch(name=first.name, data=rows, target=y))
+        weighting: Any = sums.strata_weight.value
+        moments.update(rows, (y == positive).astype(int), weight, strata, weighting)
+        negative = next(label for label in labels.tolist() if label != positive)
+        moments = moments.relabelled([negative, positive])
+        moments.target_name = first.target_name
+        return moments
+
+
 def _counted(
     model: Any, count: Callable[[Bunch], Any], rows: Bunch
 ) -> tuple[Any, Sequence[Decision]]:
@@ -298,12 +374,17 @@ def _counted(
 
 def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -> ClassStatistics:
     """Return the moments of rows; raise _NotNumbers if only numbers as they are are wanted."""
-    if plain_only is not None and not plain(rows, plain_only):
-        raise _NotNumbers
+    _refuse_words(rows, plain_only)
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     moments: ClassStatistics = kind(feature_names=rows.names)
     _check_memory(moments, rows)
     return moments.update(rows.data, rows.target, rows.weight)
+
+
+def _refuse_words(rows: Bunch, plain_only: Reading | None) -> None:
+    """Raise _NotNumbers unless rows are numbers as they are, if only such are wanted."""
+    if plain_only is not None and not plain(rows, plain_only):
+        raise _NotNumbers
 
 
 def _sum(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:

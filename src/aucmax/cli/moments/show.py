@@ -45,6 +45,7 @@ def report_of(
     """
     first = None
     if len(held.classes) == 2 and held.counts.all() and held.guarantee is None:
-        first = positive_of(held.classes.tolist(), held.counts)
+        of_strata = None if held.strata is None else held.strata.positive
+        first = of_strata or positive_of(held.classes.tolist(), held.counts)
     decisions = decisions_of(steps_in(held, path)) if decisions is None else decisions
     return replace(Moments.of(held, path, top, first), decisions=decisions or None)

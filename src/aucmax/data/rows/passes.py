@@ -14,7 +14,7 @@ __all__ = ["Part", "PassCounts", "Stored"]
 class Part(NamedTuple):
     """Some rows X (m, d), with their labels and weights (m,), and further columns, if any.
 
-    What else a file told of them (groups, time, decisions) is not kept by a spool.
+    What else a file told of them (groups, time, decisions) is not kept by a spool, except strata.
     """
 
     X: Any

@@ -39,8 +39,10 @@ class Source:
     Parameters
     ----------
     parts : sequence of callables
-        Each takes no arguments and returns X, (X, y) or (X, y, sample_weight), the same each time;
-        X as for a fit. Parts may differ in dtype and sparsity, and may be empty.
+        Each takes no arguments and returns X, (X, y), (X, y, sample_weight) or (X, y,
+        sample_weight, strata), where the weights may be None, the same each time; X as for a fit.
+        Parts may differ in dtype and sparsity, and may be empty. The rows of a stratum may be in
+        any parts.
     feature_names : sequence of str, optional
         By default those of the first part if it is a data frame.
     names : sequence of str, optional
@@ -299,11 +301,13 @@ def as_part(values: Any, name: str) -> Part:
         return values
     if not isinstance(values, tuple):
         return Part(values)
-    if not 1 <= len(values) <= 3:
+    if not 1 <= len(values) <= 4:
         raise ValueError(
-            f"{name} is a tuple of {len(values)}; it should be (X, y) or (X, y, sample_weight)."
+            f"{name} is a tuple of {len(values)}; it should be (X, y), (X, y, sample_weight) or "
+            "(X, y, sample_weight, strata)."
         )
-    return Part(*values)
+    X, y, weight, strata = (*values, None, None, None)[:4]
+    return Part(X, y, weight, told=None if strata is None else {"strata": strata})
 
 
 def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> Any:

@@ -61,28 +61,29 @@ class Spool:
 def _write(part: Part, file: Path) -> None:
     sparse = sp.issparse(part.X)
     X: Any = part.X.tocsr() if sparse else np.asarray(part.X)
-    present = [values is not None for values in (part.y, part.weight)]
+    of_rows = part.y, part.weight, (part.told or {}).get("strata")
+    present = [values is not None for values in of_rows]
     arrays = [np.array([sparse, *present, X.shape[1]])]
     arrays += [X.data, X.indices, X.indptr] if sparse else [X]
-    arrays += [_plain(values) for values in (part.y, part.weight) if values is not None]
+    arrays += [_plain(values) for values in of_rows if values is not None]
     with errors_name(file), file.open("wb") as stream:
         for array in arrays:
             np.save(stream, array)
 
 
 def _plain(values: Any) -> np.ndarray:
-    """Return labels or weights as an array that can be loaded without running code."""
+    """Return labels, weights or strata as an array that can be loaded without running code."""
     array = np.asarray(values)
     return array.astype(str) if array.dtype == object else array
 
 
 def _read(file: Path) -> Part:
     with file.open("rb") as stream:
-        sparse, has_y, has_weight, d = np.load(stream).tolist()
+        sparse, *present, d = np.load(stream).tolist()
         if sparse:
             data, indices, indptr = (np.load(stream) for _ in range(3))
             X: Any = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, d))
         else:
             X = np.load(stream)
-        y = np.load(stream) if has_y else None
-        return Part(X, y, np.load(stream) if has_weight else None)
+        y, weight, strata = (np.load(stream) if is_there else None for is_there in present)
+        return Part(X, y, weight, told=None if strata is None else {"strata": strata})
