@@ -1,6 +1,7 @@
 """Measures of a ranking: the area under the ROC curve, its intervals and tests, and curves."""
 
 from aucmax.metrics.binned import BinnedAUC
+from aucmax.metrics.concordance import concordance
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
 from aucmax.metrics.folded import cv_auc_interval
 from aucmax.metrics.from_moments import MomentAUC, moment_auc
@@ -54,6 +55,7 @@ __all__ = [
     "average_precision",
     "average_precision_interval",
     "average_precision_test",
+    "concordance",
     "cv_auc_interval",
     "ks_statistic",
     "moment_auc",
