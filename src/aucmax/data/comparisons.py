@@ -2,11 +2,11 @@
 
 The weight of a pair is p_ij = ahead_i · behind_j, a product of q numbers for each row: of one if
 all pairs count the same, of two if they count by the difference of their degrees, as y_i − y_j is
-(y_i, 1)·(1, −y_j). So a sum over the pairs of a row is one over rows of lower, or of higher degree.
-For all pairs it takes one pass over the rows by degree; for pairs whose scores must also be close,
-one over the rows by score, with a tree of sums by degree (Lee & Lin 2014, "Large-scale linear
-RankSVM"; Pölsterl, Navab & Katouzian 2015, "Fast training of support vector machines for survival
-analysis").
+(y_i, 1)·(1, −y_j). So sums over pairs are sums over rows: over those of lower degree, in one pass
+by degree; and over those whose score is also near, by merging rows of neighbouring degrees in the
+order of their scores, in O(n log n) (Lee & Lin 2014, "Large-scale linear RankSVM", and Pölsterl,
+Navab & Katouzian 2015, "Fast training of support vector machines for survival analysis", have the
+same by search trees).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.degrees import Degrees, GradeWeight
+from aucmax.data.rows.partners import AllPartners, NearPartners
 from aucmax.data.rows.sorting import ascending, grouped
-from aucmax.data.rows.sweep import Sweep, reaches
 from aucmax.data.strata import Strata, StrataWeight
 
 __all__ = ["Comparisons"]
@@ -34,21 +34,20 @@ class Comparisons:
 
     Parameters
     ----------
-    rank : ndarray of int32, shape (n,)
-        The place of each row's degree among those of its stratum, the lowest 0.
+    level : ndarray of int32, shape (n,)
+        The number of each row's degree, from the lowest of the first stratum on.
     ahead, behind : ndarray, shape (n, q)
         p_ij = ahead_i · behind_j, if i has the higher degree.
-    lower, higher : Sweep
-        Those of the partners below and above each row.
+    partners : AllPartners or NearPartners
+        The order of the rows, by stratum and degree, and which of them make pairs.
     strata : Strata
         Only rows of one stratum are compared.
     """
 
-    rank: NDArray[np.int32]
+    level: NDArray[np.int32]
     ahead: Floats
     behind: Floats
-    lower: Sweep
-    higher: Sweep
+    partners: AllPartners | NearPartners
     strata: Strata
 
     @classmethod
@@ -75,45 +74,64 @@ class Comparisons:
         n = len(degrees)
         if strata is None:
             strata = Strata(np.zeros(n, np.int32), np.zeros(1, np.uint64))
-        rows = np.lexsort((degrees.value, strata.code))
-        start = np.searchsorted(strata.code[rows], np.arange(len(strata) + 1))
-        sorted_values = degrees.value[rows]
+        rows = np.argsort(degrees.value)
+        rows, start = grouped(strata.code, len(strata), rows)
+        values = degrees.value[rows]
         begins = np.ones(n, dtype=bool)  # of a degree
-        begins[1:] = sorted_values[1:] != sorted_values[:-1]
+        begins[1:] = values[1:] != values[:-1]
         begins[start[:-1]] = True
-        first = np.flatnonzero(begins)
-        of_row = np.cumsum(begins) - 1  # the degree at each place, counted through all strata
-        rank = np.empty(n, np.int32)
-        lowest = of_row[start[:-1]]
-        rank[rows] = of_row - np.repeat(lowest, np.diff(start))
+        level = np.empty(n, np.int32)
+        level[rows] = np.cumsum(begins, dtype=np.int32) - 1
         own = np.ones(n) if weight is None else weight.astype(np.float64)
         ahead, behind = (own * degrees.observed)[:, None], own[:, None]
         if grade_weight == "difference":
-            above = degrees.value - sorted_values[start[:-1]][strata.code]  # the lowest: no digits
+            above = degrees.value - values[start[:-1]][strata.code]  # differences keep their digits
             ahead, behind = ahead * _paired(above, 1.0), behind * _paired(1.0, -above)
-        flat, end = np.zeros(n, np.int32), np.append(first[1:], n)
-        lower = Sweep(rows, start, first[of_row], flat, 1)
-        higher = Sweep(rows[::-1].copy(), n - start[::-1], n - end[of_row][::-1], flat, 1)
-        return cls(rank, ahead, behind, lower, higher, strata)
+        bounds = np.append(np.flatnonzero(begins), n)
+        first = np.searchsorted(bounds, start)
+        return cls(level, ahead, behind, AllPartners(rows, bounds, first), strata)
 
     def __len__(self) -> int:
-        return len(self.rank)
+        return len(self.level)
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows by stratum and by degree."""
+        return self.partners.rows
+
+    @property
+    def start(self) -> NDArray[np.intp]:
+        """Where each stratum begins among them, and the end."""
+        return self.partners.bounds[self.partners.first]
+
+    def sums(self, margin: float, u: Floats) -> tuple[Floats, Floats]:
+        """Return Σ p_ij (margin − u_i + u_j) by the upper row i and by the lower row j, (n,) each.
+
+        Parameters
+        ----------
+        margin : float
+        u : ndarray, shape (n,)
+        """
+        return self.partners.sums(self.ahead, self.behind, margin, u)
 
     @cached_property
+    def _masses(self) -> tuple[Floats, Floats]:
+        return self.sums(1.0, np.zeros(len(self)))
+
+    @property
     def lead(self) -> Floats:
         """The weight of each row's pairs with rows of lower degree, shape (n,)."""
-        return _dots(self.ahead, self.lower.sums(self.behind))
+        return self._masses[0]
 
-    @cached_property
+    @property
     def trail(self) -> Floats:
         """The weight of each row's pairs with rows of higher degree, shape (n,)."""
-        return _dots(self.behind, self.higher.sums(self.ahead))
+        return self._masses[1]
 
     def product(self, u: Floats) -> Floats:
         """Return Σ_j p_ij (u_i − u_j) over all partners j of each row, shape (n,)."""
-        below = self.lower.sums(self.behind * u[:, None])
-        above = self.higher.sums(self.ahead * u[:, None])
-        return (self.lead + self.trail) * u - _dots(self.ahead, below) - _dots(self.behind, above)
+        below, above = self.sums(0.0, u)
+        return above - below
 
     def of_stratum(self, values: Floats) -> Floats:
         """Return the sum of values (n,) in each stratum, shape (G,)."""
@@ -121,7 +139,7 @@ class Comparisons:
 
     def apart(self, values: Floats) -> Floats:
         """Return values (n,) minus that of a row of the stratum: differences keep their digits."""
-        return values - values[self.lower.rows[self.lower.start[:-1]]][self.strata.code]
+        return values - values[self.rows[self.start[:-1]]][self.strata.code]
 
     def normalised(self, own: Floats, weighting: StrataWeight) -> Comparisons:
         """Return pairs whose weights sum to 1, and in each stratum to ω.
@@ -146,36 +164,24 @@ class Comparisons:
 
     def at(self, rows: NDArray[Any]) -> Comparisons:
         """Return the pairs among some of the rows, with the weights that they have."""
-        degrees = Degrees(self.rank[rows].astype(np.float64), np.ones(len(rows), dtype=bool))
+        degrees = Degrees(self.level[rows].astype(np.float64), np.ones(len(rows), dtype=bool))
         pairs = Comparisons.of(degrees, strata=self.strata.at(rows))
         return replace(pairs, ahead=self.ahead[rows], behind=self.behind[rows])
 
-    def near(self, z: Floats, margin: float, closed: bool = False) -> Comparisons:
-        """Return only the pairs with z_i − z_j below a margin, or also those at it if ``closed``.
+    def near(self, z: Floats, reach: float, closed: bool = False) -> Comparisons:
+        """Return only the pairs with z_i − z_j below a reach, or also those at it if ``closed``.
 
         Parameters
         ----------
         z : ndarray, shape (n,)
             Scores.
         """
-        n, start = len(z), self.lower.start
-        rows = ascending(z, np.arange(n))
-        if len(self.strata) > 1:
-            rows, _ = grouped(self.strata.code, len(self.strata), rows)
-        reach, first = reaches(z[rows], start, margin, closed)
-        top = self.rank[self.lower.rows[start[1:] - 1]]  # the highest of each stratum
-        down = top[self.strata.code] - self.rank
-        return replace(
-            self,
-            lower=Sweep(rows[::-1].copy(), n - start[::-1], n - first[::-1], self.rank, 0),
-            higher=Sweep(rows, start, reach, down, 0),
-        )
+        _, bounds, first = self.partners[:3]
+        rows = ascending(z, np.arange(len(z)))
+        rows, _ = grouped(self.level, len(bounds) - 1, rows)
+        return replace(self, partners=NearPartners(rows, bounds, first, z, reach, closed))
 
 
 def _paired(first: Any, second: Any) -> Floats:
     """Return numbers (n,) or a constant, side by side, (n, 2)."""
     return np.stack(np.broadcast_arrays(first, second), axis=-1)
-
-
-def _dots(a: Floats, b: Floats) -> Floats:
-    return np.einsum("nq,nq->n", a, b)

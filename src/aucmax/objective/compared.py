@@ -169,7 +169,7 @@ class ComparedProblem(RowsProblem):
             if len(pairs.strata) > 1:
                 rows = np.flatnonzero(pairs.strata.code % step == 0)
             else:
-                rows = np.sort(pairs.lower.rows[::step])
+                rows = np.sort(pairs.rows[::step])
             drawn = pairs.at(rows)
             self._samples[per_class] = self
             if drawn.lead.any():

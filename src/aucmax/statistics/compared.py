@@ -97,14 +97,14 @@ def _blocks(
     X: Rows, pairs: Comparisons, weight: Floats, state: _State
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
     """Yield rows by degree, seen from the mean of their stratum, with b."""
-    rows, d = pairs.lower.rows, n_features(X)
-    facts = _Facts(pairs.ahead, pairs.behind, pairs.lead, pairs.trail, weight, pairs.rank)
+    rows, start, d = pairs.rows, pairs.start, n_features(X)
+    facts = _Facts(pairs.ahead, pairs.behind, pairs.lead, pairs.trail, weight, pairs.level)
     size = max(_BLOCK_CELLS // max(d, 1), 1)
     centred, beside = np.empty((2, min(size, len(rows)), d))
     for first in range(0, len(rows), size):
         block = rows[first : first + size]
         strata = pairs.strata.code[block]
-        _see(X, rows, pairs.lower.start[strata[0] : strata[-1] + 2], first, facts, state,
+        _see(X, rows, start[strata[0] : strata[-1] + 2], first, facts, state,
              centred, beside)  # fmt: skip
         yield block, centred[: len(block)], beside[: len(block)]
 
@@ -117,7 +117,7 @@ class _Facts(NamedTuple):
     lead: Floats
     trail: Floats
     own: Floats
-    rank: NDArray[np.int32]
+    level: NDArray[np.int32]
 
 
 class _State(NamedTuple):
@@ -136,7 +136,7 @@ class _State(NamedTuple):
 def _see(X, rows, start, first, facts, state, centred, beside):
     # rows first, first + 1, … by degree, of the strata that begin at start; a stratum may have
     # begun in the block before
-    ahead, behind, lead, trail, own, rank = facts
+    ahead, behind, lead, trail, own, level = facts
     sums, centre, origin = state
     d, q = centred.shape[1], ahead.shape[1]
     g = 0
@@ -147,7 +147,7 @@ def _see(X, rows, start, first, facts, state, centred, beside):
         if p == start[g]:
             sums[:] = 0.0
             _centre(X, rows[start[g] : start[g + 1]], own, trail, centre, origin)
-        elif rank[rows[p]] != rank[rows[p - 1]]:
+        elif level[rows[p]] != level[rows[p - 1]]:
             sums[0] += sums[1]
             sums[1] = 0.0
         i, x, b = rows[p], centred[k], beside[k]

@@ -27,15 +27,20 @@ class SquaresOfPairs:
     z: np.ndarray
     pairs: Comparisons
 
+    @cached_property
+    def _missed(self) -> tuple[float, np.ndarray]:
+        """Σ p_ij m_ij for m_ij = 1 − z_i + z_j, and the derivative with respect to z."""
+        below, above = self.pairs.sums(1.0, self.z)
+        return float(below.sum()), above - below
+
     @property
     def value(self) -> float:
-        # the sum of m_ij² = m_ij (1 − z_i + z_j) from those of m_ij, which the gradient has
-        missed = self.pairs.lead.sum() - float((self.pairs.lead - self.pairs.trail) @ self.z)
-        return 0.5 * float(missed + self.gradient @ self.z)
+        total, gradient = self._missed
+        return 0.5 * (total + float(gradient @ self.z))  # m_ij² = m_ij (1 − z_i + z_j)
 
-    @cached_property
+    @property
     def gradient(self) -> np.ndarray:
-        return self.pairs.product(self.z) - self.pairs.lead + self.pairs.trail
+        return self._missed[1]
 
     def product(self, u: np.ndarray) -> np.ndarray:
         """Return the second derivative times u (n,)."""
