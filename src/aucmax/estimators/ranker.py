@@ -17,7 +17,7 @@ from aucmax.estimators.linear import LinearModel
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.penalised import Penalised
 from aucmax.estimators.strata import FittedStrata
-from aucmax.metrics.concordance import concordance
+from aucmax.metrics.degrees import concordance
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.compared import ComparedProblem
 from aucmax.objective.penalties import Penalty

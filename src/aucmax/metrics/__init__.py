@@ -1,8 +1,8 @@
 """Measures of a ranking: the area under the ROC curve, its intervals and tests, and curves."""
 
 from aucmax.metrics.binned import BinnedAUC
-from aucmax.metrics.concordance import concordance
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
+from aucmax.metrics.degrees import concordance
 from aucmax.metrics.folded import cv_auc_interval
 from aucmax.metrics.from_moments import MomentAUC, moment_auc
 from aucmax.metrics.intervals import (

@@ -12,7 +12,7 @@ from aucmax.basics.checks import number
 from aucmax.data.comparisons import Comparisons
 from aucmax.data.degrees import Degrees
 from aucmax.data.strata import Strata
-from aucmax.metrics.delong import Spread, carrying_rows, effective_rows
+from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows
 from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.reading import Floats, scores_of, weights_of
 from aucmax.metrics.stratified import StratumAreas
@@ -125,15 +125,14 @@ def _interval(
     every = pairs.lead + pairs.trail
     counted = every > 0.0
     every, lost = every[counted], (lost_above + lost_below)[counted]
-    units = effective_rows(every)
     moved = (lost - miss * every) / total  # the derivative in how often each row occurs
-    variance = float(moved @ moved) * units / (units - 1.0)
     # no more pairs than these are independent of each other
+    rows = effective_rows(every)
     upper, lower = (effective_rows(own[of > 0.0]) for of in (pairs.lead, pairs.trail))
-    return interval_around(
-        1.0 - miss, miss, [Spread(variance, units)], [carrying_rows(lost / every, every)],
-        confidence, pairs=min(upper, lower, 0.5 * units), freedom=units - 1.0,
-    )  # fmt: skip
+    units = min(upper, lower, 0.5 * rows)
+    variance = float(moved @ moved) * units / (units - 1.0) if units > 2.0 - ROUNDING else 0.0
+    carriers = carrying_rows(lost / every, every) * units / rows
+    return interval_around(1.0 - miss, miss, [Spread(variance, units)], [carriers], confidence)
 
 
 def _areas(pairs: Comparisons, scores: NDArray[Any], own: Floats) -> StratumAreas:
