@@ -75,7 +75,7 @@ def to_onnx(
         _warn(formula, rows)
     graph = _Graph(np.dtype(dtype), [column.name for column in formula.columns])
     score = _score(formula, graph)
-    values = [(score, graph.kind)]
+    values: list[tuple[str, Any]] = [(score, graph.kind)]
     if len(formula.classes):
         label = graph.node("Gather", _classes(graph, formula.classes), graph.above(score, 0.0))
         values.append((label, graph.kind_of(formula.classes)))
