@@ -29,6 +29,7 @@ from aucmax.solvers.stochastic.core import StochasticSolver
 __all__ = ["AUCRanker"]
 
 _LOSSES = ("square", "squared_hinge")
+_FEW_FEATURES = 100  # whose matrix costs no more than one pass over the rows
 
 
 class AUCRanker(Penalised, LinearModel):
@@ -177,8 +178,7 @@ class AUCRanker(Penalised, LinearModel):
                 of_rows = Strata.of(strata, len(degrees), self.strata_weight)
             problem = ComparedProblem.among(rows, degrees, weight, of_rows, self.grade_weight)
             settings = settings.named(problem.n_features, getattr(self, "feature_names_in_", None))
-            few = problem.n_features <= MAX_MATRIX_FEATURES
-            if self.loss == "square" and (few or "l2" not in settings.penalty.offers):
+            if _takes_matrix(problem.n_features, settings):
                 problem.moments()  # which have the spread, too, so that the rows are read once
             fitted = solve(problem, settings)
             fitted.warn(stacklevel=2)
@@ -267,6 +267,13 @@ class AUCRanker(Penalised, LinearModel):
         weight = sample_weights(sample_weight, len(degrees))
         check_some_weight(weight)
         return as_rows(X), degrees, weight
+
+
+def _takes_matrix(d: int, settings: Settings) -> bool:
+    """Return whether a fit needs the matrix of all moments, or takes as long without it."""
+    if not settings.goal.by_moments:
+        return d <= _FEW_FEATURES
+    return d <= MAX_MATRIX_FEATURES or "l2" not in settings.penalty.offers
 
 
 def _check_solver(solver: Solver | None, objective: Objective) -> None:

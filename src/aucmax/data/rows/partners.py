@@ -190,11 +190,11 @@ def _merge(table, owner, places, merged, owners):
     i, j = low, middle
     for k in range(low, high):
         if j == high or (i < middle and table[i, 0] <= table[j, 0]):
-            taken = i
+            lower = i
             i += 1
         else:
-            taken = j
+            lower = j
             j += 1
-        owners[k] = owner[taken]
+        owners[k] = owner[lower]
         for c in range(table.shape[1]):
-            merged[k, c] = table[taken, c]
+            merged[k, c] = table[lower, c]
