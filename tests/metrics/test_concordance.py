@@ -60,7 +60,7 @@ def test_with_two_grades_it_is_the_auc():
     by = {"sample_weight": weight, "strata_weight": "positives"}
     np.testing.assert_allclose(
         metrics.concordance(y, score, strata=stratum, **by),
-        metrics.stratified_auc_interval(y, score, stratum, **by),
+        metrics.stratified_auc(y, score, stratum, **by),
         rtol=1e-9,
     )
 

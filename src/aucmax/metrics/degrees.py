@@ -62,7 +62,7 @@ def concordance(
     See Also
     --------
     auc_interval : The same for two classes.
-    stratified_auc_interval : The same for two classes within strata.
+    stratified_auc : The same for two classes within strata.
 
     Notes
     -----
@@ -72,7 +72,7 @@ def concordance(
     The standard error is that of the linear approximation: the index is a ratio of two sums over
     pairs, and each row moves it by the sum over its own pairs. The interval follows from it as that
     of `auc_interval`. With strata these are the independent units, as in
-    `stratified_auc_interval`.
+    `stratified_auc`.
 
     References
     ----------
