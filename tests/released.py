@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from aucmax import (
     AUCClassifier,
     AUCClassifierCV,
+    AUCRanker,
     HingeClassifier,
     MulticlassAUCClassifier,
     ScoreSketch,
@@ -77,6 +78,7 @@ def models() -> dict[str, Any]:
         "mcp": AUCClassifier(penalty=penalties.MCP(0.1, 3.0)),
         "bounded": AUCClassifier(0.1, coef_bounds=(0, np.inf)),
         "tuned": AUCClassifierCV(alphas=[0.01, 0.1], cv=folds),
+        "ranker": AUCRanker(0.1, loss="squared_hinge"),
         "hinge": HingeClassifier(0.01, max_iter=200, random_state=0),
         "scorecard": Scorecard(Binning(max_bins=4)),
         "splines": make_pipeline(SplineFeatures(), AUCClassifier(0.1)),

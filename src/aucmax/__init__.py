@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AdditiveAUCClassifier,
         AUCClassifier,
         AUCClassifierCV,
+        AUCRanker,
         HingeClassifier,
         MulticlassAUCClassifier,
     )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUCClassifier",
     "AUCClassifierCV",
+    "AUCRanker",
     "AdditiveAUCClassifier",
     "ClassMoments",
     "HingeClassifier",
@@ -56,6 +58,7 @@ _WHERE = {
     "AdditiveAUCClassifier": "aucmax.estimators",
     "AUCClassifier": "aucmax.estimators",
     "AUCClassifierCV": "aucmax.estimators",
+    "AUCRanker": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
     "MulticlassAUCClassifier": "aucmax.estimators",

@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from aucmax.estimators.classifier import AUCClassifier
     from aucmax.estimators.hinge import HingeClassifier
     from aucmax.estimators.multiclass import MulticlassAUCClassifier
+    from aucmax.estimators.ranker import AUCRanker
     from aucmax.estimators.search import AUCClassifierCV
 
 __all__ = [
     "AUCClassifier",
     "AUCClassifierCV",
+    "AUCRanker",
     "AdditiveAUCClassifier",
     "HingeClassifier",
     "MulticlassAUCClassifier",
@@ -24,6 +26,7 @@ __getattr__ = names_later(
     {
         "AUCClassifier": "classifier",
         "AUCClassifierCV": "search",
+        "AUCRanker": "ranker",
         "AdditiveAUCClassifier": "additive",
         "HingeClassifier": "hinge",
         "MulticlassAUCClassifier": "multiclass",

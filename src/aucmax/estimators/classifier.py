@@ -21,10 +21,11 @@ from aucmax.estimators.labelling import (
     with_names_of,
 )
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.penalised import Penalised
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.estimators.strata import FittedStrata
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
+from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
     ANY_ROWS,
@@ -43,7 +44,7 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["AUCClassifier"]
 
 
-class AUCClassifier(SolvedScorer):
+class AUCClassifier(Penalised, SolvedScorer):
     """Linear classifier that maximises the AUC through a convex loss.
 
     Minimises, over w,
@@ -472,36 +473,6 @@ class AUCClassifier(SolvedScorer):
             goal, penalty, solver, self.standardize_, tol, self.max_iter, self.random_state,
             self.verbose, self.callback, self.strata_weight,
         )  # fmt: skip
-
-    def _penalty(self) -> Penalty:
-        """Return the penalty of the settings, checked."""
-        penalty = self.penalty
-        if penalty is None:
-            penalty = ElasticNet(self.alpha, self.l1_ratio)
-        elif not isinstance(penalty, Penalty):
-            raise ValueError(
-                "penalty must be an object of aucmax.penalties, such as penalties.MCP(alpha, "
-                f"gamma); got {penalty!r}. An elastic net is set by alpha and l1_ratio."
-            )
-        elif settings := self._set("alpha", "l1_ratio"):
-            raise ValueError(
-                f"penalty={type(penalty).__name__}(…) replaces alpha and l1_ratio: set "
-                f"{' and '.join(settings)} there."
-            )
-        if self.coef_bounds is not None:
-            penalty = Bounded(penalty, self.coef_bounds)
-        penalty.check()
-        return penalty
-
-    def _set(self, *names: str) -> list[str]:
-        """Return the settings among these that are not at their defaults, as ``name=value``."""
-        defaults = AUCClassifier().get_params(deep=False)
-        settings = {name: getattr(self, name) for name in names}
-        return [
-            f"{name}={value!r}"
-            for name, value in settings.items()
-            if (value is not None if defaults[name] is None else value != defaults[name])
-        ]
 
     def _check_fit(
         self, solver: Solver | None, penalty: Penalty, problem: Problem, subject: str

@@ -32,6 +32,7 @@ from aucmax.estimators import (
     AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
+    AUCRanker,
     HingeClassifier,
     MulticlassAUCClassifier,
 )
@@ -70,6 +71,7 @@ _RESULTS: dict[type, tuple[str, ...]] = {
     AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
     AdditiveAUCClassifier: ("classes_", "n_features_in_", "best_estimator_"),
     AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
+    AUCRanker: ("coef_", "intercept_", "n_features_in_", "solver_"),
     HingeClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
     MulticlassAUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_"),
     Scorecard: ("binning_", "points_", "other_points_", "classes_"),

@@ -1,4 +1,4 @@
-"""The base of the linear classifiers: scoring."""
+"""The bases of the linear models and of the linear classifiers: scoring."""
 
 import copy
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.statistics.score_sketch import ScoreSketch
 
-__all__ = ["LinearScorer", "gives_probabilities"]
+__all__ = ["LinearModel", "LinearScorer", "gives_probabilities"]
 
 
 def gives_probabilities(self: Any) -> bool:
@@ -34,24 +34,19 @@ def gives_probabilities(self: Any) -> bool:
     )
 
 
-class LinearScorer(ClassifierMixin, ShownEstimator):
-    """A fitted ``coef_`` (1, d), ``intercept_`` (1,) and ``classes_`` (2,), and how to use them."""
+class LinearModel(ShownEstimator):
+    """A fitted ``coef_`` (1, d) and ``intercept_`` (1,), and how to score with them."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
-    classes_: np.ndarray
-    calibration_: Calibration
-    training_rows_: RowDigests
-    positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
         return tags
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``.
+        """Return the scores w·x + intercept, shape (n,); of a class, above 0 is ``classes_[1]``.
 
         X may be a `Source`: its parts are scored one after another.
         """
@@ -77,7 +72,7 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         """
         return source.each(_scores_beside, repeat(()), (*self._to_score(source), task, arguments))
 
-    def _to_score(self, source: Source) -> tuple["LinearScorer", bool]:
+    def _to_score(self, source: Source) -> tuple["LinearModel", bool]:
         """Return the model to send to workers, and whether its names were checked."""
         mine, names = getattr(self, "feature_names_in_", None), source.feature_names
         if mine is not None and names is not None and mine.tolist() != names:
@@ -87,6 +82,39 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
         bare.coef_, bare.intercept_ = self.coef_, self.intercept_
         restore_names(bare, input_names(self))
         return bare, names is not None
+
+    # ---- checks --------------------------------------------------------------------------
+
+    def check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
+        if not hasattr(self, "coef_"):
+            return
+        d = getattr(self, "n_features_in_", None)
+        if type(d) is not int:
+            raise ValueError("its number of features is not a whole number")
+        check_array_of(self.coef_, (1, d), "coefficients")
+        check_array_of(getattr(self, "intercept_", None), (1,), "intercepts")
+        if hasattr(self, "spread_"):
+            check_array_of(self.spread_, (d,), "spreads of the features")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and not isinstance(names, np.ndarray):
+            raise ValueError("its feature names are not an array")
+        if not isinstance(getattr(self, "target_name_", ""), str):
+            raise ValueError("the name of its labels is not text")
+
+
+class LinearScorer(ClassifierMixin, LinearModel):
+    """A linear model with ``classes_`` (2,): scores above 0 mean the second one."""
+
+    classes_: np.ndarray
+    calibration_: Calibration
+    training_rows_: RowDigests
+    positive: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""
@@ -143,36 +171,27 @@ class LinearScorer(ClassifierMixin, ShownEstimator):
     # ---- checks --------------------------------------------------------------------------
 
     def check_state(self) -> None:
-        """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
+        super().check_state()
         if not hasattr(self, "coef_"):
             return
-        d = getattr(self, "n_features_in_", None)
-        if type(d) is not int:
-            raise ValueError("its number of features is not a whole number")
-        check_array_of(self.coef_, (1, d), "coefficients")
-        check_array_of(getattr(self, "intercept_", None), (1,), "intercepts")
-        if hasattr(self, "spread_"):
-            check_array_of(self.spread_, (d,), "spreads of the features")
         if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
             raise ValueError("the map to its probabilities is not one of the known kinds")
         if not isinstance(getattr(self, "training_rows_", None), RowDigests | None):
             raise ValueError("the digests of its training rows are of another kind")
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and not isinstance(names, np.ndarray):
-            raise ValueError("its feature names are not an array")
         classes: Any = getattr(self, "classes_", None)
         # the positive label is the last, wherever it sorts
         named = np.shape(classes) == (2,) and classes.tolist()[1] == self.positive
         check_labels(
-            np.sort(classes) if named else classes, None if names is None else names.tolist(), d
+            np.sort(classes) if named else classes,
+            None if names is None else names.tolist(),
+            self.n_features_in_,
         )
         if np.shape(classes) != (2,):
             raise ValueError(f"it has {np.size(classes)} classes, not 2")
-        if not isinstance(getattr(self, "target_name_", ""), str):
-            raise ValueError("the name of its labels is not text")
 
 
-def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
+def _scores(part: Part, model: LinearModel, named: bool) -> np.ndarray:
     """Return the scores of a part; ``named`` if the names of the features were checked."""
     X = part.X
     if getattr(X, "shape", (1,))[0] == 0:
@@ -189,7 +208,7 @@ def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
 
 
 def _scores_beside(
-    part: Part, model: LinearScorer, named: bool, task: OnPart, arguments: tuple[Any, ...]
+    part: Part, model: LinearModel, named: bool, task: OnPart, arguments: tuple[Any, ...]
 ) -> tuple[np.ndarray, Any]:
     return _scores(part, model, named), task(part, *arguments)
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.columns.functions import Feature, Pieces, Product, Word, Words, by_column
 from aucmax.columns.steps import columns_of, parts_of
 from aucmax.data.columns import Column
+from aucmax.estimators import AUCRanker
 from aucmax.estimators.probabilities import Calibration
 
 __all__ = ["Additive", "additive"]
@@ -39,7 +40,7 @@ class Additive:
         At most one of each family for a column. If the squares add up to 0, there is no division.
     intercept : float
     classes : ndarray, shape (2,)
-        The negative and the positive label.
+        The negative and the positive label; none of a model that only ranks.
     spread : float or None
         The approximate standard deviation of the scores, if known.
     calibration : Sigmoid, Isotonic or None
@@ -101,7 +102,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     Parameters
     ----------
     model : estimator
-        A linear scorer of two classes, or a pipeline that ends in one.
+        A linear scorer of two classes or of many degrees, or a pipeline that ends in one.
     names : sequence of str, optional
         The names of the columns, for a model that does not have them.
 
@@ -118,7 +119,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     check_is_fitted(model)
     steps, linear = parts_of(model)
     shape, classes = np.shape(getattr(linear, "coef_", ())), getattr(linear, "classes_", ())
-    if shape[:1] != (1,) or len(classes) != 2:
+    if shape[:1] != (1,) or (len(classes) != 2 and not isinstance(linear, AUCRanker)):
         raise ValueError(
             f"a {type(linear).__name__} cannot be exported; only linear models of two classes can, "
             "with steps in front that look at one column at a time."
@@ -149,7 +150,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         by_column(weighed),
         by_column(squares),
         float(np.ravel(linear.intercept_)[0]),
-        np.asarray(model.classes_),
+        np.asarray(classes),
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
         getattr(linear, "calibration_", None),
     )

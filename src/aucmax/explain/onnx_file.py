@@ -34,7 +34,8 @@ def to_onnx(
     Its input is an array ``X`` (n, d) of numbers or, if some columns contain words, each column by
     its name, shape (n, 1). NaN, or the empty word, is a gap; dates are days since 1970-01-01.
     Its output is ``score`` and ``label``, both of shape (n,), and, for a model with probabilities,
-    ``probability``, that of ``classes_[1]``. If the model refuses a word, the score is NaN.
+    ``probability``, that of ``classes_[1]``. Of an `AUCRanker` it is the score alone. If the model
+    refuses a word, the score is NaN.
 
     Parameters
     ----------
@@ -74,8 +75,10 @@ def to_onnx(
         _warn(formula, rows)
     graph = _Graph(np.dtype(dtype), [column.name for column in formula.columns])
     score = _score(formula, graph)
-    label = graph.node("Gather", _classes(graph, formula.classes), graph.above(score, 0.0))
-    values = [(score, graph.kind), (label, graph.kind_of(formula.classes))]
+    values: list[tuple[str, Any]] = [(score, graph.kind)]
+    if len(formula.classes):
+        label = graph.node("Gather", _classes(graph, formula.classes), graph.above(score, 0.0))
+        values.append((label, graph.kind_of(formula.classes)))
     if formula.calibration is not None:
         values.append((_probability(formula.calibration, score, graph), graph.kind))
     outputs = [

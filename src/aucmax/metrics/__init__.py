@@ -2,6 +2,7 @@
 
 from aucmax.metrics.binned import BinnedAUC
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
+from aucmax.metrics.degrees import concordance
 from aucmax.metrics.folded import cv_auc_interval
 from aucmax.metrics.from_moments import MomentAUC, moment_auc
 from aucmax.metrics.intervals import (
@@ -54,6 +55,7 @@ __all__ = [
     "average_precision",
     "average_precision_interval",
     "average_precision_test",
+    "concordance",
     "cv_auc_interval",
     "ks_statistic",
     "moment_auc",

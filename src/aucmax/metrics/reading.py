@@ -11,7 +11,7 @@ from aucmax.data.rows.source import Source
 
 __all__ = [
     "Bools", "Floats", "Labels", "codes_of", "read", "read_groups", "row_count", "scaled",
-    "scores_of",
+    "scores_of", "weights_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ def read(
         raise ValueError("y is empty; it needs at least one positive and one negative row.")
     weight, weighs, scope = None, None, ""
     if sample_weight is not None:
-        weight = _weights(sample_weight, labels.size)
+        weight = weights_of(sample_weight, labels.size)
         weighs = weight > 0
         weight = weight[weighs]
         scope = "" if weighs.all() else " in the rows of non-zero sample_weight"
@@ -116,7 +116,8 @@ def scores_of(values: ArrayLike, name: str, n: int, rows: Bools | None = None) -
     return array if rows is None else np.asarray(array[rows])
 
 
-def _weights(values: ArrayLike, n: int) -> Floats:
+def weights_of(values: ArrayLike, n: int) -> Floats:
+    """Return the weights of n rows, scaled; raise ValueError unless some can be weights."""
     weight = _numeric(values, "sample_weight", n).astype(np.float64)
     invalid = ~(np.isfinite(weight) & (weight >= 0))
     if invalid.any():

@@ -10,8 +10,9 @@ import numpy as np
 from aucmax.basics.visible import in_line
 from aucmax.columns.binning import Bins
 from aucmax.estimators.additive import AdditiveAUCClassifier
-from aucmax.estimators.linear import LinearScorer
+from aucmax.estimators.linear import LinearModel, LinearScorer
 from aucmax.estimators.multiclass import MulticlassAUCClassifier
+from aucmax.estimators.ranker import AUCRanker
 from aucmax.estimators.scorecard import Scorecard
 from aucmax.report.facts import strata_facts
 from aucmax.report.text import auc_text, interval_text, plain_number
@@ -39,12 +40,7 @@ def _(model: LinearScorer) -> str:
         return ""
     linear: Any = getattr(model, "best_estimator_", model)
     negative, positive = (str(label) for label in model.classes_.tolist())
-    d = model.coef_.shape[1]
-    used = int(np.count_nonzero(model.coef_))
-    facts = [
-        ("ranks", f"{positive} above {negative}"),
-        ("features", f"{d:,}, {used:,} with a weight" if used < d else f"{d:,}"),
-    ]
+    facts = [("ranks", f"{positive} above {negative}"), _features(model)]
     moments = getattr(linear, "moments_", None)
     if moments is not None:
         rows = [plain_number(float(n), 12) for n in (moments.n_pos, moments.n_neg)]
@@ -58,6 +54,29 @@ def _(model: LinearScorer) -> str:
     facts += strata_facts(getattr(linear, "strata_", None))
     if hasattr(model, "calibration_"):
         facts.append(("probabilities", f"{type(model.calibration_).__name__.lower()} calibration"))
+    return _linear_card(model, linear, facts)
+
+
+@card_of.register
+def _(model: AUCRanker) -> str:
+    if not hasattr(model, "coef_"):
+        return ""
+    facts = [("ranks", "higher grades, or earlier events, first"), _features(model)]
+    if hasattr(model, "strata_"):
+        facts.append(("within", f"{model.strata_.count:,} strata"))
+    facts.append(("settings", ", ".join(_settings(model))))
+    return _linear_card(model, model, facts)
+
+
+def _features(model: LinearModel) -> tuple[str, str]:
+    """The number of features, and of those with a weight."""
+    d, used = model.coef_.shape[1], int(np.count_nonzero(model.coef_))
+    return "features", f"{d:,}, {used:,} with a weight" if used < d else f"{d:,}"
+
+
+def _linear_card(model: LinearModel, linear: Any, facts: list[tuple[str, str]]) -> str:
+    """Return the card of a linear model: facts, its solver, and its largest weights."""
+    d, used = model.coef_.shape[1], int(np.count_nonzero(model.coef_))
     solver = str(linear.solver_)
     if np.isfinite(linear.optimality_):
         solver += f", optimality {linear.optimality_:.1e} (0 at the optimum, 1 at w = 0)"

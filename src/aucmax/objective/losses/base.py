@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from aucmax.data.comparisons import Comparisons
 from aucmax.data.rows.sorting import grouped
 from aucmax.data.rows.store import Made, Numbers
 
@@ -220,6 +221,10 @@ class RankingLoss:
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None) -> LossAt:
         """Return the loss at scores z."""
+        raise NotImplementedError
+
+    def over(self, z: np.ndarray, pairs: Comparisons) -> LossAt:
+        """Return the loss at scores z of rows of many degrees, for losses that are squares."""
         raise NotImplementedError
 
     def reweighed(

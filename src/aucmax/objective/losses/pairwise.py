@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.data.comparisons import Comparisons
 from aucmax.data.rows.store import Numbers
 from aucmax.objective.losses.active_pairs import (
     ActivePairs,
@@ -20,6 +21,7 @@ from aucmax.objective.losses.active_pairs import (
     pairs_in_parts,
 )
 from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded, Shares
+from aucmax.objective.losses.compared import SquaresOfPairs
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
@@ -152,6 +154,9 @@ class Square(PairwiseLoss):
         weight = np.where(sign[:] > 0, 2.0 * self.within, 2.0 * (1.0 - self.within))
         return _SquarePairs(z, sign[:], s[:], weight, strata)
 
+    def over(self, z: np.ndarray, pairs: Comparisons) -> SquaresOfPairs:
+        return SquaresOfPairs(z, pairs)
+
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
@@ -240,6 +245,9 @@ class SquaredHinge(PairwiseLoss):
         if isinstance(sign, np.ndarray) and isinstance(s, np.ndarray):
             return active_pairs(z, sign, s, strata)
         return pairs_in_parts(z, sign, s, strata)
+
+    def over(self, z: np.ndarray, pairs: Comparisons) -> SquaresOfPairs:
+        return SquaresOfPairs(z, pairs.near(z, 1.0))
 
     def reweighed(
         self,
