@@ -158,9 +158,9 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     if kind == "f":
         _refuse_gaps(np.isnan(values))
         numbers = values.astype(np.float64)
-        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
-        integers = np.where(whole, numbers, 0.0).astype(np.int64)
-        return np.where(whole, _bits(integers), ~mixed(numbers.view(np.uint64)))
+        integral = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
+        integers = np.where(integral, numbers, 0.0).astype(np.int64)
+        return np.where(integral, _bits(integers), ~mixed(numbers.view(np.uint64)))
     if kind in "biu":
         return mixed(values.astype(np.uint64 if kind == "u" else np.int64).view(np.uint64))
     place: dict[Any, int] = {}

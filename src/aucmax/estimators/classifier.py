@@ -523,8 +523,8 @@ class AUCClassifier(Penalised, SolvedScorer):
         if strata is None:
             moments.add_rows(rows, classes[(sign > 0).astype(int)], weight)
         else:
-            known = empty.empty([-1.0, 1.0]), rows, sign, weight, strata
-            moments = moments + _measured(*known).relabelled(classes)
+            addition = empty.empty([-1.0, 1.0]), rows, sign, weight, strata
+            moments = moments + _measured(*addition).relabelled(classes)
         with_names_of(self, moments)
         if moments.counts.min() > 0:
             fitted = solve(_problem(moments, classes), self._named(settings), self._start(d))

@@ -265,8 +265,7 @@ class AUCClassifierCV(LinearScorer):
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
             rows = labelled_rows(self, X, y, sample_weight, strata=strata)
-            within = rows.coded_strata
-            within = None if within is None else within.weighed(self.strata_weight)
+            within = rows.coded_strata and rows.coded_strata.weighed(self.strata_weight)
             if groups is not None:
                 rows = replace(rows, groups=np.asarray(groups))
             folds = self._folds(rows)
@@ -540,8 +539,8 @@ def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> 
     usable, labelled = np.flatnonzero(table.scorable), table.judge.labelled
     rows, held_out = (np.concatenate([of[k] for k in usable]) for of in (table.tests, scores))
     fold = np.repeat(usable, [len(table.tests[k]) for k in usable])
-    known = labelled.positive[rows], labelled.weight_of(rows), held_out
-    return interval_within_folds(known, strata.code[rows], fold, strata.weighting)
+    of_rows = labelled.positive[rows], labelled.weight_of(rows), held_out
+    return interval_within_folds(of_rows, strata.code[rows], fold, strata.weighting)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:

@@ -141,8 +141,8 @@ class SolvedScorer(LinearScorer):
                 if isinstance(settings.solver, StochasticSolver):
                     update = self._stepped(rows, sign, weight, settings)
                 else:
-                    known = rows, sign, weight, of_rows
-                    fitted, attributes = self._accumulated(*known, labels)
+                    addition = rows, sign, weight, of_rows
+                    fitted, attributes = self._accumulated(*addition, labels)
                     fitted.warn(stacklevel=3)
                     update = fitted.attributes | attributes
         if update and "spread_" not in update:  # a stream does not keep it up

@@ -110,8 +110,8 @@ def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | No
     forms = (0, 0)
     if isinstance(objective, ConditionalObjective):
         forms = likelihoods(problem.positive, problem.strata)
-    known = all_known(labelled, problem.data.strata.weighting)
+    all_strata = all_known(labelled, problem.data.strata.weighting)
     if problem.known is not None:
-        problem.known.strata = known
-    assert known is not None
-    return replace(FittedStrata.of(known), exact=forms[0], efron=forms[1])
+        problem.known.strata = all_strata
+    assert all_strata is not None
+    return replace(FittedStrata.of(all_strata), exact=forms[0], efron=forms[1])

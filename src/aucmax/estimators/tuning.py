@@ -239,8 +239,8 @@ class _Fold:
             rows, weight = labelled.store.taken(train), labelled.weight_of(train)
             strata = self.centres.strata
             of_rows = None if strata is None else strata.at(train)
-            known = rows, labelled.positive[train], weight, self.moments
-            self._rows = rows_problem(*known, of_rows)
+            training_rows = rows, labelled.positive[train], weight, self.moments
+            self._rows = rows_problem(*training_rows, of_rows)
         return self._rows
 
     def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:

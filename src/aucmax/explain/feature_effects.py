@@ -293,8 +293,8 @@ def sampling_of(
         if strata is None:
             return _sandwich_of(by, sign, weight)
         coef = np.ravel(by.linear.coef_).astype(np.float64)
-        known = by.features, sign, weight, strata
-        return Sampling(*varying(*known, coef, settings_of(by.linear)))
+        labelled_rows = by.features, sign, weight, strata
+        return Sampling(*varying(*labelled_rows, coef, settings_of(by.linear)))
     except ValueError as why:
         no_features = np.empty(0, dtype=np.intp)
         return Sampling(no_features, np.empty((0, 0)), 1.0, f"No intervals: {why}")

@@ -97,14 +97,14 @@ def varying(
     ValueError
         If the loss has kinks, no coefficient varies, or features are linearly dependent.
     """
-    whole = posed(rows_problem(as_rows(X), sign > 0, weight, None, strata), settings)
-    problem, factor = whole.problem, whole.problem.factor
+    of_all = posed(rows_problem(as_rows(X), sign > 0, weight, None, strata), settings)
+    problem, factor = of_all.problem, of_all.problem.factor
     assert isinstance(problem, ProblemWithinStrata)
-    if whole.loss.kind == "kinked":
+    if of_all.loss.kind == "kinked":
         raise ValueError("the loss has kinks, so its second derivative is not informative.")
     spread = problem.spread()
     scale = np.where(spread > 0.0, 1.0 if factor is None else factor, 1.0)
-    pieces = whole.penalty.pieces(coef / scale)
+    pieces = of_all.penalty.pieces(coef / scale)
     free = np.flatnonzero((spread > 0.0) & pieces.smooth)
     if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
@@ -255,5 +255,7 @@ def odds_ratios(
     settings, coef = settings_of(rows.by.linear), np.ravel(rows.by.linear.coef_).astype(float)
     if getattr(settings.goal, "loss", None) != "logistic" or rows.strata is None:
         raise ValueError("odds ratios are those of loss='logistic' within strata.")
-    known = rows.by.features, rows.sign, rows.weight, rows.strata
-    return odds_ratios_of(_names(rows.by), coef, varying(*known, coef, settings), confidence)
+    labelled_rows = rows.by.features, rows.sign, rows.weight, rows.strata
+    return odds_ratios_of(
+        _names(rows.by), coef, varying(*labelled_rows, coef, settings), confidence
+    )

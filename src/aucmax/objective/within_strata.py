@@ -156,8 +156,8 @@ class ProblemWithinStrata(RowsProblem):
     def part(self, rows: np.ndarray, moments: ClassMoments) -> RowsProblem:
         count = np.bincount(rows, minlength=self.n_samples).astype(np.float64)
         weight = count if self.data.own_weight is None else count * self.data.own_weight
-        known = self.store.untold, self.positive, weight, self.data.strata
-        data = replace(RowsOfStrata.weighed(*known), summaries=Summaries(moments))
+        weighted = self.store.untold, self.positive, weight, self.data.strata
+        data = replace(RowsOfStrata.weighed(*weighted), summaries=Summaries(moments))
         return replace(self, data=data)
 
     def spread(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class ProblemWithinStrata(RowsProblem):
         if per_class not in self._samples:
             rows, own = np.flatnonzero(self.data.strata.code % step == 0), self.data.own_weight
             weight = None if own is None else own[rows]
-            known = InMemory(self.store.take(rows)), self.positive[rows], weight
-            drawn = RowsOfStrata.weighed(*known, self.data.strata.at(rows))
+            weighted = InMemory(self.store.take(rows)), self.positive[rows], weight
+            drawn = RowsOfStrata.weighed(*weighted, self.data.strata.at(rows))
             self._samples[per_class] = replace(self, data=drawn)
         return self._samples[per_class]

@@ -408,8 +408,8 @@ class ClassStatistics:
         positive = y == positive_label
         compared = strata.compared(positive, weight)
         digests = np.sort(strata.digests)
-        known = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
-        joined = known if self.strata is None else self.strata.joined(known)
+        added_strata = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
+        joined = added_strata if self.strata is None else self.strata.joined(added_strata)
         blocks = seen_from_strata(X, positive, weight, strata, compared)
         added = self.of_seen(blocks, labels, joined, n_features(X))
         if self.strata is None:

@@ -256,9 +256,9 @@ def _placed(
     weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the rows of a class minus the centre of their stratum and a mean, times weights."""
-    out = np.empty((len(weight), len(mean)))
-    _place(X, (rows, bounds, positive == side), centres, mean, weight, out)
-    return out
+    placed = np.empty((len(weight), len(mean)))
+    _place(X, (rows, bounds, positive == side), centres, mean, weight, placed)
+    return placed
 
 
 @inlined

@@ -73,9 +73,9 @@ class StrataLikelihood:
 
     def product(self, u: np.ndarray) -> np.ndarray:
         """Return the second derivative times u (n,)."""
-        out, (_, _, tilts) = np.zeros(len(u)), self._evaluated
-        _bend(self._rows, self.strata.apart(u), tilts, MOST_CELLS, out)
-        return out
+        products, (_, _, tilts) = np.zeros(len(u)), self._evaluated
+        _bend(self._rows, self.strata.apart(u), tilts, MOST_CELLS, products)
+        return products
 
     def along(self, move: np.ndarray) -> tuple[float, float]:
         """Return the first and the second derivative along a change of the scores (n,)."""
