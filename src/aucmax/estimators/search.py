@@ -540,8 +540,8 @@ def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> 
     usable, labelled = np.flatnonzero(table.scorable), table.judge.labelled
     rows, held_out = (np.concatenate([of[k] for k in usable]) for of in (table.tests, scores))
     fold = np.repeat(usable, [len(table.tests[k]) for k in usable])
-    known = labelled.positive[rows], labelled.weight_of(rows), held_out
-    return interval_within_folds(known, strata.code[rows], fold, strata.weighting)
+    of_rows = labelled.positive[rows], labelled.weight_of(rows), held_out
+    return interval_within_folds(of_rows, strata.code[rows], fold, strata.weighting)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:
