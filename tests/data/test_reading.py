@@ -41,9 +41,9 @@ def test_an_argument_that_is_none_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("command", "lacks"),
     [
-        ("train", JUDGED | {"keep"}),
-        ("cv", JUDGED | {"keep"}),
-        ("compare", JUDGED | {"keep"}),
+        ("train", {"segments", "keep"}),
+        ("cv", {"segments", "keep"}),
+        ("compare", {"segments", "keep"}),
         ("scorecard", LEARNT - {"categories"} | JUDGED | {"keep"}),
         ("evaluate", LEARNT - {"groups"} | {"keep"}),
         ("score", LEARNT | JUDGED | CLASSES | {"weight"}),
