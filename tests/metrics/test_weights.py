@@ -137,6 +137,12 @@ def sketched(_, y, score, w):
     return ScoreSketch().update(y, score, w).auc()
 
 
+def odds_of(rows, y, _, w):
+    strata = np.zeros(len(y)) if w is None else np.unique(w, return_inverse=True)[1]
+    model = AUCClassifier(0.1, loss="logistic", tol=1e-12).fit(rows, y, w, strata=strata)
+    return [*aucmax.odds_ratios(model, rows, y, strata, w)[1:]]
+
+
 FUNCTIONS = {
     "metrics.roc_auc": by_score(metrics.roc_auc),
     "metrics.partial_auc": by_score(metrics.partial_auc, 0.3),
@@ -163,10 +169,14 @@ FUNCTIONS = {
     "metrics.stratified_auc_test": lambda X, y, score, w: metrics.stratified_auc_test(
         y, score, X[:, 1], np.round(20 * X[:, 2]), sample_weight=w
     ),
+    "metrics.unlabelled_auc": by_score(metrics.unlabelled_auc, 0.01),
+    "metrics.concordance": by_score(metrics.concordance),
     "metrics.multiclass_auc": areas_of_classes,
     "AUCClassifier": fitted(AUCClassifier()),
     "AUCClassifier, logistic": fitted(AUCClassifier(loss="logistic", within="pooled")),
     "AUCClassifier, hinge": fitted(AUCClassifier(0.01, loss="squared_hinge", standardize=1.0)),
+    "AUCRanker": fitted(aucmax.AUCRanker()),
+    "odds_ratios": odds_of,
     "HingeClassifier": fitted(
         HingeClassifier(solver="sadmm", alpha=0.01, max_iter=3, random_state=0)
     ),
@@ -193,7 +203,7 @@ FUNCTIONS = {
 }
 # what is counted in effective rows, or in rows, or stops where it is near enough
 COUNTS_ROWS = {
-    "AdditiveAUCClassifier",
+    "AdditiveAUCClassifier", "odds_ratios", "metrics.unlabelled_auc", "metrics.concordance",
     "metrics.precision_at_k", "metrics.auc_interval", "metrics.auc_test",
     "metrics.auc_difference", "metrics.cv_auc_interval", "HingeClassifier", "AUCClassifierCV",
     "AUCClassifierCV, sigmoid", "AUCClassifierCV, isotonic", "additive.Scorecard, best",
