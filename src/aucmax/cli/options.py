@@ -43,6 +43,7 @@ __all__ = [
     "Settings",
     "Stopping",
     "Transforms",
+    "WeightOfStrata",
     "given_file",
     "number_or_word",
     "option",

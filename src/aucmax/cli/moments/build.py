@@ -20,7 +20,15 @@ from aucmax.cli.like import Like, like_of
 from aucmax.cli.moments.combine import added, of_usual_labels, write
 from aucmax.cli.moments.common import Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
-from aucmax.cli.options import Json, Preparing, Scale, Transforms, given_file, option
+from aucmax.cli.options import (
+    Json,
+    Preparing,
+    Scale,
+    Transforms,
+    WeightOfStrata,
+    given_file,
+    option,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Bunch, Labels
 from aucmax.data.classes import positive_of
@@ -41,14 +49,6 @@ from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.private import BoundedSums
 
 __all__ = ["build"]
-
-
-class StrataWeighting(StrEnum):
-    """What the weight of a stratum is proportional to."""
-
-    positives = "positives"
-    pairs = "pairs"
-    strata = "strata"
 
 
 class Kept(StrEnum):
@@ -130,8 +130,8 @@ class Sums:
     covariance: Kept = option(
         Kept.full, "diagonal keeps only variances: O(d) numbers for d features."
     )
-    strata_weight: StrataWeighting = option(
-        StrataWeighting.positives,
+    strata_weight: WeightOfStrata = option(
+        WeightOfStrata.positives,
         "With --strata: what each stratum weighs, as much as its positives, its pairs, or 1.",
     )
     align: Align = False
