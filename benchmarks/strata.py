@@ -1,7 +1,8 @@
 """Fits within strata beside the same fits without, and conditional logistic regression.
 
 The ratios are of processor time, medians of five runs that take turns. Statsmodels is compared if
-it is installed, with Newton's method, which reaches the same optimum.
+it is installed, with Newton's method, which reaches the same optimum; rankers of queries, with
+their default settings, by the AUC within queries (GAUC).
 """
 
 import time
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from aucmax import AUCClassifier
+from aucmax import AUCClassifier, AUCClassifierCV
+from aucmax.metrics import stratified_auc
 from benchmarks.common.tables import show
 
 RUNS = 5
@@ -83,6 +85,57 @@ def beside_statsmodels() -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
+def queries(count: int, d: int) -> tuple[np.ndarray, ...]:
+    """Twenty rows of each query, of which a linear score and chance make the best ones positive.
+
+    Half of the features, and how many rows are positive, have another level in each query.
+    """
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(count), 20)
+    X, truth = rng.normal(size=(len(query), d)), rng.normal(size=d) / np.sqrt(d)
+    utility = X @ truth + 0.5 * rng.gumbel(size=len(X)) + rng.normal(size=count)[query]
+    X[:, : d // 2] += 2.0 * rng.normal(size=(count, d // 2))[query]
+    return X, utility > np.quantile(utility, 0.8), query
+
+
+def rankers() -> dict[str, Callable[..., Any]]:
+    """Return how each ranker is fitted to rows, labels and queries, which lie one after another."""
+    fits: dict[str, Callable[..., Any]] = {
+        "AUCClassifierCV, within queries": lambda X, y, q: AUCClassifierCV().fit(X, y, strata=q),
+        "AUCClassifierCV, all rows": lambda X, y, q: AUCClassifierCV().fit(X, y, groups=q),
+    }
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMRanker
+
+        fits["LightGBM, lambdarank"] = lambda X, y, q: LGBMRanker(n_jobs=1, verbose=-1).fit(
+            X, y.astype(int), group=np.bincount(q)[np.unique(q)]
+        )
+    if find_spec("xgboost"):
+        from xgboost import XGBRanker
+
+        fits["XGBoost, rank:pairwise"] = lambda X, y, q: XGBRanker(
+            objective="rank:pairwise", n_jobs=1
+        ).fit(X, y.astype(int), qid=q)
+    return fits
+
+
+def within_queries() -> Iterator[list[str]]:
+    for count, d in ((200, 20), (2_000, 20), (2_000, 100)):
+        X, y, query = queries(2 * count, d)
+        train = query < count
+        for name, fit in rankers().items():
+            fit(X[train], y[train], query[train])  # compiles and loads
+            start = time.process_time()
+            model = fit(X[train], y[train], query[train])
+            spent = time.process_time() - start
+            score = getattr(model, "decision_function", model.predict)(X[~train])
+            gauc = stratified_auc(y[~train], score, query[~train])
+            yield [
+                f"{count:,} of 20", str(d), name, f"{gauc.auc:.4f}",
+                f"{gauc.low:.4f} to {gauc.high:.4f}", f"{spent:.2f}",
+            ]  # fmt: skip
+
+
 def large() -> Iterator[list[str]]:
     for sets, size, cases in ((10_000, 10, 1), (100_000, 10, 1), (100_000, 10, 3)):
         X, y, stratum = matched(sets, size, cases, 10)
@@ -99,3 +152,5 @@ def main() -> None:
         show(["sets", "cases each", "seconds", "statsmodels", "ratio", "coefficients differ by"],
              beside_statsmodels())  # fmt: skip
     show(["sets", "cases each", "seconds", "µs a row"], large())
+    show(["queries", "features", "ranker", "AUC within new queries", "95 % interval", "seconds"],
+         within_queries())  # fmt: skip
