@@ -86,7 +86,7 @@ def test_strata_are_added_taken_out_and_kept_in_files(empty, tmp_path):
 
 def test_labels_may_be_called_otherwise():
     X, y, stratum, _ = drawn()
-    words = np.array(["good", "bad"])[y]
+    words = np.array(["good", "bad"], dtype=object)[y]  # as in a data frame
     turned = ClassMoments.from_data(X, y, strata=stratum).relabelled(["good", "bad"])
     assert turned.classes.tolist() == ["bad", "good"]
     assert turned.strata.positive == "bad"

@@ -602,8 +602,8 @@ class ClassStatistics:
         order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
         renamed = self.copy()
         if self.strata is not None:
-            positive = labels[self._classes.tolist().index(self.strata.positive)]
-            renamed.strata = replace(self.strata, positive=positive.item())
+            positive = labels.tolist()[self._classes.tolist().index(self.strata.positive)]
+            renamed.strata = replace(self.strata, positive=positive)
         renamed._classes = np.unique(labels)
         if len(renamed._classes) == len(labels):
             renamed._parts = {name: values[order] for name, values in renamed._parts.items()}
