@@ -924,7 +924,8 @@ def test_bad_confidence(confidence):
 
 
 def test_public_names():
-    others = {"moment_auc", "multiclass_auc", "population_stability"}  # tested elsewhere
+    others = {"concordance", "moment_auc", "multiclass_auc", "population_stability"}
+    others |= {"unlabelled_auc"}  # tested elsewhere
     intervals = {name for name in metrics.__all__ if name.endswith(("_interval", "_test"))}
     functions = {*METRICS, *UNWEIGHTED, *others, *intervals}
     results = {"AUCDifference", "AUCInterval", "AUCTest", "BinnedAUC", "MomentAUC"}

@@ -298,7 +298,8 @@ def test_commands_learn_nothing_from_rows_of_weight_zero(run, tmp_path):
     features = [model[:-1].get_feature_names_out().tolist() for model in (one, other)]
     assert features[0] == features[1]
     same(one[-1].coef_, other[-1].coef_, 1e-9)
-    for a, b in zip(scorers + budgets, scorers_of_more + budgets_of_more, strict=True):
+    for parts in zip(scorers + budgets, scorers_of_more + budgets_of_more, strict=True):
+        a, b = (pd.json_normalize(part).iloc[0].to_dict() for part in parts)
         numbers = {key: value for key, value in a.items() if not isinstance(value, str)}
         assert {key: b[key] for key in numbers} == pytest.approx(numbers, rel=1e-9)
 

@@ -416,7 +416,7 @@ def test_boxes_of_a_map_tell_their_cell_and_value(look, tmp_path):
             None,  # there are no rows
         ]
         head, *cells = csv.reader(saved.lstrip("\ufeff").splitlines())
-        assert head == ["line", "'=age", "city", "adds", "share of rows"]
+        assert head == ["line", "'=age", "city", "adds", "share of the rows"]
         assert sorted(cells) == [
             ["lowers the score", "20", "Bonn", "0", "0.1"],
             ["lowers the score", "20", "Ulm", "-0.2", "0.4"],
