@@ -168,6 +168,18 @@ def test_every_batch_solver_reaches_the_same_certified_optimum(loss, l1_ratio):
         assert np.ptp(values) <= 2.0 * tol * objective.at_zero
 
 
+def test_a_sample_is_of_whole_strata_that_are_compared():
+    """Every third stratum has rows of one class, and so has the first."""
+    stratum = np.repeat(np.arange(300), 4)
+    y = np.where(stratum % 3 == 0, 0, np.arange(1200) % 2)
+    X = np.random.default_rng(0).normal(size=(1200, 2))
+    sample = problem_of(X, y, stratum, None).sample(100)
+    assert 50 <= sample.n_samples <= 300
+    counts = np.bincount(sample.strata.code, sample.positive)
+    np.testing.assert_array_equal(counts, 2)
+    np.testing.assert_array_equal(np.bincount(sample.strata.code), 4)
+
+
 def test_strata_without_pairs_are_told():
     X, y, _, _ = drawn(weighted=False)
     with pytest.raises(ValueError, match="none of the 120 strata has rows of both classes"):

@@ -21,7 +21,7 @@ from aucmax.data.columns import is_gap
 from aucmax.data.digests import mixed
 from aucmax.data.rows.sorting import grouped
 
-__all__ = ["Compared", "Strata", "StrataWeight", "check_strata_weight"]
+__all__ = ["Compared", "Strata", "StrataWeight", "check_strata_weight", "omega_of"]
 
 StrataWeight = Literal["positives", "pairs", "strata"]
 
@@ -30,6 +30,11 @@ def check_strata_weight(value: Any) -> None:
     """Raise ValueError unless the value is one of the ways to weigh strata."""
     if value not in get_args(StrataWeight):
         raise ValueError(f"strata_weight must be 'positives', 'pairs' or 'strata'; got {value!r}.")
+
+
+def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:
+    """Return ω up to a factor of strata with rows of both classes, by the weights of these."""
+    return {"positives": positives, "pairs": positives * negatives, "strata": one}[weighting]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +109,7 @@ class Strata:
         side = 2 * self.code.astype(np.intp) + positive
         sums = np.bincount(side, weight, 2 * len(self)).reshape(-1, 2).astype(np.float64)
         negative, of_positives = sums.T
-        of_stratum = {
-            "positives": of_positives, "pairs": of_positives * negative,
-            "strata": np.ones(len(self)),
-        }[self.weighting]  # fmt: skip
+        of_stratum = omega_of(self.weighting, of_positives, negative, np.ones(len(self)))
         of_stratum = np.where((negative > 0.0) & (of_positives > 0.0), of_stratum, 0.0)
         per_weight = np.divide(
             of_stratum[:, None], sums, out=np.zeros_like(sums), where=sums > 0.0

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from aucmax.basics.checks import number
 from aucmax.data.comparisons import Comparisons
 from aucmax.data.degrees import Degrees
-from aucmax.data.strata import Strata
+from aucmax.data.strata import Strata, StrataWeight
 from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows
 from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.reading import Floats, scores_of, weights_of
@@ -25,7 +25,7 @@ def concordance(
     score: ArrayLike,
     sample_weight: ArrayLike | None = None,
     strata: ArrayLike | None = None,
-    strata_weight: str = "pairs",
+    strata_weight: StrataWeight = "pairs",
     confidence: float = 0.95,
 ) -> AUCInterval:
     """Concordance index, with its standard error and a confidence interval.

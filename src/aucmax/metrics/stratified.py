@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import number
+from aucmax.data.strata import StrataWeight, check_strata_weight, omega_of
 from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows, variance_of_mean
 from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.levels import pairs_within
@@ -29,7 +30,7 @@ def stratified_auc(
     score: ArrayLike,
     strata: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    strata_weight: str = "positives",
+    strata_weight: StrataWeight = "positives",
     confidence: float = 0.95,
     pos_label: Any = None,
 ) -> AUCInterval:
@@ -106,7 +107,7 @@ def stratified_auc_test(
     confidence: float = 0.95,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-    strata_weight: str = "positives",
+    strata_weight: StrataWeight = "positives",
 ) -> MeasureTest:
     """Test whether two scorers rank pairs of the same stratum equally well.
 
@@ -179,30 +180,23 @@ class StratumAreas(NamedTuple):
     pos: Floats
     neg: Floats
 
-    def share(self, strata_weight: str) -> Floats:
+    def share(self, strata_weight: StrataWeight) -> Floats:
         """Return the share of each stratum in the mean, shape (G,)."""
-        weights = {
-            "positives": self.pos,
-            "pairs": self.pos * self.neg,
-            "strata": np.ones_like(self.pos),
-        }
-        if strata_weight not in weights:
-            raise ValueError(
-                f"strata_weight must be 'positives', 'pairs' or 'strata'; got {strata_weight!r}."
-            )
-        return np.asarray(weights[strata_weight] / weights[strata_weight].sum())
+        check_strata_weight(strata_weight)
+        omega = omega_of(strata_weight, self.pos, self.neg, np.ones_like(self.pos))
+        return np.asarray(omega / omega.sum())
 
-    def mean(self, strata_weight: str) -> float:
+    def mean(self, strata_weight: StrataWeight) -> float:
         """Return the mean of their areas."""
         return min(float(self.share(strata_weight) @ self.auc), 1.0)
 
-    def spread(self, strata_weight: str) -> Spread:
+    def spread(self, strata_weight: StrataWeight) -> Spread:
         """Return the variance of the mean, and how many strata it rests on, by Kish's number."""
         share = self.share(strata_weight)
         strata, apart = effective_rows(share), self.auc - self.auc[0]
         return Spread(variance_of_mean(apart, share) if strata > 2 - ROUNDING else 0.0, strata)
 
-    def interval(self, strata_weight: str, confidence: float) -> AUCInterval:
+    def interval(self, strata_weight: StrataWeight, confidence: float) -> AUCInterval:
         """Return the mean of their areas with its interval."""
         auc, share = self.mean(strata_weight), self.share(strata_weight)
         carriers = carrying_rows(1.0 - self.auc, share)
@@ -238,7 +232,7 @@ def interval_within_folds(
     held_out: tuple[Bools, Floats | None, NDArray[Any]],
     stratum: NDArray[Any],
     fold: NDArray[np.intp],
-    strata_weight: str,
+    strata_weight: StrataWeight,
 ) -> AUCInterval:
     """Return the area of held-out rows within strata with its 95 % interval; strata are the units.
 

@@ -206,7 +206,9 @@ class ProblemWithinStrata(RowsProblem):
         if self.knows_moments or step < 2:
             return self
         if per_class not in self._samples:
-            rows, own = np.flatnonzero(self.data.strata.code % step == 0), self.data.own_weight
+            chosen = np.zeros(len(self.strata.omega), bool)
+            chosen[np.flatnonzero(self.strata.omega > 0.0)[::step]] = True
+            rows, own = np.flatnonzero(chosen[self.strata.code]), self.data.own_weight
             weight = None if own is None else own[rows]
             weighted = InMemory(self.store.take(rows)), self.positive[rows], weight
             drawn = RowsOfStrata.weighed(*weighted, self.data.strata.at(rows))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.data.strata import Strata, StrataWeight
+from aucmax.data.strata import Strata, StrataWeight, omega_of
 from aucmax.statistics.base import Part
 from aucmax.statistics.relation import Relation, plain
 from aucmax.statistics.strata import KnownStrata
@@ -80,7 +80,7 @@ class StrataOfTable:
         """
         col = self.relation.nw.col
         neg, pos = col("sum_neg"), col("sum_pos")
-        omega = {"positives": pos, "pairs": neg * pos, "strata": self.relation.one}[self.weighting]
+        omega = omega_of(self.weighting, pos, neg, self.relation.one)
         of_class = self.relation.nw.when(col("y") == self.labels[0]).then(neg).otherwise(pos)
         return (
             self.rows.join(self.sums, on="g")
