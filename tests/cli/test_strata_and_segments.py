@@ -126,7 +126,7 @@ def test_pages_show_them(folder, tmp_path, good):
         assert words in text
     html = page.read_text(encoding="utf-8")
     assert "AUC between segments" in html
-    assert "Those of visit with the most positives" in html
+    assert "Strata of visit with the most positives" in html
     assert "of the pairs" in html
 
 

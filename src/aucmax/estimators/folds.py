@@ -151,7 +151,7 @@ class Folding:
             )
         if self.strata is not None:
             kept = "strata" if self.groups is None else "strata and groups"
-            return f"random, {kept} kept together if there are enough"
+            return f"random, {kept} kept whole where possible"
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
     def dropped(self, parts: Pairs) -> int | None:

@@ -158,7 +158,7 @@ class Stratified:
         head = (self.column, "rows", "positives", "AUC", f"{100 * confidence:g} % interval")
         caption = "The AUC of each by itself, with DeLong's interval."
         table = ResultTable(head, rows, caption)
-        heading = f"Those of {self.column} with the most positives"
+        heading = f"Strata of {self.column} with the most positives"
         return Section(heading, tables=[table], on_terminal=False)
 
 
