@@ -55,7 +55,7 @@ def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, 
 def test_tuning_is_within_strata_and_the_score_is_a_line(folder, tmp_path, good):
     report, model = trained(good, folder, tmp_path / "t.aucmax", "--strata", "day")
     assert "shape" not in report
-    assert "strata kept together" in report["folding"]
+    assert "strata kept whole" in report["folding"]
     assert not hasattr(model, "steps")
     text = good("train", folder[0] / "rows.csv", "--strata", "day", "-o", tmp_path / "t.aucmax")
     assert text.count("within strata  (95 % interval") == 2
