@@ -9,15 +9,15 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
-from aucmax.data.rows import as_rows
+from aucmax.data.rows import as_rows, take_rows
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ActivePairs
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import krylov, proximal_newton
+from aucmax.solvers.batch.expansion import Expansion, PartExpansions
 from aucmax.solvers.batch.krylov import minimise
-from aucmax.solvers.batch.newton import Expansion
 from oracles import rows
 from oracles.pairs import Pairs, elastic_net_optimum
 
@@ -221,30 +221,62 @@ def test_the_matrix_of_the_active_pairs_is_the_second_derivative(sparse, gamma):
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 @pytest.mark.parametrize("by_matrix", [True, False])
-def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkeypatch):
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("count", [1, 3])
+def test_parts_are_a_step_from_the_optimum_of_all_rows(loss, by_matrix, sparse, count, monkeypatch):
     """What is told to be left is about what is left, and that is far less than before."""
     if not by_matrix:
-        monkeypatch.setattr("aucmax.solvers.batch.newton.MAX_PRODUCTS_PER_MATRIX", 0)
+        monkeypatch.setattr("aucmax.solvers.batch.expansion.MAX_PRODUCTS_PER_MATRIX", 0)
     X, y, weight = problem(3, n=2000)
-    sign, some = np.where(y == 1, 1.0, -1.0), np.flatnonzero(np.arange(2000) % 5)
-    weight = weight + 1.0
-    whole = RowsProblem.of(as_rows(X), sign, weight).scaled(0.5)
+    sign, fold = np.where(y == 1, 1.0, -1.0), np.arange(2000) % 5
+    form = sp.csr_array if sparse else np.asarray
+    rows, weight = as_rows(form(np.where(X > 3.0, X, 0.0) if sparse else X)), weight + 1.0
+    whole = RowsProblem.of(rows, sign, weight).scaled(0.5)
     everything = Objective(whole, LOSSES[loss], L2(1e-2))
-    centre = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
-    own = RowsProblem.of(as_rows(X[some]), sign[some], weight[some])
-    view = whole.part(some, own.moments()).scaled(0.5)
-    part = Objective(own.scaled(0.5), LOSSES[loss], L2(1e-2))
-    near = Expansion(everything, centre).reweighed(Objective(view, LOSSES[loss], L2(1e-2)))
-    assert near.term.value == pytest.approx(part.data_term(near.point)[0], rel=1e-9)
-    assert near.gradient == pytest.approx(part.data_term(near.point)[1], abs=1e-9)
-    assert (near.matrix is not None) == by_matrix
+    v = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
+    centre, parts, views = Expansion(everything, v), [], []
+    for k in range(count):
+        some = np.flatnonzero(fold != k)
+        own = RowsProblem.of(take_rows(rows, some), sign[some], weight[some])
+        parts.append(Objective(own.scaled(0.5), LOSSES[loss], L2(1e-2)))
+        view = whole.part(some, own.moments()).scaled(0.5)
+        views.append(Objective(view, LOSSES[loss], L2(1e-2)))
+    expansions = PartExpansions(centre, views)
+    assert (centre.matrix is not None) == by_matrix
     for alpha in (1e-2, 5e-3):
-        goal = part.with_penalty(L2(alpha))
-        w, left = near.optimum(alpha, 1e-4, 1000)
-        best = Newton().solve(goal, None, Run(Monitor(goal), 1e-10)).value
-        assert goal.value(w) - best <= 3.0 * left * (goal.at_zero - best)
-        assert goal.value(w) - best <= 0.2 * (goal.value(near.point) - best)
-        assert left < 0.01
+        W, optimality = expansions.optima(alpha, 1e-4, 1000)
+        for part, view, w, left in zip(parts, views, W, optimality, strict=True):
+            goal = part.with_penalty(L2(alpha))
+            start = part.problem.from_features(whole.to_features(v))
+            best = Newton().solve(goal, None, Run(Monitor(goal), 1e-10)).value
+            assert view.with_penalty(L2(alpha)).value(w) == pytest.approx(goal.value(w), rel=1e-9)
+            assert goal.value(w) - best <= 3.0 * left * (goal.at_zero - best)
+            assert goal.value(w) - best <= 0.2 * (goal.value(start) - best)
+            assert left < 0.01
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_parts_far_from_their_optimum_take_more_steps(loss):
+    """Few rows of a class: one step does not suffice, the next ones do."""
+    X, _, _ = problem(5, n=2000, d=30)
+    sign = np.where(np.arange(2000) < 400, 1.0, -1.0)
+    rows = as_rows(X + 0.5 * (sign[:, None] > 0.0))
+    whole = RowsProblem.of(rows, sign).scaled(0.5)
+    everything = Objective(whole, LOSSES[loss], L2(1e-3))
+    v = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
+    parts = []
+    for k in range(2):
+        some = np.flatnonzero(np.arange(2000) % 5 != k)
+        moments = RowsProblem.of(take_rows(rows, some), sign[some]).moments()
+        parts.append(Objective(whole.part(some, moments).scaled(0.5), LOSSES[loss], L2(1e-3)))
+    expansions = PartExpansions(Expansion(everything, v), parts)
+    first = expansions._step(1e-3, 1e-6, 1000)[1]
+    W, last = expansions.optima(1e-3, 1e-6, 1000)
+    assert np.all(first > 1e-6)
+    assert np.all(last <= 1e-6)
+    for part, w in zip(parts, W, strict=True):
+        best = Newton().solve(part, None, Run(Monitor(part), 1e-10)).value
+        assert part.value(w) - best <= 1e-5 * (part.at_zero - best)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -22,6 +22,7 @@ from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
+from aucmax.data.rows.threads import one_blas_thread
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.additive_search import (
     LEADING_SHARE,
@@ -219,6 +220,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
+    @one_blas_thread()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune and fit.
 
@@ -255,6 +257,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.fit_drawn(drawn, every, cv)
         return self
 
+    @one_blas_thread()
     def fit_drawn(self, drawn: Labelled, every: ManyRows, cv: Any) -> None:
         """Choose all settings by some rows, and fit to all.
 
@@ -278,6 +281,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             )
         self._fit(drawn, None, None, None, cv=cv, every=every)
 
+    @one_blas_thread()
     def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:
         """Fit to rows, unless a line is within one standard error of the best curves and maps.
 
@@ -449,6 +453,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         rows.steps = as_text([("features", features)])
         return rows
 
+    @one_blas_thread()
     def fit_moments(self, moments: ClassMoments, alpha: float | None = None) -> Self:
         """Fit the features of the fitted model anew, to moments: as to all of their rows.
 

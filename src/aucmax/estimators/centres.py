@@ -10,13 +10,13 @@ from aucmax.estimators.selection import Line, Place
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Run
 from aucmax.solvers.auto import choose
-from aucmax.solvers.batch.newton import Expansion, Newton
+from aucmax.solvers.batch.expansion import MAX_STEP_GAP, Expansion
+from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["Centres"]
 
 _LOOSE_TOL_FACTOR = 10.0
 _CENTRE_TOL_FACTOR = 0.1  # optimality of a centre, over tol, from which a fold's step begins
-_MAX_CENTRE_GAP = 0.01  # largest optimality itself: from farther away, a plain Newton step may fail
 
 
 class Centres:
@@ -97,7 +97,7 @@ class Centres:
             w, quality = near.optimum(penalty.l2, _CENTRE_TOL_FACTOR * self.tol, self.max_iter)
             if quality <= _CENTRE_TOL_FACTOR * self.tol:
                 return near
-            if quality > _MAX_CENTRE_GAP:
+            if quality > MAX_STEP_GAP:
                 break
             near = Expansion(objective, w)
         name = f"{self.all_rows.n_samples} rows, cell {line.places[i]}"

@@ -8,6 +8,7 @@ moments as preconditioner, or by cutting planes. If the moments are known, one N
 optimum of all rows mostly suffices (`centres`). The held-out scores of a path of α are one product.
 """
 
+import threading
 import warnings
 from collections.abc import Sequence
 
@@ -23,14 +24,14 @@ from aucmax.data.strata import Strata
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.resuming import trail
-from aucmax.estimators.selection import Line
+from aucmax.estimators.selection import Line, Place
 from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
-from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.objective.problem import MomentsProblem, RowsProblem
 from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
-from aucmax.solvers.batch.newton import Expansion
+from aucmax.solvers.batch.expansion import Expansion, PartExpansions, parts_at_once
 from aucmax.statistics.base import leaving_out, members
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.strata_in_parts import statistics_in_parts
@@ -58,6 +59,10 @@ def tune(
         Folds solved at a time, on threads.
     """
     folds = [_Fold(table, k, moments, centres) for k, moments in enumerate(training)]
+    stepping = [fold for fold in folds if fold.is_near]
+    size = parts_at_once(centres.all_rows)
+    for start in range(0, len(stepping), size):
+        _Steps(stepping[start : start + size], centres)
     # the folds of rows in parts are scored in one pass, others one by one, to show progress
     in_parts = table.judge.labelled.in_parts
     groups = [folds] if in_parts else [[fold] for fold in folds]
@@ -65,7 +70,7 @@ def tune(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while lines := table.next():
-            if any(fold.steps for fold in folds):
+            if stepping:
                 centres.find(lines, table.start)
             pool(delayed(_fill)(table, lines, group) for group in groups)
     table.tell("refit")
@@ -163,7 +168,7 @@ def _is_the_rest(fold: tuple[np.ndarray, np.ndarray], n: int) -> bool:
     """Return whether the training part has each row once that is not held out."""
     times = np.zeros(n, dtype=np.int32)
     for rows in fold:
-        np.add.at(times, rows, 1)
+        times += np.bincount(rows, minlength=n).astype(np.int32)
     return bool(np.all(times == 1))
 
 
@@ -176,51 +181,45 @@ class _Fold:
         self.table, self.k, self.moments, self.centres = table, k, moments, centres
         self.labelled, (self.train, _) = table.judge.labelled, table.folds[k]
         self._rows: RowsProblem | None = None
-        self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
+        self.steps: _Steps | None = None
         # a part with most of the rows, whose moments are known, is a view of all rows
         n, all_rows = len(self.labelled.positive), centres.all_rows
         is_view = moments is not None and 2 * len(self.train) > n and all_rows.n_samples == n
         self.all_rows = all_rows if is_view else None
         is_long = len(self.train) >= _ROWS_PER_FEATURE * self.labelled.store.n_features
         robust = moments is not None and bool(moments.effective_rows.min() >= _MIN_EFFECTIVE_ROWS)
-        self.steps = is_view and is_long and robust
+        self.is_near = is_view and is_long and robust
 
     def solutions(self, lines: Sequence[Line]) -> list[Solution]:
         """Return the solutions of those lines that a solver takes."""
         begun = self.table.with_progress(self.k, lines)
         solutions = [self._solved(line) for line in begun if line.has_solver]
-        # free a copy of the training rows, and a step that would need all rows again
-        if self.all_rows is None:
+        if self.all_rows is None:  # free a copy of the training rows
             self._rows = None
-        if self._step is not None and self._step[1].matrix is None:
-            self._step = None
         return solutions
+
+    def objectives(self, line: Line) -> list[Objective]:
+        """Return the objectives of the cells of a line."""
+        if line.loss.by_moments and self.moments is not None:
+            return line.objectives(MomentsProblem(self.moments))
+        return line.objectives(self._by_rows())
 
     def _solved(self, line: Line) -> Solution:
         centres, start = self.centres, self.table.starts[self.k]
-        problem: Problem
-        if line.loss.by_moments and self.moments is not None:
-            problem = MomentsProblem(self.moments)
-        else:
-            problem = self._by_rows()
-        objectives = line.objectives(problem)
+        objectives = self.objectives(line)
         problem = objectives[0].problem
         name = f"fold {self.k}, {len(self.train)} rows, cells {line.places}"
         shape = len(line), problem.n_features
         if (finished := trail().last(name, shape)) is not None:
             return Solution(line, problem, finished, [])
         W, messages = np.empty(shape), list[str]()
-        far = []  # cells that a step from a centre does not reach
-        for i, centre in enumerate(centres.on(line)):
-            quality = np.inf
-            if centre is not None and self.steps:
-                step = self._step_from(centre, objectives[i])
-                W[i], quality = step.optimum(
-                    objectives[i].penalty.l2, centres.tol, centres.max_iter
-                )
-            if quality > centres.tol:
-                far.append(i)
-        if far:
+        quality = np.full(len(line), np.inf)
+        if self.steps is not None:
+            W, quality = self.steps.to(self, line)
+        far = np.flatnonzero(
+            quality > centres.tol
+        )  # cells that a step from a centre does not reach
+        if len(far):
             begin = None if start is None else problem.from_features(start)
             unreached = [objectives[i] for i in far]
             stop = centres.loose_tol, centres.max_iter
@@ -243,11 +242,48 @@ class _Fold:
             self._rows = rows_problem(*training_rows, of_rows)
         return self._rows
 
-    def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:
-        """Return the expansion of the training part at a centre."""
-        if self._step is None or self._step[0] is not centre:
-            self._step = centre, centre.reweighed(objective)
-        return self._step[1]
+
+class _Steps:
+    """Steps from centres to the optima of training parts, all of them in the same passes.
+
+    Parameters
+    ----------
+    folds : sequence of _Fold
+        Those whose optimum is near that of all rows.
+    centres : Centres
+    """
+
+    def __init__(self, folds: Sequence[_Fold], centres: Centres) -> None:
+        self.folds, self.centres = folds, centres
+        self._lock = threading.Lock()
+        self._reached: dict[tuple[Place, int], tuple[np.ndarray, np.ndarray]] = {}
+        for fold in folds:
+            fold.steps = self
+
+    def to(self, fold: _Fold, line: Line) -> tuple[np.ndarray, np.ndarray]:
+        """Return the optima (k, d) of the cells of a line, and their optimality (k,).
+
+        The latter is infinite for a cell without a centre.
+        """
+        with self._lock:  # folds may be solved on threads
+            if (line.place, fold.k) not in self._reached:
+                self._step(line)
+            return self._reached.pop((line.place, fold.k))
+
+    def _step(self, line: Line) -> None:
+        objectives = [fold.objectives(line) for fold in self.folds]
+        shape = len(line), len(self.folds), self.centres.all_rows.n_features
+        W, quality = np.empty(shape), np.full(shape[:2], np.inf)
+        last: tuple[Expansion, PartExpansions] | None = None
+        for i, centre in enumerate(self.centres.on(line)):
+            if centre is None:
+                continue
+            if last is None or last[0] is not centre:
+                last = centre, PartExpansions(centre, [of_fold[i] for of_fold in objectives])
+            l2, stop = line.penalties[i].l2, (self.centres.tol, self.centres.max_iter)
+            W[i], quality[i] = last[1].optima(l2, *stop)
+        for j, fold in enumerate(self.folds):
+            self._reached[line.place, fold.k] = W[:, j], quality[:, j]
 
 
 def path(

@@ -91,11 +91,13 @@ class Objective:
         return self.problem.loss_at(self.loss, z, like)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
-        """Return Xᵀ g, shape (d,), for a derivative g (n,) of the data term, which sums to 0.
+        """Return Xᵀ g, (d,) or (d, k), for derivatives g of the data term, which sum to 0.
 
-        The rounding error of this sum would be multiplied by the features' distance from zero.
+        g is (n,) or (n, k). The rounding error of the sum would be multiplied by the features'
+        distance from zero.
         """
-        return self.problem.adjoint(g) - total(g) * self.problem.mean_neg
+        sums = g.sum(axis=0) if isinstance(g, np.ndarray) and g.ndim == 2 else total(g)
+        return self.problem.adjoint(g) - np.multiply.outer(self.problem.mean_neg, sums)
 
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""

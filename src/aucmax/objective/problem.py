@@ -195,7 +195,7 @@ class Problem:
         yield slice(0, self.n_samples), self.scores(w)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
-        """Return Xᵀ g for g of shape (n,)."""
+        """Return Xᵀ g for g of shape (n,) or (n, k)."""
         self._no_rows()
 
     def product(
@@ -687,7 +687,8 @@ class RowsProblem(Problem):
             start += len(z)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
-        return self._scale(self.store.total(products.adjoint, (g,)))
+        total = self.store.total(products.adjoint, (g,))
+        return self._scale(total.T).T
 
     def product(
         self,

@@ -35,6 +35,7 @@ from aucmax.basics.checks import (
 from aucmax.basics.container import readable
 from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
+from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight
 from aucmax.statistics.strata import (
     DIGESTS,
@@ -386,6 +387,7 @@ class ClassStatistics:
             self.target_name = target
         return self
 
+    @one_blas_thread()
     def add_strata(
         self,
         X: Rows,
@@ -438,6 +440,7 @@ class ClassStatistics:
                     added._add(label, added._measure_seen(block, side) | block.part(side))
         return added
 
+    @one_blas_thread()
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
     ) -> Self:

@@ -5,10 +5,7 @@ threads and are summed in order, so a result has the same bits for any number of
 """
 
 import itertools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import numpy as np
 
@@ -31,6 +28,7 @@ from aucmax.data.rows import (
     to_scipy,
 )
 from aucmax.data.rows.kernels import vectorised
+from aucmax.data.rows.threads import on_threads
 from aucmax.data.rows.view import LONG_VECTOR
 
 __all__ = [
@@ -58,6 +56,8 @@ __all__ = [
 
 _BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
 _MAX_BLOCKS = 8
+_ENTRIES_PER_CELL = 4  # of dense rows for each cell of the matrix that a block of them sums up
+_SPARSE_SUMS = 2  # matrices that blocks of sparse rows sum up, which may be larger than the rows
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
 _MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
@@ -65,61 +65,41 @@ GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
 _GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
 
 
-@lru_cache(maxsize=4)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
-
-
-# A fork copies the pool without its threads, so work submitted to it would wait forever.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-def _threads() -> int:
-    """Return the maximum number of threads: the available cores, or NUMBA_NUM_THREADS.
-
-    Numba's ``get_num_threads`` would start its own threads and acquire a lock that forked
-    processes share: a process killed while it holds the lock would block all others.
-    """
-    from numba import config
-
-    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-
-
 def row_blocks(X: Rows) -> list[tuple[int, int]]:
     """Return row ranges with about equal numbers of stored entries, one for each task.
 
     Their number depends only on the size of the data.
     """
-    n = n_rows(X)
-    count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
+    n, count = n_rows(X), n_stored(X) // _BLOCK_ENTRIES
+    return _cut(n, count, X.indptr if isinstance(X, CSR) else None)
+
+
+def _cut(n: int, count: int, indptr: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """Return about ``count`` ranges of n rows, of equal size or with equal numbers of entries."""
+    count = min(max(count, 1), _MAX_BLOCKS, max(n, 1))
     if count == 1:
         return [(0, n)]
-    if isinstance(X, CSR):
-        cuts = np.searchsorted(X.indptr, np.linspace(0, X.indptr[-1], count + 1))
-        cuts[0], cuts[-1] = 0, n
-    else:
+    if indptr is None:
         cuts = np.linspace(0, n, count + 1).astype(int)
-    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
+    else:
+        cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], count + 1))
+        cuts[0], cuts[-1] = 0, n
+    return list(itertools.pairwise(cuts.tolist()))
 
 
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
     """Call work(block, first row, end row) for every block, on threads if there are several."""
-    blocks = row_blocks(X)
-    threads = min(_threads(), len(blocks)) if len(blocks) > 1 else 1
-    if threads == 1:
-        for k, (lo, hi) in enumerate(blocks):
-            work(k, lo, hi)
-        return
-    tasks = [_pool(threads).submit(work, k, lo, hi) for k, (lo, hi) in enumerate(blocks)]
-    for task in tasks:
-        task.result()
+    on_threads(work, row_blocks(X))
 
 
 def _sum_of_blocks(X: Rows, work: Callable[..., None], *shape: int) -> np.ndarray:
     """Return the sum, (d,) by default, of what work(out, first row, end row) adds to zeros."""
-    parts = np.zeros((len(row_blocks(X)), *(shape or (n_features(X),))))
-    _each_block(X, lambda k, lo, hi: work(parts[k], lo, hi))
+    return _summed(row_blocks(X), work, *(shape or (n_features(X),)))
+
+
+def _summed(blocks: list[tuple[int, int]], work: Callable[..., None], *shape: int) -> np.ndarray:
+    parts = np.zeros((len(blocks), *shape))
+    on_threads(lambda k, lo, hi: work(parts[k], lo, hi), blocks)
     return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
 
@@ -169,9 +149,27 @@ def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 
 def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
-    """Return Xᵀ g for g of shape (n,): shape (d,), float64."""
+    """Return Xᵀ g in float64.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    g : ndarray, shape (n,) or (n, k)
+
+    Returns
+    -------
+    ndarray of float64, shape (d,) or (d, k)
+    """
     g = np.ascontiguousarray(g, dtype=np.float64)
-    return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
+    if g.ndim == 1:
+        return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
+    if isinstance(X, CSR):
+        return np.asarray(to_scipy(X).T @ g, dtype=np.float64)
+
+    def work(out: np.ndarray, lo: int, hi: int) -> None:
+        np.matmul(X[lo:hi].astype(np.float64, copy=False).T, g[lo:hi], out=out)
+
+    return _sum_of_blocks(X, work, n_features(X), g.shape[1])
 
 
 def normal_product(
@@ -315,14 +313,21 @@ def dense_gram(
     """
     d = n_features(X)
     step = max(GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
-    matrix, sums = np.zeros((d, d)), np.zeros(d)
-    piece, product = np.empty((min(step, len(rows)), d)), np.empty((d, d))
-    for lo in range(0, len(rows), step):
-        dense, places = dense_rows(X, rows[lo : lo + step])
-        part = piece[: len(places)]
-        _centred_rows(dense, places, s[lo : lo + step], origin, part, sums)
-        matrix += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
-    return matrix, sums
+
+    def work(out: np.ndarray, first: int, end: int) -> None:
+        # the last row: the sum
+        piece, product = np.empty((min(step, end - first), d)), np.empty((d, d))
+        for lo in range(first, end, step):
+            hi = min(lo + step, end)
+            dense, places = dense_rows(X, rows[lo:hi])
+            part = piece[: len(places)]
+            _centred_rows(dense, places, s[lo:hi], origin, part, out[d])
+            out[:d] += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
+
+    entries = len(rows) * d
+    count = min(entries // _BLOCK_ENTRIES, entries // (_ENTRIES_PER_CELL * d * d + 1))
+    total = _summed(_cut(len(rows), count), work, d + 1, d)
+    return total[:d], total[d]
 
 
 def pair_gram(
@@ -371,17 +376,9 @@ def sums_of_squares(
 
 def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     """Return Xᵀ diag(s) X, shape (d, d), from the stored entries alone."""
-    parts = np.zeros((min(len(row_blocks(X)), 2), X.n_features, X.n_features))
-    cuts = np.linspace(0, n_rows(X), len(parts) + 1).astype(int)
-
-    def work(k: int) -> None:
-        _sparse_gram(X, cuts[k], cuts[k + 1], s, parts[k])
-
-    if len(parts) == 1:
-        work(0)
-    else:
-        list(_pool(2).map(work, range(len(parts))))
-    lower = parts.sum(axis=0)
+    d = X.n_features
+    blocks = _cut(n_rows(X), min(len(row_blocks(X)), _SPARSE_SUMS), X.indptr)
+    lower = _summed(blocks, lambda out, lo, hi: _sparse_gram(X, lo, hi, s, out), d, d)
     return lower + np.tril(lower, -1).T
 
 

@@ -3,19 +3,19 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from itertools import repeat
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
 from aucmax.data.rows.passes import Part, PassCounts, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
+from aucmax.data.rows.threads import one_blas_thread
 
 __all__ = [
     "Load", "OnPart", "Part", "Source", "Stored", "ahead", "as_part", "doubts_in", "on_part",
@@ -182,7 +182,7 @@ class Source:
             part_arguments = next(arguments, None)
             if part_arguments is None:
                 raise ValueError("the source has more parts than when it was read first.")
-            with _a_core_for_the_reader():
+            with one_blas_thread():
                 result = on_part(part, self.name(k), task, (*part_arguments, *common))
             yield result
         if k < 0:
@@ -316,18 +316,6 @@ def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> An
         return task(part, *arguments)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-
-
-def _a_core_for_the_reader() -> Any:
-    """Leave one core free of BLAS, whose threads would wait for each other if it is busy."""
-    blas = _blas()
-    threads = max((library.num_threads for library in blas.lib_controllers), default=1)
-    return blas.limit(limits=max(threads - 1, 1))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
 
 
 def ahead(parts: Iterator[Any]) -> Iterator[Any]:

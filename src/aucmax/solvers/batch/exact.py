@@ -9,7 +9,7 @@ Woodbury's identity.
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, eigh
 
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
@@ -17,6 +17,7 @@ from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.solvers.base import Result, Run, Solver, lacking
+from aucmax.solvers.batch.cholesky import Cholesky
 from aucmax.solvers.batch.krylov import Product
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -214,10 +215,10 @@ def _cholesky(matrix: np.ndarray) -> Product | None:
     """Return v ↦ matrix⁻¹ v, or None if the matrix is singular to working precision."""
     unit = _unit(matrix)
     try:
-        factor = cho_factor(matrix * unit * unit[:, None], lower=True, check_finite=False)
+        factor = Cholesky(matrix * unit * unit[:, None])
     except LinAlgError:
         return None
-    return lambda v: unit * cho_solve(factor, unit * v, check_finite=False)
+    return lambda v: unit * factor.solve(unit * v)
 
 
 def _pseudo_inverse(matrix: np.ndarray) -> Product:

@@ -6,16 +6,16 @@ the spectrum of M⁻¹A, by numbers that conjugate gradient computes anyway. μ 
 bound, or a tenth of the smallest Ritz value: an estimate, whose accuracy hardly matters.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh_tridiagonal
+from scipy.linalg import LinAlgError, eigh_tridiagonal
 
 from aucmax.data.rows import compiled
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
+from aucmax.solvers.batch.cholesky import Cholesky
 
 __all__ = [
     "LOOK_GROWTH",
@@ -23,17 +23,25 @@ __all__ = [
     "MAX_MULTIPLICATIONS",
     "POLE_DISTANCE",
     "SMALLEST_VALUE_SHARE",
+    "Enough",
+    "Preconditioner",
     "Product",
     "Solved",
+    "Steps",
+    "inverted",
     "minimise",
+    "minimise_together",
     "preconditioner",
     "radau",
     "smallest_ritz",
     "solved",
     "spread",
+    "steps",
 ]
 
 Product = Callable[[np.ndarray], np.ndarray]
+Enough = Callable[[float, float], bool]
+Steps = Generator[np.ndarray, np.ndarray, "Solved"]
 
 MAX_CURVATURE_RATIO = 1e5  # above it features are assumed to have different units
 _MIN_STANDARDIZE = 0.5  # least `standardize` to which rows of many features are preconditioned
@@ -76,7 +84,7 @@ def minimise(
     product: Product,
     b: np.ndarray,
     precondition: Product,
-    enough: Callable[[float, float], bool],
+    enough: Enough,
     max_iter: int,
     *,
     floor: float = 0.0,
@@ -87,9 +95,67 @@ def minimise(
 
     Parameters
     ----------
-    product, precondition : callable
-        v ↦ A v and v ↦ M⁻¹ v, shape (d,).
+    product : callable
+        v ↦ A v, shape (d,).
+    b, precondition, enough, max_iter, floor, known, watch
+        As for `steps`.
+    """
+    return minimise_together(
+        lambda V, _: product(V[:, 0])[:, None],
+        [steps(b, precondition, enough, max_iter, floor=floor, known=known, watch=watch)],
+    )[0]
+
+
+def minimise_together(
+    product: Callable[[np.ndarray, list[int]], np.ndarray], systems: Sequence["Steps"]
+) -> list[Solved]:
+    """Minimise several quadratics, whose products are asked for together.
+
+    Parameters
+    ----------
+    product : callable
+        ``product(V, which)`` returns A_k v for the systems k in ``which``, one for each column of
+        V (d, m).
+    systems : sequence of Steps
+        As `steps` returns them.
+    """
+    asked: dict[int, np.ndarray] = {}
+    ended: dict[int, Solved] = {}
+
+    def go_on(k: int, answer: np.ndarray | None) -> None:
+        try:
+            asked[k] = systems[k].send(answer)  # type: ignore[arg-type]
+        except StopIteration as end:
+            ended[k] = end.value
+
+    for k in range(len(systems)):
+        go_on(k, None)
+    while asked:
+        which = list(asked)
+        products = product(np.column_stack(list(asked.values())), which)
+        asked.clear()
+        for k, answer in zip(which, products.T, strict=True):
+            go_on(k, np.ascontiguousarray(answer))
+    return [ended[k] for k in range(len(systems))]
+
+
+def steps(
+    b: np.ndarray,
+    precondition: Product,
+    enough: Enough,
+    max_iter: int,
+    *,
+    floor: float = 0.0,
+    known: float = 1.0,
+    watch: Callable[[np.ndarray, int], bool] | None = None,
+) -> "Steps":
+    """Minimise ½ x·Ax − b·x from x = 0: yield each v of which A v is sent, and return `Solved`.
+
+    Parameters
+    ----------
     b : ndarray, shape (d,)
+    precondition : callable
+        v ↦ M⁻¹ v, shape (d,).
     enough : callable
         ``enough(gained, left)`` returns whether to stop.
     max_iter : int
@@ -125,13 +191,13 @@ def minimise(
         return 0.5 * rz * radau(a, t, mu) if rz > 0.0 else 0.0
 
     while True:
-        steps = len(lengths)
-        is_last = not rz > rounding or steps >= max_iter
-        left = remaining(is_last or steps > LOOK_GROWTH * looked)
+        done = len(lengths)
+        is_last = not rz > rounding or done >= max_iter
+        left = remaining(is_last or done > LOOK_GROWTH * looked)
         # a stop by an old estimate of the spectrum must be confirmed by a new one
         if is_last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
-        q = product(p)
+        q = yield p
         curvature = dot(p, q)
         if not curvature > 0.0:
             break
@@ -144,7 +210,7 @@ def minimise(
         lengths.append(a)
         turns.append(rz / rz_old)
         p = z + (rz / rz_old) * p
-        if watch is not None and watch(x, steps + 1):
+        if watch is not None and watch(x, done + 1):
             break
     return Solved(x, r, len(lengths), gained, left, smallest)
 
@@ -153,6 +219,8 @@ def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
     """Return the smallest eigenvalue of the Lanczos matrix of the steps so far."""
     if len(lengths) == 0:
         return np.inf
+    if len(lengths) == 1:
+        return float(1.0 / lengths[0])
     diagonal = 1.0 / lengths
     diagonal[1:] += turns[:-1] / lengths[:-1]
     beside = np.sqrt(turns[:-1]) / lengths[:-1]
@@ -246,15 +314,24 @@ def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
 
     In the null space of A, x is 0.
     """
+    inverse = inverted(matrix)
+    if inverse is None:
+        return Solved(np.zeros_like(b), b, 1, 0.0, np.inf, 1.0)
+    x = inverse(b)
+    return Solved(x, np.zeros_like(b), 1, 0.5 * dot(b, x), 0.0, 1.0)
+
+
+def inverted(matrix: np.ndarray) -> Product | None:
+    """Return v ↦ A⁻¹ v, (d,), for a matrix A (d, d), which is overwritten; None if it fails.
+
+    In the null space of A the result is 0.
+    """
     diagonal = np.einsum("jj->j", matrix)
     units = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
     matrix /= units
     matrix /= units[:, None]
     inverse = _inverse(matrix, True)
-    if inverse is None:
-        return Solved(np.zeros_like(b), b, 1, 0.0, np.inf, 1.0)
-    x = inverse[0](b / units) / units
-    return Solved(x, np.zeros_like(b), 1, 0.5 * dot(b, x), 0.0, 1.0)
+    return None if inverse is None else lambda v: inverse[0](v / units) / units
 
 
 def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] | None:
@@ -266,12 +343,12 @@ def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] |
     for ridge in _RIDGES:
         matrix[np.diag_indices(len(matrix))] = 1.0 + ridge
         try:
-            factor = cho_factor(matrix, check_finite=False)
+            factor = Cholesky(matrix)
         except LinAlgError:
             continue
         lost = max(_ROUNDING_FACTOR * len(matrix) * float(np.finfo(float).eps), 10.0 * ridge)
-        if not of_all_rows or np.diag(factor[0]).min() ** 2 > lost:
-            return partial(cho_solve, factor, check_finite=False), lambda v: v
+        if not of_all_rows or factor.smallest**2 > lost:
+            return factor.solve, lambda v: v
         return _on_range(matrix, lost)
     return None
 

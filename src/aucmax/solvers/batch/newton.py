@@ -8,7 +8,6 @@ scores. The second derivative of the logistic loss weights the rows; its product
 With another penalty the steps are those of `proximal_newton`.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,12 +15,13 @@ import numpy as np
 
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
-from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss, StrataLikelihood
+from aucmax.objective.losses import ByRow, LossAt, PairwiseLoss, StrataLikelihood
 from aucmax.objective.losses.base import row_blocks
-from aucmax.objective.penalties import L2
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
+    Enough,
     Preconditioner,
+    Product,
     Solved,
     minimise,
     preconditioner,
@@ -29,22 +29,17 @@ from aucmax.solvers.batch.krylov import (
 )
 from aucmax.solvers.batch.proximal_newton import Minimum, proximal_newton
 
-__all__ = ["Expansion", "Newton"]
+__all__ = ["GAP_PER_DECREMENT", "Newton"]
 
 _SYSTEM_TOL = 0.2  # share of its gain that may be missing when a Newton system is solved
-_GAP_PER_DECREMENT = 3.0  # bounds the gain: pairs that drop out lose their curvature
+GAP_PER_DECREMENT = 3.0  # bounds the gain: pairs that drop out lose their curvature
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
 _USUAL_PRODUCTS = 11  # products that a system is expected to take, until one has taken more
-MAX_PRODUCTS_PER_MATRIX = 22  # products that a matrix may cost if it serves several α
 _SLOPE_SHARE = 0.1  # share of the initial slope at which a line search stops
 _MAX_STEP_GROWTH = 4.0  # largest factor between two steps tried along the same direction
-_LAST_SYSTEM_TOL = 0.1  # share of its gain that may be missing if there is only one step
 _MAX_IDLE_STEPS = 3  # consecutive steps that do not lower J, after which only rounding moves w
 _ROUNDING_SHARE = 1e-15  # share of J by which rounding alone may raise or lower it
 _ROUNDING_FACTOR = 100.0  # times the rounding of J: a smaller gain cannot be seen in it
-
-Enough = Callable[[float, float], bool]
-Product = Callable[[np.ndarray], np.ndarray]
 
 
 class Newton(Solver):
@@ -124,7 +119,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         if sufficient:
             gap = min(gap, step.claim)
         if not step.direction.any():  # too small to move
-            gap = min(gap, _GAP_PER_DECREMENT * decrement)
+            gap = min(gap, GAP_PER_DECREMENT * decrement)
             break
         length = iterate.advance(step)
         del step
@@ -218,80 +213,6 @@ class _Step(NamedTuple):
     claim: float
     decrement: float
     products: int
-
-
-class Expansion:
-    """The data term of J to second order near a point: the optimum for any α is one step away.
-
-        f(w) ≈ f(v) + ∇f(v)·(w − v) + ½ (w − v)·∇²f(v)(w − v)
-
-    Parameters
-    ----------
-    objective : Objective
-        One that `Newton` supports; its penalty is ignored.
-    point : ndarray, shape (d,)
-        v, in the problem's coordinates.
-    like : Expansion, optional
-        An expansion at the same point, for the same rows with other weights.
-    """
-
-    def __init__(
-        self, objective: Objective, point: np.ndarray, like: "Expansion | None" = None
-    ) -> None:
-        self.objective, self.point = objective, point
-        if like is None:
-            self.scores = objective.problem.scores(point)
-            self.term = objective.at(self.scores)
-        else:
-            self.scores = like.scores
-            self.term = objective.at(self.scores, like.term)
-        self.gradient = objective.adjoint(self.term.gradient)
-
-    def reweighed(self, objective: Objective) -> "Expansion":
-        """Return the expansion of the same loss with other weights of the rows."""
-        coef = self.objective.problem.to_features(self.point)
-        return Expansion(objective, objective.problem.from_features(coef), self)
-
-    @cached_property
-    def matrix(self) -> np.ndarray | None:
-        """∇²f(v), if it costs little compared with the products that it saves."""
-        problem, term = self.objective.problem, self.term
-        if isinstance(term, ByRow):
-            return (
-                self.objective.bend_matrix(term)
-                if problem.gram_cost <= MAX_PRODUCTS_PER_MATRIX
-                else None
-            )
-        if isinstance(term, ActivePairs) and problem.pair_gram_cost <= MAX_PRODUCTS_PER_MATRIX:
-            return self.objective.bend_matrix(term)
-        return None
-
-    def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
-        """Return the optimum for α = ``l2`` and an estimate of its optimality.
-
-        Newton's steps converge quadratically: the error is about the square of that of v,
-        which is three times the decrement, plus that of the system, at most ``tol`` / 2.
-        """
-        objective = self.objective.with_penalty(L2(l2))
-        value = self.term.value + objective.penalty.value(self.point)
-        rhs = -(self.gradient + l2 * self.point)
-        if self.matrix is not None:
-            model = solved(self.matrix + l2 * np.eye(len(rhs)), rhs)
-        else:
-            near, bending = preconditioner(objective, l2), objective.bending(self.term)
-
-            def enough(gained: float, left: float) -> bool:
-                return (
-                    left <= _LAST_SYSTEM_TOL * gained
-                    and objective.relative(left, value) <= 0.5 * tol
-                )
-
-            model = minimise(
-                lambda v: bending(v) + l2 * v, rhs, near.solve, enough, max_iter,
-                floor=near.floor,
-            )  # fmt: skip
-        lacks = objective.relative(_GAP_PER_DECREMENT * (model.gained + model.left), value)
-        return self.point + model.x, lacks**2 + objective.relative(model.left, value)
 
 
 class _Systems:
@@ -394,7 +315,7 @@ def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: f
     at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010, "Self-concordant analysis for
     logistic regression", proposition 1).
     """
-    claim = _GAP_PER_DECREMENT * (model.gained + model.left)
+    claim = GAP_PER_DECREMENT * (model.gained + model.left)
     near = objective.loss.concordant and move is not None and np.ptp(move) <= 1.0
     return claim if near else max(claim, fall)
 

@@ -4,10 +4,11 @@ import contextlib
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from aucmax.data.rows.products import dot
 from aucmax.objective.penalties import Penalty, Pieces
+from aucmax.solvers.batch.cholesky import Cholesky
 from aucmax.solvers.batch.krylov import Product, minimise
 
 __all__ = [
@@ -132,8 +133,7 @@ def solved(system: np.ndarray, bend: np.ndarray, rhs: np.ndarray) -> np.ndarray 
     for ridge in (0.0, rounding):  # computing eigenvalues would cost a hundred times as much
         diagonal += ridge
         with contextlib.suppress(LinAlgError):
-            factor = cho_factor(system, check_finite=False)
-            return unit * cho_solve(factor, unit * rhs, check_finite=False)
+            return unit * Cholesky(system).solve(unit * rhs)
     return None
 
 
