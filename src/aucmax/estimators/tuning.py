@@ -38,7 +38,7 @@ from aucmax.statistics.strata_in_parts import statistics_in_parts
 
 __all__ = ["fold_moments", "path", "tune", "warn_of"]
 
-_ROWS_PER_FEATURE = 50  # of a training part, from which other rows hardly move the optimum
+_ROWS_PER_FEATURE = 10  # of a training part, from which other rows hardly move the optimum
 _MIN_EFFECTIVE_ROWS = 100  # effective rows of each class, below which a single row may move it far
 
 

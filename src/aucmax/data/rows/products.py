@@ -60,6 +60,7 @@ _ENTRIES_PER_CELL = 4  # of dense rows for each cell of the matrix that a block 
 _SPARSE_SUMS = 2  # matrices that blocks of sparse rows sum up, which may be larger than the rows
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
+_FEW = 10  # scores of a row that are computed while it is in the cache
 _MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
 GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
 _GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
@@ -124,28 +125,36 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     ndarray of float64, shape (n,) or (n, k)
     """
     if W.ndim == 2:
-        if isinstance(X, CSR):
-            return np.asarray(to_scipy(X) @ W, dtype=np.float64)
-        table = np.empty((n_rows(X), W.shape[1]))
-
-        def work(k: int, lo: int, hi: int) -> None:
-            np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=table[lo:hi])
-
-        _each_block(X, work)
-        return table
+        if W.shape[1] > _FEW:
+            return _many_scores(X, W)
+        of_columns, V = np.empty((W.shape[1], n_rows(X))), np.ascontiguousarray(W.T)
+        _each_block(X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), V, of_columns[:, lo:hi]))
+        return of_columns.T
     w = np.ascontiguousarray(W, dtype=np.float64)
     z = np.empty(n_rows(X))
     _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, z))
     return z
 
 
+def _many_scores(X: Rows, W: np.ndarray) -> np.ndarray:
+    if isinstance(X, CSR):
+        return np.asarray(to_scipy(X) @ W, dtype=np.float64)
+    table = np.empty((n_rows(X), W.shape[1]))
+
+    def work(k: int, lo: int, hi: int) -> None:
+        np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=table[lo:hi])
+
+    _each_block(X, work)
+    return table
+
+
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
-    if not isinstance(X, CSR):
+    if W.shape[1] > _FEW:
         return scores(take_rows(X, rows), W)
-    table = np.zeros((len(rows), W.shape[1]))
-    _scores_at(X, rows, np.ascontiguousarray(W), table)
-    return table
+    of_columns = np.empty((W.shape[1], len(rows)))
+    _scores_of(X, rows, np.ascontiguousarray(W.T), of_columns)
+    return of_columns.T
 
 
 def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
@@ -160,16 +169,12 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
     -------
     ndarray of float64, shape (d,) or (d, k)
     """
-    g = np.ascontiguousarray(g, dtype=np.float64)
     if g.ndim == 1:
+        g = np.ascontiguousarray(g, dtype=np.float64)
         return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
-    if isinstance(X, CSR):
-        return np.asarray(to_scipy(X).T @ g, dtype=np.float64)
-
-    def work(out: np.ndarray, lo: int, hi: int) -> None:
-        np.matmul(X[lo:hi].astype(np.float64, copy=False).T, g[lo:hi], out=out)
-
-    return _sum_of_blocks(X, work, n_features(X), g.shape[1])
+    columns = np.ascontiguousarray(g.T)
+    shape = len(columns), n_features(X)
+    return _sum_of_blocks(X, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape).T
 
 
 def normal_product(
@@ -398,12 +403,11 @@ def _scores(X, lo, hi, w, out):
 
 
 @compiled
-def _scores_at(X, rows, W, out):
+def _scores_of(X, rows, V, out):
+    # a row is in the cache for all columns
     for r in range(len(rows)):
-        for e in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
-            j, x = np.uint64(X.indices[e]), X.data[e]
-            for k in range(W.shape[1]):
-                out[r, k] += x * W[j, k]
+        for k in range(len(V)):
+            out[k, r] = row_dot(X, rows[r], V[k])
 
 
 @compiled
@@ -412,6 +416,14 @@ def _adjoint(X, lo, hi, g, out):
         fetch_entries(X, i, out)
         if g[i] != 0.0:
             row_add(X, i, g[i], out)
+
+
+@compiled
+def _adjoints(X, lo, hi, G, out):
+    for i in range(lo, hi):
+        for k in range(len(G)):
+            if G[k, i] != 0.0:
+                row_add(X, i, G[k, i], out[k])
 
 
 @inlined

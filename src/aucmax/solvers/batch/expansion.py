@@ -34,7 +34,7 @@ from aucmax.solvers.batch.newton import GAP_PER_DECREMENT
 
 __all__ = ["MAX_STEP_GAP", "Expansion", "PartExpansions", "parts_at_once"]
 
-MAX_PRODUCTS_PER_MATRIX = 22  # products that a matrix may cost, as it serves several α and parts
+MAX_PRODUCTS_PER_MATRIX = 60  # products that a matrix may cost, as it serves several α and parts
 _SYSTEM_TOL = 0.1  # share of its gain that may be missing, as there is only one step
 MAX_STEP_GAP = 0.01  # largest optimality after a step: beyond it, the next one may fail
 _MAX_STEPS = 4  # of which the first mostly suffices
@@ -134,7 +134,7 @@ class PartExpansions:
                 part.at(np.ascontiguousarray(z)) for part, z in zip(parts, scores.T, strict=True)
             ]
         if len(parts) > 1:
-            slopes = np.column_stack([term.gradient[:] for term in self.terms])
+            slopes = np.array([term.gradient[:] for term in self.terms]).T
             self.gradients = centre.objective.adjoint(slopes)
         else:
             self.gradients = (self.ratios[0] * parts[0].adjoint(self.terms[0].gradient))[:, None]
@@ -191,7 +191,7 @@ class PartExpansions:
         bent = [
             self.terms[k].product(np.ascontiguousarray(u)) for k, u in zip(which, U, strict=True)
         ]
-        return self.centre.objective.adjoint(np.column_stack(bent))
+        return self.centre.objective.adjoint(np.array(bent).T)
 
 
 def parts_at_once(problem: RowsProblem) -> int:
