@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from aucmax.data.rows import n_stored
 from aucmax.data.rows.store import InMemory
 from aucmax.objective import Objective
 from aucmax.objective.losses import ActivePairs, ByRow
@@ -38,7 +37,7 @@ MAX_PRODUCTS_PER_MATRIX = 60  # products that a matrix may cost, as it serves se
 _SYSTEM_TOL = 0.1  # share of its gain that may be missing, as there is only one step
 MAX_STEP_GAP = 0.01  # largest optimality after a step: beyond it, the next one may fail
 _MAX_STEPS = 4  # of which the first mostly suffices
-_ENTRIES_PER_SCORE = 4  # entries of a row for each part whose scores are in memory at once
+_PARTS_AT_ONCE = 5  # as their scores, slopes and weights are in memory
 
 
 class Expansion:
@@ -195,11 +194,8 @@ class PartExpansions:
 
 
 def parts_at_once(problem: RowsProblem) -> int:
-    """Return of how many parts `PartExpansions` takes the expansions, as all need memory."""
-    if not isinstance(problem.store, InMemory):
-        return 1
-    per_row = n_stored(problem.store.X) // problem.n_samples
-    return max(per_row // _ENTRIES_PER_SCORE, 1)
+    """Return of how many parts `PartExpansions` takes the expansions."""
+    return _PARTS_AT_ONCE if isinstance(problem.store, InMemory) else 1
 
 
 def _ratio(whole: Objective, part: Objective) -> np.ndarray:
