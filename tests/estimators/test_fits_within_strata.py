@@ -140,9 +140,16 @@ def test_what_does_not_go_with_strata_is_said(model, message):
     assert not hasattr(model, "coef_")
 
 
-def test_a_search_compares_held_out_rows_within_strata():
-    X, y, stratum, _ = drawn(n=600, groups=60)
-    folds = [(np.flatnonzero(stratum % 3 != k), np.flatnonzero(stratum % 3 == k)) for k in range(3)]
+@pytest.mark.parametrize(
+    ("groups", "of_row"),
+    [(60, lambda stratum: stratum % 3), (2, lambda stratum: np.arange(len(stratum)) % 3)],
+    ids=["whole strata", "fewer strata than folds"],
+)
+def test_a_search_compares_held_out_rows_within_strata(groups, of_row):
+    """Moments of the parts add up to those of all rows only if the strata are kept whole."""
+    X, y, stratum, _ = drawn(n=600, groups=groups)
+    fold = of_row(stratum)
+    folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     for loss in ("square", "squared_hinge", "logistic"):
         search = AUCClassifierCV([0.01], losses=[loss], standardize=[0.0], tol=1e-8, cv=folds)
         search.fit(X, y, strata=stratum)
@@ -153,7 +160,7 @@ def test_a_search_compares_held_out_rows_within_strata():
             scores = model.decision_function(X[test])
             aucs.append(stratified_auc(y[test], scores, stratum[test]).auc)
         np.testing.assert_allclose(search.auc_path_.ravel(), aucs, atol=1e-12)
-        assert search.best_estimator_.strata_.count == 60
+        assert search.best_estimator_.strata_.count == groups
 
 
 def test_a_search_within_strata_beats_one_across_them():
