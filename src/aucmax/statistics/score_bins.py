@@ -325,9 +325,11 @@ def _add(
 @compiled
 def _rescale(sums: Any, factor: float) -> None:
     """Multiply stored weights by a factor; those that become too small to square are 0."""
-    sums[0] *= factor
-    sums[1] *= factor * factor
-    sums *= sums[0] >= _MIN_WEIGHT
+    for k in range(2):
+        for b in range(sums.shape[2]):
+            weight, square = sums[0, k, b] * factor, sums[1, k, b] * (factor * factor)
+            large = weight >= _MIN_WEIGHT
+            sums[0, k, b], sums[1, k, b] = (weight, square) if large else (0.0, 0.0)
 
 
 @compiled
@@ -336,23 +338,26 @@ def _joined(key: Any, table: Any, bits: int, slot: Any) -> Any:
 
     ``slot`` holds numbers of bins, which are replaced by those of the joined bins.
     """
-    key = key >> bits
     number = np.zeros(len(key), np.int64)
     for b in range(1, len(key)):
-        number[b] = number[b - 1] + (key[b] != key[b - 1])
+        number[b] = number[b - 1] + (key[b] >> bits != key[b - 1] >> bits)
     joined = _empty(number[-1] + 1 if len(key) else 0)
     new_key = np.empty_like(joined.low)
     for b in range(len(key)):
         n = number[b]
-        new_key[n] = key[b]
+        new_key[n] = key[b] >> bits
         joined.low[n], joined.high[n] = (
             min(joined.low[n], table.low[b]),
             max(joined.high[n], table.high[b]),
         )
         for c in range(4):
             joined.sums[c // 2, c % 2, n] += table.sums[c // 2, c % 2, b]
-    slot[:] = number[slot]
-    return new_key, joined, np.sum(joined.low <= joined.high)
+    for i in range(len(slot)):
+        slot[i] = number[slot[i]]
+    filled = 0
+    for n in range(len(new_key)):
+        filled += joined.low[n] <= joined.high[n]
+    return new_key, joined, filled
 
 
 @compiled
@@ -362,9 +367,9 @@ def _grouped(key: Any, weights: Any, shift: int) -> Any:
     With sums of groups a share of the weight takes few additions.
     """
     group, ends, current = np.zeros(len(key), np.int64), np.zeros(len(key) + 1, np.int64), -1
-    prefix = key >> max(_GROUP_SHIFT - shift, 0)
+    bits = max(_GROUP_SHIFT - shift, 0)
     for b in range(len(key)):
-        if b == 0 or prefix[b] != prefix[b - 1]:
+        if b == 0 or key[b] >> bits != key[b - 1] >> bits:
             current += 1
         group[b], ends[current + 1] = current, b + 1
     sums = np.zeros((2, current + 1))
