@@ -303,7 +303,9 @@ class Part:
         factor = grid.alphas_of(cell)[kinds[:k]] ** -0.5
         factor = factor * self._deviations(grid.powers[cell.focus])[:k]
         problem: Problem
-        root = (root[:d, :k] @ sp.diags(factor)).tocsc()
+        root = root[:d, :k]  # scaled by the factor of each coordinate
+        scaled = root.data * factor.repeat(np.diff(root.indptr))
+        root = sp.csc_matrix((scaled, root.indices, root.indptr), shape=root.shape)
         penalty = L2(1.0)
         if self.features.trends_:
             if d > 2 * MAX_MATRIX_FEATURES:
