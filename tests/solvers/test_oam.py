@@ -202,7 +202,7 @@ def test_oam_ranks_what_can_be_ranked(update):
 def test_a_stream_may_change_from_dense_to_sparse_rows(size):
     X, y, weight = problem(10)
     solver = OAM(C=0.05, buffer_size=size, order="cyclic")
-    forms = [np.asarray, sp.csr_array, FORMS["float32"], FORMS["csr32"]]
+    forms = [*FORMS.values(), lambda rows: sp.csr_array(rows, dtype=np.float32)]
     clf = AUCClassifier(solver=solver, random_state=5)
     for part in range(8):
         rows_of = slice(5 * part, 5 * part + 5)
