@@ -87,11 +87,12 @@ def test_noise_needs_neither_curves_nor_pairs():
 
 def test_the_chosen_pairs(table):
     X, y = table
-    few = AdditiveAUCClassifier(1).fit(X, y)
+    few = AdditiveAUCClassifier(1, losses=["square"]).fit(X, y)
     assert few.interactions_ == [("age", "dose")]
-    named = AdditiveAUCClassifier([("dose", "noise"), ("dose", "age")]).fit(X, y)
+    pairs = [("dose", "noise"), ("dose", "age")]
+    named = AdditiveAUCClassifier(pairs, losses=["square"]).fit(X, y)
     assert named.interactions_ == [("dose", "noise"), ("age", "dose")]
-    none = AdditiveAUCClassifier(0).fit(X, y)
+    none = AdditiveAUCClassifier(0, losses=["square"]).fit(X, y)
     assert none.interactions_ == []
     assert none.auc_path_.shape[4] == 1
 
@@ -112,6 +113,7 @@ def test_weights_count_rows(table):
     weight = np.ones(500)
     weight[twice] = 2.0
     settings: dict[str, Any] = {"interactions": [("age", "dose")], "alphas": [0.01]}
+    settings |= {"losses": ["square"]}
     weighed = AdditiveAUCClassifier(**settings).fit(X, y, weight)
     again = np.concatenate([groups, twice])
     repeated = AdditiveAUCClassifier(**settings).fit(X.iloc[again], y[again], groups=again)
@@ -123,7 +125,8 @@ def test_weights_count_rows(table):
 
 def test_same_rows_same_model(table):
     X, y = table
-    first, second = (AdditiveAUCClassifier(1).fit(X, y).decision_function(X) for _ in range(2))
+    model = AdditiveAUCClassifier(1, losses=["square"])
+    first, second = (model.fit(X, y).decision_function(X) for _ in range(2))
     assert np.array_equal(first, second)
 
 
@@ -256,14 +259,14 @@ def test_a_line_from_elsewhere_is_beaten_or_kept():
     )
     folds = folds_of(bent, 5, 0)
     good, bad = np.ones(len(folds)), np.full(len(folds), 0.5)
-    model = AdditiveAUCClassifier(cv=folds)
+    model = AdditiveAUCClassifier(cv=folds, losses=["square"])
     scores = model.fit_beside(bent, good)
     assert {*scores} >= {"line", "curves"}
     assert not hasattr(model, "best_estimator_")
     model.fit_beside(bent, bad)
     assert model.shape_ != "line"
     folds = folds_of(straight, 5, 0)
-    model = AdditiveAUCClassifier(cv=folds)
+    model = AdditiveAUCClassifier(cv=folds, losses=["square"])
     model.fit_beside(straight, np.full(len(folds), 0.5))  # its own line is as good as curves
     assert not hasattr(model, "best_estimator_")
     assert model.fit(straight).shape_ == "line"
