@@ -158,6 +158,12 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the drawing of a page's figures, which takes longer than the rest of it."""
+    monkeypatch.setattr("aucmax.report.figures.to_svg", lambda *_: "<svg></svg>")
+
+
+@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command line, 80 columns wide; give its exit code, stdout and stderr."""
     from aucmax.cli import main  # not before there is a cache

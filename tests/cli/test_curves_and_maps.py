@@ -117,10 +117,11 @@ def test_probabilities_need_their_setting(files, run):
     assert "has scores but no probabilities; train it with --probability" in err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_file_in_parts(files, tmp_path, run):
     """Some rows stand for all: with words, gaps and dates, from every part."""
     large = tmp_path / "large.csv"
-    table(2, n=30_000).to_csv(large, index=False)
+    table(2, n=15_000).to_csv(large, index=False)
     command, pages = (str(files[0]), str(large), "--target", "outcome"), []
     for more in ((), ("--memory", "1MB")):
         code, _, error = run("evaluate", *command, *more, "--html", str(tmp_path / "page.html"))

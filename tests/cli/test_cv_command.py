@@ -142,6 +142,7 @@ def test_a_score_that_cannot_be_had(data, bad):
     assert "cannot score this model" in bad("cv", data, "--scoring", "neg_log_loss")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_setting_was_not_chosen(data, good):
     one = ("cv", data, "--losses", "square", "--standardize", "1", "--alphas", "0.1")
     out = good(*one, "--html", data.parent / "one.html")
@@ -428,6 +429,7 @@ def test_cv_takes_them_too(table, good):
     assert "colour_red" in good("show", model)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_and_its_terminal_count_the_same_features(table, good):
     train, page, model = table / "train.csv", table / "a.html", table / "m.aucmax"
     read = ("--impute", "--one-hot")

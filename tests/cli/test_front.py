@@ -908,6 +908,7 @@ def test_halves_of_many_labels_are_classes_in_every_command(tmp_path, good, bad)
 # ---- what to look at first
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_suspicions_are_on_the_screen_in_json_and_on_the_page(tmp_path, run, good):
     rng = np.random.default_rng(0)
     n = 2000

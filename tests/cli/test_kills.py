@@ -26,6 +26,7 @@ from aucmax import load
 from aucmax.basics import replacing
 from aucmax.cli import main
 from aucmax.experiments import demo, sources
+from aucmax.report import figures
 from processes import Child
 
 pytestmark = [
@@ -318,6 +319,8 @@ def bench(tmp_path_factory):
         # of the demo few rows are enough
         patch.setattr(demo, "PAYMENTS", 1000)
         patch.setattr(demo, "CUSTOMERS", 50)
+        # drawing takes longer than all else, and writing does not depend on what is drawn
+        patch.setattr(figures, "to_svg", lambda *_: "<svg></svg>")
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")

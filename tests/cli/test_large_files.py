@@ -418,6 +418,7 @@ def test_reasons_are_those_of_the_whole_file(name, folder, tmp_path, run):
     assert " (+" in found[0]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_file_in_parts_has_the_model(folder, tmp_path, run):
     model, rows = tmp_path / "m.aucmax", folder / "rows.csv"
     assert run("train", rows, *TRAIN, *TABLE, "-o", model)[0] == 0

@@ -86,6 +86,7 @@ def test_train_and_cv_tune_by_weight(path, tmp_path, good):
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_measured_is_weighted(path, tmp_path, good):
     _, y, worth = arrays(frame())
     first, second = tmp_path / "m", tmp_path / "n"
@@ -192,6 +193,7 @@ def test_what_tells_groups_apart_teaches_nothing_about_others(tmp_path, good):
     assert "x0" in good("show", tmp_path / "m", "--top", 24)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
     rows = frame()
     _, y, worth = arrays(rows)
@@ -227,6 +229,7 @@ def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
 
 
 @pytest.mark.parametrize("kind", ["dates", "numbers", "parquet"])
+@pytest.mark.usefixtures("undrawn")
 def test_the_past_is_trained_on(tmp_path, good, kind):
     rows = frame()
     X, y, _ = arrays(rows)

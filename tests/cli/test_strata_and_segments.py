@@ -116,6 +116,7 @@ def test_calibration_is_compared_where_the_model_has_probabilities(folder, tmp_p
     assert one["std_error"] != other["std_error"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_show_them(folder, tmp_path, good):
     page = tmp_path / "e.html"
     command = ("evaluate", folder / "m.aucmax", folder / "rows.csv", folder / "n.aucmax")

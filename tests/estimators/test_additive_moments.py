@@ -84,6 +84,7 @@ def files(rows, model, tmp_path, good):
     return tmp_path
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_merge_and_fit(rows, model, files, good):
     good("moments", "merge", *(files / str(k) for k in range(3)), "-o", files / "all")
     report = json.loads(good("moments", "fit", files / "all", "-o", files / "m", "--json"))

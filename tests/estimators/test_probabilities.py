@@ -355,7 +355,7 @@ def folder(tmp_path_factory):
     frame.iloc[:300].to_csv(folder / "rows.csv", index=False)
     frame.iloc[300:].to_csv(folder / "new.csv", index=False)
     numbers = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
-    pd.concat([numbers] * 60).to_csv(folder / "large.csv", index=False)
+    pd.concat([numbers] * 30).to_csv(folder / "large.csv", index=False)
     given = ("--target", "y", "--impute", "--one-hot", "--shape", "line")
     run("train", folder / "rows.csv", *given, "--probability", "-o", folder / "m.aucmax")
     run("train", folder / "rows.csv", *given, "-o", folder / "plain.aucmax")
@@ -383,6 +383,7 @@ def test_train_and_score_on_the_command_line(folder, capsys):
     np.testing.assert_array_equal(plain["score"], scored["score"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_file_in_parts_has_the_same(folder, capsys):
     model, large = folder / "large.aucmax", folder / "large.csv"
     run("train", large, "--probability", "--shape", "line", "-o", model)

@@ -576,6 +576,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_prints_what_a_credit_officer_reads(run, files):
     card = files / "card"
     options = ("scorecard", files / "a.csv", "--target", "default", "-o", card)

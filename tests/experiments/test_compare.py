@@ -199,6 +199,7 @@ def test_everything_runs_by_default_but_misfits(data, run, report):
     assert hinge["newton"]["gap"] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
     real = Task.model
 
@@ -304,6 +305,7 @@ def test_the_screen_fits_and_shows_the_numbers(data, run, report):
 
 
 @pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_has_it_all(data, report, splits):
     page = data.parent / "c.html"
     names = "exact,vrspam,newton,logistic"
@@ -320,6 +322,7 @@ def test_the_page_has_it_all(data, report, splits):
 
 
 @pytest.mark.parametrize("splits", [1, 12])
+@pytest.mark.usefixtures("undrawn")
 def test_bars_and_intervals_say_the_same_of_every_pair(tmp_path, report, splits):
     # one feature is the noise to take from the other, which so strong a penalty forbids
     rng = np.random.default_rng(0)

@@ -304,6 +304,7 @@ def test_what_cannot_be_explained_is_said():
         reasons(model, X, feature_names=["a"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_columns_that_no_step_asks_for_may_be_absent(tmp_path, run):
     pytest.importorskip("skops")
     named = FRAME["colour"].fillna("none")  # polars has another gap
