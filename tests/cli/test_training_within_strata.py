@@ -8,6 +8,7 @@ import pytest
 
 from aucmax import AUCClassifier, load, metrics, odds_ratios
 from aucmax.datasets import read
+from aucmax.report.text import auc_text, interval_text
 
 N, DAYS = 600, 60
 FIXED = ("--alpha", 0.01)
@@ -62,6 +63,7 @@ def test_tuning_is_within_strata_and_the_score_is_a_line(folder, tmp_path, good)
     assert all(len(line) <= 80 for line in text.splitlines() if "/" not in line)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_odds_ratios_of_conditional_logistic_regression(folder, tmp_path, good):
     _, X, y, day = folder
     options = ("--strata", "day", "--loss", "logistic", "--alpha", 0, "--tol", 1e-10)
@@ -104,6 +106,41 @@ def test_queries_of_svmlight_text_are_strata(folder, tmp_path, good):
     assert found["stratified"]["scorers"][0]["auc"] == pytest.approx(area)
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("asked", [None, "strata"])
+def test_the_auc_within_strata_comes_first(folder, tmp_path, good, asked):
+    """Weighed as in the fit unless asked otherwise; that over all rows stands beside it."""
+    where, X, y, day = folder
+    path, plain = tmp_path / "m.aucmax", tmp_path / "plain.aucmax"
+    options = ("--strata", "day", "--strata-weight", "pairs", *FIXED)
+    _, model = trained(good, folder, path, *options)
+    trained(good, folder, plain, "--drop", "day", *FIXED)
+    scores = model.decision_function(pd.DataFrame(X, columns=["a", "b"]))
+    by = {"strata_weight": asked or "pairs"}
+    area, over_all = metrics.stratified_auc(y, scores, day, **by), metrics.auc_interval(y, scores)
+    more = ("--strata", "day", *(() if asked is None else ("--strata-weight", asked)))
+    command = ("evaluate", path, where / "rows.csv", plain, *more)
+    report = json.loads(good(*command, "--json"))["stratified"]
+    assert (report["weighting"], report["fitted"]) == (asked or "pairs", True)
+    first = report["scorers"][0]
+    assert {key: first[key] for key in area._fields} == pytest.approx(area._asdict())
+    other = load(plain).decision_function(pd.DataFrame(X, columns=["a", "b"]))
+    test = metrics.stratified_auc_test(y, scores, other, day, **by)
+    assert report["tests"][0]["p_value"] == pytest.approx(test.p_value)
+    area_of_plain = report["scorers"][1]["auc"]
+    text = " ".join(good(*command, "--html", tmp_path / "e.html").split())
+    assert text.index("Within day") < text.index("Results") < text.index("AUC over all rows")
+    assert f"each {'by its pairs' if asked is None else 'the same'}; " in text
+    page = " ".join((tmp_path / "e.html").read_text(encoding="utf-8").split())
+    within, rows = (f"{auc_text(of.auc)} ({interval_text(*of[1:3])})" for of in (area, over_all))
+    assert f"AUC within day {within}; AUC {rows} over all rows. Flag the" in page
+    assert f"It ties with plain.aucmax (AUC within strata {auc_text(area_of_plain)}, p" in page
+    text = " ".join(good("evaluate", plain, where / "rows.csv", *more).split())
+    assert text.index("Results") < text.index("AUC over all rows") < text.index("Within day")
+    assert "AUC within day" not in text
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good, run):
     where, X, _, _ = folder
     path = tmp_path / "m.aucmax"
@@ -134,6 +171,8 @@ def test_what_takes_no_strata(folder, bad, options, message):
     assert message in bad("train", folder[0] / "rows.csv", "--strata", "day", *options)
 
 
-def test_weights_of_strata_that_are_not_there(folder, bad):
-    message = bad("train", folder[0] / "rows.csv", "--strata-weight", "pairs")
-    assert "--strata-weight: there are no strata" in message
+def test_weights_of_strata_that_are_not_there(folder, tmp_path, good, bad):
+    rows, model = folder[0] / "rows.csv", tmp_path / "m.aucmax"
+    good("train", rows, *FIXED, "-o", model)
+    for command in (("train", rows), ("evaluate", model, rows)):
+        assert "--strata-weight: there are no strata" in bad(*command, "--strata-weight", "pairs")

@@ -12,7 +12,16 @@ import typer
 from aucmax.cli.common import chance_of, load_model, show, working
 from aucmax.cli.front import QUERY, encoded, rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
-from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
+from aucmax.cli.options import (
+    Html,
+    Json,
+    Judging,
+    Model,
+    WeightOfStrata,
+    check_strata,
+    given_file,
+    option,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.cli.suspicions import about_test_rows
 from aucmax.columns.steps import Stages, parts_of
@@ -20,6 +29,7 @@ from aucmax.data.classes import labelled_for
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Footprint, Room, take
 from aucmax.data.reading import Reading
+from aucmax.data.strata import StrataWeight
 from aucmax.explain.explanation import explanation_of, rows_to_explain
 from aucmax.explain.feature_effects import MAX_CELLS
 from aucmax.metrics.scored import Scored
@@ -81,6 +91,11 @@ class Asked:
     k: int | None = option(None, "The k of precision@k; by default the number of positives.")
     fpr: float = option(0.05, "False-positive rate at which recall is measured.")
     confidence: float = option(0.95, "Coverage of the intervals.")
+    strata_weight: WeightOfStrata | None = option(
+        None,
+        "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, "
+        "or the same for all strata; by default as in the model's fit, else its positives.",
+    )
 
     def measures(self, is_positive: np.ndarray) -> Measures:
         """Return the measures of these rows."""
@@ -112,8 +127,9 @@ def evaluate(
     the verdict is "tie" unless p < 0.05. With --weight, all of these use weights; with --groups,
     all intervals and tests count groups, such as customers, not their rows.
     --strata measures the AUC over pairs of the same stratum, such as a day, whose interval counts
-    strata. --segments measures AUC, recall and calibration in each segment, such as a region, tests
-    that they are equal, and ranks positives of each among negatives of each.
+    strata; it comes first for a model that was trained within strata. --segments measures AUC,
+    recall and calibration in each segment, such as a region, tests that they are equal, and ranks
+    positives of each among negatives of each.
     The page that --html writes has a slider for the number of rows to flag, which shows the hits,
     misses and false alarms and their cost, and the curves with bands.
 
@@ -185,14 +201,31 @@ def _divided(
 ) -> dict[str, Any]:
     """Return what is measured within strata and by segments."""
     parts: dict[str, Any] = {}
+    if asked.strata_weight is not None:
+        check_strata(rows)
     if rows.strata is not None:
-        name, confidence = reading.strata or QUERY, asked.confidence
-        parts["stratified"] = Stratified.of(tests, rows.strata, name, confidence)
+        parts["stratified"] = _stratified(rows.strata, stages, tests, reading, asked)
     if rows.segments is not None and reading.segments is not None:
         test = next(iter(tests.values()))
         chance, measures = chance_of(stages, test.score), asked.measures(rows.positive)
         parts["segmented"] = Segmented.of(test, rows.segments, reading.segments, measures, chance)
     return parts
+
+
+def _stratified(
+    strata: np.ndarray,
+    stages: Stages,
+    tests: dict[str, Scored],
+    reading: Reading,
+    asked: Asked,
+) -> Stratified:
+    """Return what is measured within strata, weighed as in the fit unless asked otherwise."""
+    fitted = getattr(parts_of(stages.model)[1], "strata_", None)
+    weighting: StrataWeight = "positives" if fitted is None else fitted.weighting
+    if asked.strata_weight is not None:
+        weighting = asked.strata_weight.value
+    column = reading.strata or QUERY
+    return Stratified.of(tests, strata, column, weighting, asked.confidence, fitted is not None)
 
 
 def _scored(rows: Labelled, score: np.ndarray) -> Scored:

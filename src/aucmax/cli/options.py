@@ -149,6 +149,12 @@ class WeightOfStrata(StrEnum):
     strata = "strata"
 
 
+def check_strata(rows: Labelled) -> None:
+    """Raise ValueError if strata are to be weighed and there are none."""
+    if rows.strata is None:
+        raise ValueError("--strata-weight: there are no strata; name their column by --strata.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fitting(Stopping):
     """Options of every fit to rows."""
@@ -161,8 +167,8 @@ class Fitting(Stopping):
 
     def check(self, rows: Labelled) -> None:
         """Raise ValueError for weights of strata that are not there."""
-        if rows.strata is None and self.strata_weight is not WeightOfStrata.positives:
-            raise ValueError("--strata-weight: there are no strata; name their column by --strata.")
+        if self.strata_weight is not WeightOfStrata.positives:
+            check_strata(rows)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.reports import Report, inline, optional, unlisted
 from aucmax.report.segments import Segmented
-from aucmax.report.strata import Stratified
+from aucmax.report.strata import AgainstWithin, Stratified
 from aucmax.report.text import (
     auc_text,
     interval_text,
@@ -49,6 +49,7 @@ from aucmax.report.text import (
     p_words,
     percent_text,
     plain_number,
+    verdict,
 )
 
 __all__ = ["Evaluation", "Measures"]
@@ -187,9 +188,10 @@ class Evaluation(Report):
         if self.read:
             described += f"\nread: {read_text(self.read)}"
         sections = [self._results()]
-        if self.stratified is not None:
-            sections.append(self.stratified.section(self.measures.confidence))
-            sections.append(self.stratified.section_of_largest(self.measures.confidence))
+        if (within := self.stratified) is not None:
+            place = 0 if within.fitted else 1
+            sections.insert(place, within.section(self.measures.confidence))
+            sections.append(within.section_of_largest(self.measures.confidence))
         if self.segmented is not None:
             sections.append(self.segmented.section(self.measures, self.scorers[0].auc))
         if self.drawn:
@@ -207,12 +209,20 @@ class Evaluation(Report):
     def _verdict(self) -> str:
         """Return, in words, what an analyst wants to know first."""
         budget = next((budget for budget in self.budgets if budget.first), None)
-        scorer, *rivals = self.scorers
-        words = [*([] if budget is None else [self._flagging(budget)]), f"{scorer.area}."]
+        flagging = [] if budget is None else [self._flagging(budget)]
+        within, area = self.stratified, self.scorers[0].area
+        paired: Sequence[AgainstAnother | AgainstWithin] = self.tests
+        if within is not None and within.fitted:
+            words = [f"{within.area}; {area} over all rows.", *flagging]
+            name, paired = "AUC within strata", within.tests
+            aucs = [scorer.area.auc for scorer in within.scorers[1:]]
+        else:
+            words = [*flagging, f"{area}."]
+            name, aucs = "AUC", [scorer.auc for scorer in self.scorers[1:]]
         words += [
-            f"{_COMPARED[paired.test.verdict]} {paired.against} (AUC {auc_text(rival.auc)}, "
-            f"{p_words(paired.test.p_value)})."
-            for paired, rival in zip(self.tests, rivals, strict=True)
+            f"{_COMPARED[verdict(entry.test.difference, entry.test.p_value)]} {entry.against} "
+            f"({name} {auc_text(auc)}, {p_words(entry.test.p_value)})."
+            for entry, auc in zip(paired, aucs, strict=True)
         ]
         return " ".join(words)
 
@@ -268,8 +278,9 @@ class Evaluation(Report):
     def _results(self) -> Section:
         measures, scorers = self.measures, self.scorers
         percent = f"{100 * measures.confidence:g} %"
+        area = "AUC" if self.stratified is None else "AUC over all rows"
         cells: dict[str, Callable[[Scorer], str]] = {
-            "AUC": lambda s: auc_text(s.auc),
+            area: lambda s: auc_text(s.auc),
             f"{percent} interval": lambda s: interval_text(s.low, s.high),
         }
         rows = [(name, *map(cell, scorers)) for name, cell in cells.items()]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax import metrics
+from aucmax.data.strata import StrataWeight
 from aucmax.metrics import AUCInterval, MeasureTest
 from aucmax.metrics.scored import Scored
 from aucmax.metrics.stratified import areas_within
@@ -17,10 +18,15 @@ from aucmax.report.page import ResultTable, Section
 from aucmax.report.reports import inline
 from aucmax.report.text import auc_text, clipped, counted, interval_text
 
-__all__ = ["Stratified"]
+__all__ = ["AgainstWithin", "Stratified"]
 
 _MOST_STRATA = 10  # that are listed
 _MAX_LETTERS = 28  # of their names
+_EACH: dict[StrataWeight, str] = {
+    "positives": "each by its positives",
+    "pairs": "each by its pairs",
+    "strata": "each the same",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +64,16 @@ class Stratified:
     ----------
     column : str
         The column of the strata.
+    weighting : {"positives", "pairs", "strata"}
+        What the weight of a stratum is proportional to.
+    fitted : bool
+        Whether the first scorer is a model that was fitted within strata.
     strata : int
         Their number.
     one_class : int
         Those with rows of one class only, which do not count.
     scorers : sequence of WithinStrata
-        The stratified AUC, in which each positive counts the same.
+        The stratified AUC.
     tests : sequence of AgainstWithin
         Of the first against the others.
     largest : sequence of Stratum
@@ -71,6 +81,8 @@ class Stratified:
     """
 
     column: str
+    weighting: StrataWeight
+    fitted: bool
     strata: int
     one_class: int
     scorers: Sequence[WithinStrata]
@@ -79,18 +91,27 @@ class Stratified:
 
     @classmethod
     def of(
-        cls, scored: Mapping[str, Scored], strata: NDArray[Any], column: str, confidence: float
+        cls,
+        scored: Mapping[str, Scored],
+        strata: NDArray[Any],
+        column: str,
+        weighting: StrataWeight,
+        confidence: float,
+        fitted: bool,
     ) -> Stratified:
         """Measure scorers of the same rows."""
         (first, test), *rivals = scored.items()
         names, code = np.unique(strata, return_inverse=True)
         by: dict[str, Any] = {"sample_weight": test.weight, "confidence": confidence}
+        by |= {"strata_weight": weighting}
         rows = np.arange(len(code)) if test.weight is None else np.flatnonzero(test.weight)
         ours = test.of_weight()
         counted_strata = areas_within(ours.positive, ours.weight, ours.score, code[rows])
         most = np.argsort(-counted_strata.pos, kind="stable")[:_MOST_STRATA]
         return cls(
             column=column,
+            weighting=weighting,
+            fitted=fitted,
             strata=len(np.unique(code[rows])),
             one_class=len(np.unique(code[rows])) - len(counted_strata.number),
             scorers=[
@@ -116,6 +137,12 @@ class Stratified:
             ],
         )
 
+    @property
+    def area(self) -> str:
+        """The first scorer's AUC with its interval, in words."""
+        auc, low, high, _ = self.scorers[0].area
+        return f"AUC within {self.column} {auc_text(auc)} ({interval_text(low, high)})"
+
     def section(self, confidence: float) -> Section:
         """Return a section of a page."""
         percent = f"{100 * confidence:g} % interval"
@@ -133,7 +160,7 @@ class Stratified:
                     (percent, *(interval_text(area.low, area.high) for area in areas)),
                 ],
                 f"Pairs of the same {self.column} only: {counted(counting, 'stratum', 'strata')} "
-                f"of {self.strata:,}, each by its positives{one_class}. Intervals count strata.",
+                f"of {self.strata:,}, {_EACH[self.weighting]}{one_class}. Intervals count strata.",
             )
         ]
         if self.tests:
