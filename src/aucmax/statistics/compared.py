@@ -145,11 +145,15 @@ def _see(X, rows, start, first, facts, state, centred, beside):
         while start[g + 1] <= p:
             g += 1
         if p == start[g]:
-            sums[:] = 0.0
+            for c in range(q):
+                for j in range(d):
+                    sums[0, c, j], sums[1, c, j] = 0.0, 0.0
             _centre(X, rows[start[g] : start[g + 1]], own, trail, centre, origin)
         elif level[rows[p]] != level[rows[p - 1]]:
-            sums[0] += sums[1]
-            sums[1] = 0.0
+            for c in range(q):
+                for j in range(d):
+                    sums[0, c, j] += sums[1, c, j]
+                    sums[1, c, j] = 0.0
         i, x, b = rows[p], centred[k], beside[k]
         for j in range(d):
             x[j] = -centre[0, j]
@@ -167,7 +171,8 @@ def _see(X, rows, start, first, facts, state, centred, beside):
 def _centre(X, rows, own, trail, centre, origin):
     # of a constant feature, rows minus the first and their mean are 0 without rounding
     d, total, behind = centre.shape[1], 0.0, 0.0
-    centre[:] = 0.0
+    for j in range(d):
+        centre[0, j], centre[1, j] = 0.0, 0.0
     row_add(X, rows[0], 1.0, centre[0])
     x = np.empty(d)
     for i in rows:

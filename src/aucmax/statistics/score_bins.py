@@ -287,10 +287,10 @@ def _add(
     """
     shift, unit, growth = clock
     slot = np.arange(len(key))  # of a cell: the bin that it has been joined to
-    key, table, filled = _joined(key, table, 0, slot)
+    key, table, filled = _joined(key, table, np.int64(0), slot)
     while filled > capacity:
         shift += 1
-        key, table, filled = _joined(key, table, 1, slot)
+        key, table, filled = _joined(key, table, np.int64(1), slot)
     group, ends, groups = _grouped(key, table.sums[0], shift)
     for i in range(len(cells)):
         b, k, rival = slot[cells[i]], rows.code[i], 1 - rows.code[i]
@@ -315,7 +315,7 @@ def _add(
         if filled > capacity:
             while filled > capacity:
                 shift += 1
-                key, table, filled = _joined(key, table, 1, slot)
+                key, table, filled = _joined(key, table, np.int64(1), slot)
             group, ends, groups = _grouped(key, table.sums[0], shift)
         elif len(placements) > 0:  # sum again: rounding must depend only on the bins
             groups[k, group[b]] = weights[k, ends[group[b]] : ends[group[b] + 1]].sum()

@@ -278,7 +278,10 @@ def _sum(X, rows, bounds, weights, centres, sums):
     total, square = np.empty((2, d)), np.empty((2, d))
     for g in range(len(bounds) - 1):
         low, high = bounds[g], bounds[g + 1]
-        base[:], total[:], square[:] = 0.0, 0.0, 0.0
+        for j in range(d):
+            base[j] = 0.0
+            for side in range(2):
+                total[side, j], square[side, j] = 0.0, 0.0
         row_add(X, rows[low], -1.0, base)
         mass_neg, mass_pos, omega = 0.0, 0.0, 0.0
         for k in range(low, high):

@@ -146,7 +146,8 @@ def _near(order, near, summands, below, above):
                 _merge(table, owner, places, merged, owners)
             if blocks % 2 == 1:
                 for k in range(edges[blocks - 1], edges[blocks]):
-                    merged[k] = table[k]
+                    for c in range(table.shape[1]):
+                        merged[k, c] = table[k, c]
                     owners[k] = owner[k]
             for b in range(0, blocks, 2):
                 edges[b // 2] = edges[b]

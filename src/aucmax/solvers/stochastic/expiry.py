@@ -2,7 +2,8 @@
 
 Coordinate j becomes 0 when the sum of the thresholds reaches |V[j]|. A step has to visit only the
 coordinates that become 0 in it. ``heap[:size]`` holds coordinates, smallest |V| first, and
-``place[j]`` is the position of j in ``heap``, or −1.
+``place[j]`` is the position of j in ``heap``, or −1. Coordinates and sizes are passed on as int64:
+for numbers of other types, and for constants, every function would be compiled once more.
 """
 
 import numpy as np
@@ -51,7 +52,7 @@ def heap_discard(V, heap, place, size, j):
     place[j] = -1
     if last != j:
         heap[at], place[last] = last, at
-        heap_move(V, heap, place, size - 1, last)
+        heap_move(V, heap, place, size - 1, np.int64(last))
     return size - 1
 
 
@@ -70,14 +71,14 @@ def heap_put(V, heap, place, size, j):
 @compiled
 def heap_fill(V, heap, place):
     """Add all coordinates that are not 0 to an empty heap; return its size."""
-    size = 0
+    size = np.int64(0)
     for j in range(len(V)):
-        size = heap_put(V, heap, place, size, j)
+        size = heap_put(V, heap, place, size, np.int64(j))
     return size
 
 
 @compiled
 def heap_pop(V, heap, place, size):
     """Remove the first coordinate; return (coordinate, new size)."""
-    j = heap[0]
+    j = np.int64(heap[0])
     return j, heap_discard(V, heap, place, size, j)

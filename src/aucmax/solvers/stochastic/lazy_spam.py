@@ -117,7 +117,7 @@ def lazy_steps(visits, eta, classes, settings, v, u, queue):
                 u[j] += S * (now - old) - B * (s_now - s_old)
             if s_now != s_old:
                 _signs_add(P, total, j, s_now - s_old)
-            size = heap_put(v, heap, place, size, j)
+            size = heap_put(v, heap, place, size, np.int64(j))
         while size > 0 and abs(v[heap[0]]) <= theta + threshold:
             j, size = heap_pop(v, heap, place, size)
             s = np.sign(v[j])
