@@ -133,6 +133,12 @@ class Compared:
     of_row: NDArray[np.float64]
 
     @property
+    def shares(self) -> Compared:
+        """The same weights, which sum to 1 in each class."""
+        total = self.of_stratum.sum()
+        return Compared(self.of_stratum / total, self.of_row / total)
+
+    @property
     def of_one_class(self) -> int:
         """The number of strata in which nothing can be compared."""
         return int(np.count_nonzero(self.of_stratum == 0.0))

@@ -20,9 +20,9 @@ from aucmax.basics.progress import working
 from aucmax.columns.additive import AdditiveFeatures, relevance
 from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
-from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.threads import one_blas_thread
+from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.additive_search import (
     LEADING_SHARE,
@@ -37,7 +37,7 @@ from aucmax.estimators.additive_search import (
 )
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.fitting import Fit, Settings
+from aucmax.estimators.fitting import Fit, Settings, problem_of
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
 from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
@@ -46,15 +46,15 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.pair_rows import ScoredPairs, sums_of
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import weight_of_all
-from aucmax.estimators.scoring import METRICS, Metric, scoring_of
+from aucmax.estimators.scoring import METRICS, Metric, interval_of_tests, scoring_of
 from aucmax.estimators.straight import line_suffices
+from aucmax.estimators.strata import strata_behind
 from aucmax.estimators.tuning import warn_of
 from aucmax.estimators.written_steps import as_text, first_difference
-from aucmax.metrics import cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
-from aucmax.objective.problem import RowsProblem
+from aucmax.objective.within_strata import ProblemWithinStrata
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pair_sums import PairSums
 from aucmax.statistics.pairs import all_pairs
@@ -67,6 +67,7 @@ _KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and on
 _MAX_HATS = 2000  # of all curves
 _PAIRS_AT_A_TIME = 200
 _OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
+_OF_LAST = ("positive", "tol", "max_iter", "strata_weight")  # settings of the model of features
 _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
 
@@ -115,7 +116,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         What the model may be; by default what the folds choose.
     cv : "auto", int or iterable of (train, test)
         A number of stratified folds, or row numbers; "auto" is that of `AUCClassifierCV`.
-    scoring, max_fpr, probability, positive, tol, max_iter
+    scoring, max_fpr, probability, positive, tol, max_iter, strata_weight
         As for `AUCClassifierCV`; scoring by a metric.
     n_knots : int, optional
         Most knots of a curve; by default 33, fewer where there are more than 60 columns.
@@ -124,7 +125,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     search_rows : int
         Of more rows, and of those of a source, so many serve to choose all settings: about as many
         of each class, or all of the rarer and at most five times as many others. All rows confirm
-        the pairs, and are fitted to.
+        the pairs, and are fitted to. With strata all rows do all of it.
     verbose : int
         Show what is done, on a terminal.
 
@@ -157,6 +158,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         `AdditiveFeatures`, and the `AUCClassifier` of its features.
     classes_, optimality_, objective_, n_iter_, solver_
         Those of the latter; the objective is that of the coordinates in which all α are 1.
+    strata_
+        After a fit within strata, as in `AUCClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -181,6 +184,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     ('x0', 'x1')
     """
 
+    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
+
     def __init__(
         self,
         interactions: Any = "auto",
@@ -190,6 +195,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         losses: Sequence[str] = ("square", "logistic"),
         alphas: Any = None,
         focus: Any = (0.0, 1.0, 2.0),
+        strata_weight: StrataWeight = "positives",
         cv: Any = "auto",
         scoring: str = "auc",
         max_fpr: float | None = None,
@@ -208,6 +214,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.losses = losses
         self.alphas = alphas
         self.focus = focus
+        self.strata_weight = strata_weight
         self.cv = cv
         self.scoring = scoring
         self.max_fpr = max_fpr
@@ -221,33 +228,45 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.verbose = verbose
 
     @one_blas_thread()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        strata: Any = None,
+    ) -> Self:
         """Tune and fit.
 
         Parameters
         ----------
         X : data frame or array, shape (n, d), Source, or Labelled
             Numbers, words, dates; None and NaN are gaps. A source has its own labels and weights,
-            and `Labelled` rows have groups and times, too.
+            and `Labelled` rows have groups, times and strata, too.
         y : array-like, shape (n,)
             Two labels.
         sample_weight : array-like, shape (n,), optional
         groups : array-like, shape (n,), optional
             Rows of one group stay together.
+        strata : array-like, shape (n,), optional
+            As for `AUCClassifierCV.fit`: the folds, the gains of pairs and the held-out AUC, too,
+            are those within strata.
 
         Raises
         ------
         ValueError
             As for `AUCClassifierCV`; for a pair that names no column; for a monotone column that
-            does not exist or is one of words; with `monotone`, for more than 3,000 features.
+            does not exist or is one of words; with `monotone`, for more than 3,000 features; for
+            strata of rows that are read in parts.
         """
         X, y, sample_weight = opened(X, y, sample_weight)
-        if isinstance(X, Source) or (
-            not isinstance(X, Labelled) and _num_samples(X) > self.search_rows
-        ):
-            X = labelled_table(X, y, sample_weight, groups, self.positive)
-        if not isinstance(X, Labelled) or not (X.in_parts or len(X.positive) > self.search_rows):
-            self._fit(X, y, sample_weight, groups)
+        if isinstance(X, Labelled):
+            strata = X.strata
+        elif isinstance(X, Source) or (strata is None and _num_samples(X) > self.search_rows):
+            X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
+        many = isinstance(X, Labelled) and (X.in_parts or len(X.positive) > self.search_rows)
+        if not many or (strata is not None and not X.in_parts):
+            self._fit(X, y, sample_weight, groups, strata)
             return self
         every = ManyRows(X)
         rows, drawn = every.sample(self.search_rows)
@@ -279,7 +298,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                 "with monotone, many rows are fitted by the square or the logistic loss; got "
                 f"losses={[*self.losses]}."
             )
-        self._fit(drawn, None, None, None, cv=cv, every=every)
+        self._fit(drawn, cv=cv, every=every)
 
     @one_blas_thread()
     def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:
@@ -297,7 +316,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         dict of str to ndarray, shape (folds,)
             As ``shape_scores_``, of which the first is that of the line.
         """
-        return self._fit(table, None, None, None, line)
+        return self._fit(table, line=line)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores, shape (n,); positive means ``classes_[1]``."""
@@ -314,12 +333,14 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    def left_out(self, X: Any, y: Any, sample_weight: Any = None) -> list[LeftOut]:
+    def left_out(
+        self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None
+    ) -> list[LeftOut]:
         """Bound what each pair without a map could add to the fit.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, strata
             The rows of the fit.
 
         Returns
@@ -339,12 +360,21 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         is nearest to −g.
         """
         check_is_fitted(self)
-        X, y, sample_weight, _ = _weighed(X, y, sample_weight, None)
+        if (strata is not None) != hasattr(self, "strata_"):
+            raise ValueError("give strata if, and only if, the model was fitted within strata.")
+        X, y, sample_weight, strata = _weighed(X, y, sample_weight, _codes(strata, X))
+        if strata is not None:  # rows of strata of one class are compared with none
+            of_rows = Strata.of(strata, len(y)), np.asarray(y) == self.classes_[1]
+            compared = of_rows[0].compared(of_rows[1], sample_weights(sample_weight, len(y)))
+            counted = np.flatnonzero(compared.of_row)
+            X, y, sample_weight, strata = _taken(counted, X, y, sample_weight, strata)
         features, last = self.best_estimator_
         Z = features.transform(X)
-        rows = labelled_rows(AUCClassifier(positive=self.positive), Z, y, sample_weight)
-        problem = RowsProblem.of(as_rows(Z), rows.positive, rows.weight)
-        slope = problem.loss_at(LOSSES[self.loss_], Z @ last.coef_[0]).gradient[:]
+        of_model = AUCClassifier(positive=self.positive)
+        rows = labelled_rows(of_model, Z, y, sample_weight, strata=strata)
+        problem = problem_of(rows, self.strata_weight)
+        objective = NamedLoss(self.loss_).objective(problem, L2(1.0))
+        slope = objective.at(Z @ last.coef_[0]).gradient[:]
         pairs = [pair for pair in _candidates(features) if pair not in features.pairs_]
         tied = {j for j, _ in features.trends_}
         free = [pair for pair in pairs if tied.isdisjoint(pair)]
@@ -386,11 +416,17 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Raises
         ------
         ValueError
-            If the model has not the square loss; for pairs that name no column or are none, labels
-            of neither class, and columns of a relation that have another type.
+            If the model has not the square loss, or was fitted within strata; for pairs that name
+            no column or are none, labels of neither class, and columns of a relation that have
+            another type.
         """
         check_is_fitted(self)
         features, last = self.best_estimator_
+        if hasattr(self, "strata_"):
+            raise ValueError(
+                "such sums are of rows that are all compared, and this model compares rows within "
+                "strata; left_out(…, strata=…) bounds what pairs could add to it."
+            )
         if self.loss_ != "square":
             raise ValueError(
                 "gains are those of the square loss at its own curves, and this model has the "
@@ -477,7 +513,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         features = self.best_estimator_[0]
         if difference := first_difference(as_text([("features", features)]), moments.steps):
             raise ValueError(f"these are moments of other features: {difference}.")
-        settings = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        settings = {name: getattr(self, name) for name in _OF_LAST}
         settings |= {} if alpha is None else {"alpha": alpha}
         self.best_estimator_: Pipeline = Prior(features).fitted(moments, settings)
         self.loss_, self.alphas_ = "square", self.best_estimator_[0].alphas_
@@ -489,33 +525,35 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def _fit(
         self,
         X: Any,
-        y: Any,
-        sample_weight: Any,
-        groups: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        strata: Any = None,
+        *,
         line: np.ndarray | None = None,
         cv: Any = None,
         every: ManyRows | None = None,
     ) -> dict[str, np.ndarray]:
         scoring = self._checked()
-        shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
-        last = AUCClassifier(alpha=1.0, **shared)
-        cv, table = self.cv if cv is None else cv, None
+        last = AUCClassifier(alpha=1.0, **{name: getattr(self, name) for name in _OF_LAST})
+        cv = self.cv if cv is None else cv
         if isinstance(X, Labelled):
             table, counted = X, X.counted(np.arange(len(X.positive)))
             if not counted.all():
                 table, place = X.at(np.flatnonzero(counted)), np.cumsum(counted) - 1
                 cv = cv if isinstance(cv, (str, int)) else [(place[a], place[b]) for a, b in cv]
-            X, y, sample_weight = table.arguments
+            X, features = table.named, self._features(table.named)
+            Z = features.lines().transform(X)
+            rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
         else:
-            X, y, sample_weight, groups = _weighed(X, y, sample_weight, groups)
-        features = self._features(X)
+            of_rows = y, sample_weight, groups, _codes(strata, X)
+            X, y, sample_weight, groups, strata = _weighed(X, *of_rows)
+            features = self._features(X)
+            Z = features.lines().transform(X)
+            rows = labelled_rows(last, Z, y, sample_weight, strata=strata)
+            rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
+        rows = self._within(rows)
         with working("tuning", quiet=not self.verbose):
-            if table is None:
-                rows = labelled_rows(last, features.lines().transform(X), y, sample_weight)
-                rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
-            else:
-                Z = features.lines().transform(X)
-                rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
             folds, n_folds = _folds(rows, cv)
             share = 1.0  # the best α is inversely proportional to the rows of the rarer class
             if every is not None and (self.alphas is None or len(self.alphas) > 1):
@@ -544,6 +582,22 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape_scores_ = scores
         return scores
 
+    def _within(self, rows: Labelled) -> Labelled:
+        """Return rows with the weights of their strata, if they have any.
+
+        Raises
+        ------
+        ValueError
+            If no stratum has rows of both classes, or a likelihood is asked for that is none.
+        """
+        strata = rows.coded_strata
+        if strata is None:
+            return rows
+        problem = problem_of(rows, self.strata_weight)
+        if isinstance(problem, ProblemWithinStrata) and "logistic" in self.losses:
+            problem.check_likelihood()
+        return replace(rows, strata=strata.weighed(self.strata_weight))
+
     def _confirm(
         self, every: ManyRows, share: float, search: "_Search", part: Part, grid: Grid, cell: Cell
     ) -> None:
@@ -557,7 +611,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             features = features.with_pairs(pairs)
             features.relevance_[2] = relevance(gains, grid.powers[cell.focus])
             self.interactions_, self.gains_ = [*features.pairs], gains
-        shared = {name: getattr(self, name) for name in ("positive", "tol", "max_iter")}
+        shared = {name: getattr(self, name) for name in _OF_LAST}
         model = AUCClassifier(1.0, standardize=0.0, loss=self.loss_, **shared)
         settings = replace(search.settings, goal=NamedLoss(self.loss_))
         drawn = replace(search.rows.labelled, X=search.rows.table, columns=None, store=None)
@@ -589,6 +643,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
 
     def _checked(self) -> Metric:
         scoring = scoring_of(self.scoring, self.max_fpr)
+        check_strata_weight(self.strata_weight)
         if not isinstance(scoring, Metric):
             raise ValueError(
                 f"scoring={self.scoring!r} is not one of {', '.join(map(repr, METRICS))}."
@@ -666,9 +721,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         X = part.take(part.train)[:, : len(fitted.coef)]
         mass = np.asarray(weight @ X).ravel()
         coef, constant = features.purified(fitted.coef, mass)
-        fitted = replace(fitted, coef=coef, intercept=fitted.intercept + constant)
         last.n_features_in_ = len(coef)
         last.loss = grid.losses[cell.loss]
+        strata = strata_behind(rows, self.strata_weight, last.loss == "logistic")
+        intercept = fitted.intercept + constant
+        fitted = replace(fitted, coef=coef, intercept=intercept, strata=strata)
         last.take_over(fitted, rows.classes)
         features.alphas_ = grid.alphas_of(cell)
         self.best_estimator_ = Pipeline([("features", features), ("model", last)])
@@ -677,15 +734,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if hasattr(features, "feature_names_in_"):
             self.feature_names_in_ = features.feature_names_in_
         held_out = walk.held_out[cell]
-        of_rows = np.concatenate([p.test for p in walk.parts])
         self.best_score_ = float(held_out.mean())
-        self.best_interval_ = cv_auc_interval(
-            rows.positive[of_rows],
-            np.concatenate(scores),
-            np.repeat(np.arange(len(walk.parts)), [len(p.test) for p in walk.parts]),
-            sample_weight=rows.weight_of(of_rows),
-            groups=of_rows if rows.groups is None else rows.groups[of_rows],
-        )
+        tests = [part.test for part in walk.parts]
+        self.best_interval_ = interval_of_tests(rows, tests, scores, rows.coded_strata)
         self.shape_, self.loss_ = SHAPES[cell.shape], grid.losses[cell.loss]
         self.alphas_, self.focus_ = grid.alphas_of(cell), grid.powers[cell.focus]
         self.interactions_ = [*features.pairs]
@@ -697,8 +748,12 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
 
     def _take_facts(self) -> None:
         """Take over what the last model knows of its fit."""
+        last = self.best_estimator_[-1]
         for name in _OF_FIT:
-            setattr(self, name, getattr(self.best_estimator_[-1], name))
+            setattr(self, name, getattr(last, name))
+        self.__dict__.pop("strata_", None)
+        if hasattr(last, "strata_"):
+            self.strata_ = last.strata_
 
 
 class _Reach(NamedTuple):
@@ -719,12 +774,20 @@ class _Reach(NamedTuple):
 
 
 def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:
-    """Return the rows that have weight, their labels, weights and groups."""
+    """Return the rows that have weight, their labels, weights, and more of each row."""
     weight = sample_weights(of_rows[1], _num_samples(X))
     if weight is None or weight.all() or not weight.any():
         return X, *of_rows
-    rows = np.flatnonzero(weight)
-    return tuple(None if of is None else _safe_indexing(of, rows) for of in (X, *of_rows))
+    return _taken(np.flatnonzero(weight), X, *of_rows)
+
+
+def _taken(rows: np.ndarray, *of_rows: Any) -> tuple[Any, ...]:
+    return tuple(None if of is None else _safe_indexing(of, rows) for of in of_rows)
+
+
+def _codes(strata: Any, X: Any) -> np.ndarray | None:
+    """Return the number of the stratum of each row of X, checked."""
+    return None if strata is None else Strata.of(strata, _num_samples(X)).code
 
 
 class _Search:
@@ -828,8 +891,9 @@ class _Search:
         return all_rows, all_rows.with_maps(grid.counts[cell.pairs]).fit(grid, cell, self.settings)
 
     def _score(self, part: Part, scores: np.ndarray) -> float:
-        rows = self.rows.labelled
-        return self.scoring.of_scores(rows.positive[part.test], rows.weight_of(part.test), scores)
+        rows, strata = self.rows.labelled, self.rows.labelled.coded_strata
+        of_rows = rows.positive[part.test], rows.weight_of(part.test), scores
+        return self.scoring.of_scores(*of_rows, None if strata is None else strata.at(part.test))
 
     def screening(self, grid: Grid, cell: Cell) -> Screening:
         """Return how parts choose pairs at the curves of a cell."""
@@ -852,12 +916,13 @@ def _folds(rows: Labelled, cv: Any) -> tuple[Pairs, int]:
     """Return the folds that can be scored, and how many of them are independent."""
     if not isinstance(cv, (str, int, np.integer)):
         folds = [(np.asarray(train), np.asarray(test)) for train, test in cv]
-        usable = [fold for fold in folds if all(map(rows.both_classes, fold))]
-        if not usable:
-            raise ValueError("no pair of cv has both classes in both of its parts.")
-        tests = np.bincount(np.concatenate([test for _, test in folds]))
-        return usable, max(len(usable) // int(tests.max()), 1)
-    folding = Folding.of(rows)
-    n_folds = folding.most(rows.positive, FOLDS if cv == "auto" else int(cv))
-    rounds = folding.rounds(rows.rarest) if cv == "auto" else 1
-    return folding.folds(rows.positive, n_folds, 0, rounds), n_folds
+    else:
+        folding = Folding.of(rows)
+        n_folds = folding.most(rows.positive, FOLDS if cv == "auto" else int(cv))
+        rounds = folding.rounds(rows.rarest) if cv == "auto" else 1
+        folds = folding.folds(rows.positive, n_folds, 0, rounds)
+    usable = [fold for fold in folds if all(map(rows.both_classes, fold))]
+    if not usable:
+        raise ValueError("no pair of cv has both classes in both of its parts.")
+    tests = np.bincount(np.concatenate([test for _, test in folds]))
+    return usable, max(len(usable) // int(tests.max()), 1)

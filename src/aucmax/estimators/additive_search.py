@@ -27,13 +27,16 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.pair_rows import ScoredPairs
 from aucmax.estimators.tuning import fold_moments
 from aucmax.objective import MAX_MATRIX_FEATURES
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, Shares, Square
 from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
-from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.objective.problem import MomentsProblem, Problem
+from aucmax.objective.within_strata import rows_problem
+from aucmax.statistics.cross import cross_covariances
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pair_sums import PairSums
+from aucmax.statistics.pairs_within import PairsWithin
 
 __all__ = [
     "LEADING_SHARE",
@@ -168,7 +171,7 @@ class CurveRows:
     features : AdditiveFeatures
         Without pairs.
     labelled : Labelled
-        The rows, in memory, as CSR.
+        The rows, in memory, as CSR; their strata, if any, with their weights.
     table : data frame or array
         The same rows as they came.
     share : float
@@ -201,7 +204,8 @@ class CurveRows:
     def moments(self, folds: Pairs) -> tuple[list[ClassMoments], ClassMoments]:
         """Return the moments of each training part and of all rows in these coordinates."""
         X = self.coordinates
-        return fold_moments(replace(self.labelled, X=X, store=InMemory(X)), folds)
+        of_rows = replace(self.labelled, X=X, store=InMemory(X))
+        return fold_moments(of_rows, folds, self.labelled.coded_strata)
 
     def gains(self, moments: ClassMoments, alpha: float) -> list[np.ndarray]:
         """Return how much each line and each curve alone lowers the square loss of no score.
@@ -259,6 +263,8 @@ class Part:
         self.rows, self.train, self.test, self.gains = rows, train, test, gains
         self.positive = rows.labelled.positive[train]
         self.weight = rows.labelled.weight_of(train)
+        strata = rows.labelled.coded_strata
+        self.strata = None if strata is None else strata.at(train)
         self.features = rows.features
         self.screening: Screening | None = None
         self.ranking = self.at_curves = Ranking([], np.empty(0))
@@ -316,12 +322,13 @@ class Part:
             penalty = L2Cone(1.0, self._monotone.in_coordinates(root))
         if len(factor) > 2 * MAX_MATRIX_FEATURES:
             Z = (self.take(self.train)[:, :d] @ root).tocsr()
-            problem = RowsProblem.of(as_rows(Z), self.positive, self.weight)
+            problem = rows_problem(as_rows(Z), self.positive, self.weight, None, self.strata)
         elif LOSSES[loss].by_moments:
             problem = MomentsProblem(self._moments.scaled(factor))
         else:
             moments, X = self._moments.scaled(factor), as_rows(self.take(self.train)[:, :d])
-            problem = MappedProblem.behind(X, root, moments, self.positive, self.weight)
+            of_rows = self.positive, self.weight, self.strata
+            problem = MappedProblem.behind(X, root, moments, *of_rows)
         fitted = solve(problem, replace(settings, goal=NamedLoss(loss), penalty=penalty))
         return replace(fitted, coef=root @ fitted.coef, statistics=None, spread=None)
 
@@ -335,17 +342,17 @@ class Part:
         weight = np.ones(len(self.train)) if self.weight is None else self.weight
         return np.asarray(weight @ self.take(self.train)).ravel()
 
-    def pair_sums(self, coef: np.ndarray, pairs: np.ndarray, rows: np.ndarray) -> PairSums:
-        """Return the sums of rows in the cells of pairs, with the scores of these coefficients."""
-        of_rows, weight = self.rows.labelled, self.rows.labelled.weight_of(rows)
-        return PairSums.of(
-            self.rows.places.at(rows).nearest(),
-            self.features.n_places,
-            pairs,
-            of_rows.positive[rows],
-            np.ones(len(rows)) if weight is None else weight,
-            self.take(rows)[:, : len(coef)] @ coef,
-        )
+    def pair_sums(self, coef: np.ndarray, pairs: np.ndarray) -> PairSums | PairsWithin:
+        """Return what the gains of pairs take, at the scores of these coefficients."""
+        positive, scores = self.positive, self.take(self.train)[:, : len(coef)] @ coef
+        of_pairs = self.rows.places.at(self.train).nearest(), self.features.n_places, pairs
+        if self.strata is None:
+            weight = np.ones(len(positive)) if self.weight is None else self.weight
+            return PairSums.of(*of_pairs, positive, weight, scores)
+        compared = self.strata.compared(positive, self.weight).shares
+        shares, sign = Shares(self.strata.code, compared.of_stratum), np.where(positive, 1.0, -1.0)
+        slope = Square(0.5).at(scores, sign, compared.of_row, shares).gradient
+        return PairsWithin(*of_pairs, positive, compared.of_row, slope, self.strata)
 
     def added(self, pairs: Sequence[tuple[int, int]], steps: np.ndarray) -> np.ndarray:
         """Return what maps of the first pairs, one after the other, add to the rows to score.
@@ -401,8 +408,10 @@ class Part:
         return self._moments_beside(self._given) if self.features.pairs_ else self._given
 
     def _moments_of(self, X: sp.csr_matrix) -> ClassMoments:
-        sign = np.where(self.positive, 1.0, -1.0)
-        return ClassMoments([-1.0, 1.0]).add_rows(as_rows(X), sign, self.weight)
+        empty, sign = ClassMoments([-1.0, 1.0]), np.where(self.positive, 1.0, -1.0)
+        if self.strata is None:
+            return empty.add_rows(as_rows(X), sign, self.weight)
+        return empty.add_strata(as_rows(X), sign, self.weight, self.strata)
 
     def _moments_beside(self, of_curves: ClassMoments) -> ClassMoments:
         """Return the moments of all coordinates, given those of lines and curves."""
@@ -410,13 +419,10 @@ class Part:
         d, k = self.rows.features.n_features, of_curves.n_features
         maps = self._maps(self.train)
         root, of_maps = root[d:, k:], self._moments_of(maps)
-        cross = np.empty((2, k, root.shape[1]))
-        for c, own in enumerate((~self.positive, self.positive)):
-            weight = np.ones(int(own.sum())) if self.weight is None else self.weight[own]
-            weighed = maps[own].T @ sp.diags(weight / weight.sum())
-            products = weighed @ self.rows.coordinates[self.train[own]]
-            cross[c] = (root.T @ (products - np.outer(of_maps.means[c], of_curves.means[c]))).T
-        return of_curves.joined(of_maps.mapped(root), cross)
+        of_rows = self.positive, self.weight, self.strata
+        cross = cross_covariances(maps, self.rows.coordinates[self.train], *of_rows)
+        mapped = np.array([(root.T @ of_class).T for of_class in cross])
+        return of_curves.joined(of_maps.mapped(root), mapped)
 
     @cached_property
     def _monotone(self) -> MonotoneScores:
@@ -538,7 +544,7 @@ class Screening:
     def _gains(self, asked: ScoredPairs, part: Part) -> Ranking:
         """Return the gains of pairs for the rows of a part."""
         before = part.with_maps(len(asked.features.pairs_))
-        sums = before.pair_sums(asked.coef, asked.pairs, part.train)
+        sums = before.pair_sums(asked.coef, asked.pairs)
         return Ranking([*map(tuple, asked.pairs.tolist())], sums.gains(self.alpha))
 
 
@@ -596,7 +602,7 @@ class Walk:
         for part in self.parts:
             coef = part.fit(square, cell.without_maps, self.settings).coef
             scores, (pairs, _) = part.scores(coef), part.at_curves.first(self.grid.counts[-1])
-            sums = part.pair_sums(coef, np.array(pairs), part.train)
+            sums = part.pair_sums(coef, np.array(pairs))
             raised = [scores + part.added(pairs, sums.steps(alpha * t)) for t in _SHRINKAGES]
             places = [count - 1 for count in self.grid.counts[1:]]
             tried = [self.score(part, of_count) for of in raised for of_count in of[places]]

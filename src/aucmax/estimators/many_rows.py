@@ -49,9 +49,19 @@ class ManyRows:
     ----------
     table : Labelled
         In memory, or a source.
+
+    Raises
+    ------
+    ValueError
+        If they have strata.
     """
 
     def __init__(self, table: Labelled) -> None:
+        if table.strata is not None:
+            raise ValueError(
+                "curves and maps within strata need all rows in memory, and these are read in "
+                "parts; give them as a data frame or an array, or fit an AUCClassifier to them."
+            )
         self.table = table
         self.sizes = getattr(table.X, "sizes", None)
         self.drawn = np.arange(0)  # the rows of a sample
@@ -143,7 +153,9 @@ class ManyRows:
         return solve(problem, settings, start), held
 
 
-def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: Any) -> Labelled:
+def labelled_table(
+    X: Any, y: Any, sample_weight: Any, groups: Any, positive: Any, strata: Any = None
+) -> Labelled:
     """Return rows in memory, or a source, as rows of two classes by their columns.
 
     Parameters
@@ -152,6 +164,8 @@ def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: An
         As given to a fit; a source has its own labels and weights unless others are given.
     positive : label, optional
         The one to rank first.
+    strata : array-like, shape (n,), optional
+        By default those of a source.
 
     Raises
     ------
@@ -164,18 +178,14 @@ def labelled_table(X: Any, y: Any, sample_weight: Any, groups: Any, positive: An
         y, weight, X.sizes = (of_rows[name] for name in ("target", "weight", "sizes"))
         if y is None:
             raise ValueError("it has no labels; give (X, y).")
-        if of_rows["strata"] is not None:
-            raise ValueError(
-                "curves and maps are fitted to the pairs of all rows, and this source has strata; "
-                "leave its strata out, or fit an AUCClassifier."
-            )
+        strata = of_rows["strata"] if strata is None else strata
     else:
         y = column_or_1d(y, warn=False)
         check_consistent_length(X, y, groups)
         weight = sample_weights(sample_weight, len(y))
     classes = two_classes(np.unique(y), positive)
     groups = None if groups is None else np.asarray(groups)
-    return Labelled(X, np.asarray(y) == classes[1], weight, classes, groups)
+    return Labelled(X, np.asarray(y) == classes[1], weight, classes, groups, strata=strata)
 
 
 def by_features(

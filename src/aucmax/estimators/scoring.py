@@ -2,18 +2,22 @@
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import get_scorer
 
 from aucmax.basics.checks import number
+from aucmax.data.labelled import Labelled
+from aucmax.data.strata import Strata
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
+from aucmax.metrics.stratified import areas_within, interval_within_folds
 
-__all__ = ["METRICS", "Metric", "Scorer", "Scoring", "scoring_of"]
+__all__ = ["METRICS", "Metric", "Scorer", "Scoring", "interval_of_tests", "scoring_of"]
 
 
 def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
@@ -61,9 +65,16 @@ class Metric(NamedTuple):
         return self.of_scores(*read(y, sample_weight, model.classes_.tolist()[1], score=scores))
 
     def of_scores(
-        self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray
+        self,
+        positive: np.ndarray,
+        weight: np.ndarray | None,
+        scores: np.ndarray,
+        strata: Strata | None = None,
     ) -> float:
-        """Return the metric of the scores (n,) of rows."""
+        """Return the metric of the scores (n,) of rows; the AUC is that within strata, if any."""
+        if strata is not None and self.name == "auc":
+            code = strata.code.astype(np.intp)
+            return areas_within(positive, weight, scores, code).mean(strata.weighting)
         limit = () if self.max_fpr is None else (self.max_fpr,)
         return METRICS[self.name](positive, weight, scores, *limit)
 
@@ -142,3 +153,32 @@ def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
         f"scoring must be one of {', '.join(map(repr, METRICS))}, a name that "
         f"sklearn.metrics.get_scorer_names() gives, or scorer(estimator, X, y); got {scoring!r}."
     )
+
+
+def interval_of_tests(
+    labelled: Labelled,
+    tests: Sequence[np.ndarray],
+    held_out: Sequence[np.ndarray],
+    strata: Strata | None,
+) -> AUCInterval:
+    """Return the interval of the mean AUC of some folds, within strata if there are any.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    tests : sequence of ndarray of int
+        The held-out rows of each fold, of both classes.
+    held_out : sequence of ndarray
+        Their scores.
+    strata : Strata, optional
+        Of all rows; they are the units that vary.
+    """
+    rows, scores = np.concatenate(tests), np.concatenate(held_out)
+    positive, weight = labelled.positive[rows], labelled.weight_of(rows)
+    fold = np.repeat(np.arange(len(tests)), [*map(len, tests)])
+    if strata is not None:
+        of_rows = positive, weight, scores
+        return interval_within_folds(of_rows, strata.code[rows], fold, strata.weighting)
+    # a row may be held out again, those of a group together
+    groups = rows if labelled.groups is None else labelled.groups[rows]
+    return cv_auc_interval(positive, scores, fold, sample_weight=weight, groups=groups)

@@ -37,7 +37,7 @@ from aucmax.estimators.labelling import (
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
-from aucmax.estimators.scoring import METRICS, Metric, Scoring, scoring_of
+from aucmax.estimators.scoring import METRICS, Metric, Scoring, interval_of_tests, scoring_of
 from aucmax.estimators.selection import (
     Grid,
     alpha_grid,
@@ -49,9 +49,8 @@ from aucmax.estimators.selection import (
 from aucmax.estimators.strata import fitted_strata
 from aucmax.estimators.table import Judge, SearchProgress, Table
 from aucmax.estimators.tuning import fold_moments, tune, warn_of
-from aucmax.metrics import AUCInterval, cv_auc_interval
+from aucmax.metrics import AUCInterval
 from aucmax.metrics.folded import interval_of_folds
-from aucmax.metrics.stratified import interval_within_folds
 from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
@@ -521,28 +520,12 @@ class AUCClassifierCV(LinearScorer):
 def _interval(table: Table, scores: list[np.ndarray]) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
     labelled, usable = table.judge.labelled, np.flatnonzero(table.scorable)
-    if table.judge.strata is not None:
-        return _interval_within(table, scores, table.judge.strata)
-    if labelled.weight is None and labelled.groups is None and _once(table.tests, labelled):
+    strata, plain = table.judge.strata, labelled.weight is None and labelled.groups is None
+    if strata is None and plain and _once(table.tests, labelled):
         parts = ((labelled.positive[table.tests[k]], scores[k]) for k in usable)
         return interval_of_folds(parts, 0.95)
-    rows, groups = np.concatenate([table.tests[k] for k in usable]), labelled.groups
-    return cv_auc_interval(
-        labelled.positive[rows],
-        np.concatenate([scores[k] for k in usable]),
-        np.repeat(usable, [len(table.tests[k]) for k in usable]),
-        sample_weight=labelled.weight_of(rows),
-        groups=rows if groups is None else groups[rows],  # held out again, or together
-    )
-
-
-def _interval_within(table: Table, scores: list[np.ndarray], strata: Strata) -> AUCInterval:
-    """Return the interval of the AUC of held-out rows within strata, which are the units."""
-    usable, labelled = np.flatnonzero(table.scorable), table.judge.labelled
-    rows, held_out = (np.concatenate([of[k] for k in usable]) for of in (table.tests, scores))
-    fold = np.repeat(usable, [len(table.tests[k]) for k in usable])
-    of_rows = labelled.positive[rows], labelled.weight_of(rows), held_out
-    return interval_within_folds(of_rows, strata.code[rows], fold, strata.weighting)
+    tests, held_out = ([of[k] for k in usable] for of in (table.tests, scores))
+    return interval_of_tests(labelled, tests, held_out, strata)
 
 
 def _once(tests: Sequence[np.ndarray], labelled: Labelled) -> bool:

@@ -31,7 +31,8 @@ def line_suffices(
     """Return whether neither a curve nor a pair explains more of the labels than chance would.
 
     Where a rising function of the scores is the probability, each of the two tests says otherwise
-    for about one table in twenty. Where they could overlook too much, the answer is no.
+    for about one table in twenty. Where they could overlook too much, or rows are compared within
+    strata, so that the probability depends on more than the score, the answer is no.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def line_suffices(
     pairs : sequence of (int, int)
         The axes that may have a map.
     """
-    if rows.rarest < _LEAST_ROWS:
+    if rows.strata is not None or rows.rarest < _LEAST_ROWS:
         return False
     left = residuals(scores, rows.positive, rows.weight)
     of_curves = [_of_curve(left, *knots) for knots in features.knot_places(table)]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
 from aucmax.data.strata import StrataWeight
-from aucmax.objective.losses import MOST_CELLS, likelihoods
+from aucmax.objective.losses import MOST_CELLS, Shares, likelihoods
 from aucmax.objective.objective import ConditionalObjective, Objective
 from aucmax.objective.within_strata import ProblemWithinStrata
 from aucmax.statistics.strata import KnownStrata
 
-__all__ = ["FittedStrata", "fitted_strata", "losses_within"]
+__all__ = ["FittedStrata", "fitted_strata", "losses_within", "strata_behind"]
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,21 @@ def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | No
     problem, strata = objective.problem, labelled.coded_strata
     if strata is None or not isinstance(problem, ProblemWithinStrata):
         return None
-    forms = (0, 0)
-    if isinstance(objective, ConditionalObjective):
-        forms = likelihoods(problem.positive, problem.strata)
-    all_strata = all_known(labelled, problem.data.strata.weighting)
+    weighting = problem.data.strata.weighting
     if problem.known is not None:
-        problem.known.strata = all_strata
-    assert all_strata is not None
-    return replace(FittedStrata.of(all_strata), exact=forms[0], efron=forms[1])
+        problem.known.strata = all_known(labelled, weighting)
+    return strata_behind(labelled, weighting, isinstance(objective, ConditionalObjective))
+
+
+def strata_behind(
+    labelled: Labelled, weighting: StrataWeight, likelihood: bool
+) -> FittedStrata | None:
+    """Return the strata of a fit to rows, by a likelihood or not; None if all are compared."""
+    strata = labelled.coded_strata
+    if strata is None:
+        return None
+    compared = strata.weighed(weighting).compared(labelled.positive, labelled.weight)
+    forms = (0, 0)
+    if likelihood:
+        forms = likelihoods(labelled.positive, Shares(strata.code, compared.of_stratum))
+    return FittedStrata(len(strata), compared.of_one_class, weighting, *forms)

@@ -16,7 +16,6 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.scoring import Metric, Scoring
 from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores
-from aucmax.metrics.stratified import areas_within
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 
@@ -130,11 +129,8 @@ class Judge:
         weight = labelled.weight_of(rows)
         if isinstance(scoring, Metric):
             positive, scores = labelled.positive[rows], map(np.ascontiguousarray, Z.T)
-            if self.strata is not None and scoring.name == "auc":
-                code, weighting = self.strata.code[rows], self.strata.weighting
-                areas = (areas_within(positive, weight, z, code) for z in scores)
-                return np.array([of_strata.mean(weighting) for of_strata in areas])
-            return np.array([scoring.of_scores(positive, weight, z) for z in scores])
+            strata = None if self.strata is None else self.strata.at(rows)
+            return np.array([scoring.of_scores(positive, weight, z, strata) for z in scores])
         X, y = _safe_indexing(labelled.named, rows), labelled.labels[rows]
         return np.array([scoring.of(model, X, y, weight) for model in self._models(solution)])
 

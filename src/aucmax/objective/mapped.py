@@ -1,15 +1,19 @@
 """Sparse rows in coordinates that would make them dense."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from aucmax.data.rows import Rows, products
 from aucmax.data.rows.store import Numbers, Store
+from aucmax.data.strata import Strata
 from aucmax.objective.problem import RowsProblem, Summaries, normal_product
+from aucmax.objective.within_strata import ProblemWithinStrata, rows_problem
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["MappedProblem"]
@@ -38,7 +42,8 @@ class MappedProblem(RowsProblem):
         moments: ClassMoments,
         sign: np.ndarray,
         weight: np.ndarray | None,
-    ) -> Self:
+        strata: Strata | None = None,
+    ) -> MappedProblem:
         """Return the problem of rows, given the moments of the rows Tᵀx.
 
         Parameters
@@ -49,12 +54,13 @@ class MappedProblem(RowsProblem):
             T.
         moments : ClassMoments
             Of k features.
-        sign, weight : ndarray, shape (n,)
-            As for `RowsProblem.of`.
+        sign, weight, strata
+            As for `rows_problem`.
         """
         # which are not those of x, and spare a pass over it
-        rows = RowsProblem.of(X, sign, weight, moments).data
-        return cls(replace(rows, summaries=Summaries(moments, spreads=moments)), root=root)
+        rows: Any = rows_problem(X, sign, weight, moments, strata).data
+        kind = cls if strata is None else MappedWithinStrata
+        return kind(replace(rows, summaries=Summaries(moments, spreads=moments)), root=root)
 
     @property
     def n_features(self) -> int:
@@ -106,3 +112,8 @@ class MappedProblem(RowsProblem):
         cross = np.outer(origin, mean - 0.5 * mass * origin)
         matrix = self.root.T @ (self.root.T @ about_zero).T
         return matrix - cross - cross.T, mean - mass * origin
+
+
+@dataclass(frozen=True, eq=False)
+class MappedWithinStrata(MappedProblem, ProblemWithinStrata):
+    """Such rows that are compared within strata; their moments have the J of those within."""

@@ -12,7 +12,14 @@ from aucmax.data.rows.products import dot
 from aucmax.data.rows.store import InMemory, Store
 from aucmax.data.strata import Compared, Strata
 from aucmax.objective.losses import Shares, Square
-from aucmax.objective.problem import Columns, Problem, RowsProblem, Summaries, WeightedRows
+from aucmax.objective.problem import (
+    Columns,
+    MomentsProblem,
+    Problem,
+    RowsProblem,
+    Summaries,
+    WeightedRows,
+)
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
@@ -161,7 +168,7 @@ class ProblemWithinStrata(RowsProblem):
         return replace(self, data=data)
 
     def spread(self) -> np.ndarray:
-        return self._spreads.spread_within_strata
+        return MomentsProblem(self._spreads).spread()
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.store, InMemory):

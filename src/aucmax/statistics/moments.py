@@ -160,6 +160,9 @@ class ClassMoments(ClassStatistics):
     def mapped(self, T: Any) -> "ClassMoments":
         """Return the moments of Tᵀx, as if rows had been mapped before they were counted.
 
+        Of rows within strata, here and below, these are moments of two classes without strata that
+        have the same means and the same J.
+
         Parameters
         ----------
         T : ndarray or sparse matrix, shape (d, k)
@@ -256,7 +259,8 @@ class ClassMoments(ClassStatistics):
         features = self.empty(self.classes)
         features._d, features._declared = means.shape[1], self._declared
         features.target_name, features.guarantee = self.target_name, self.guarantee
-        features._parts = self._parts | {"means": means, "covariances": covariances}
+        weights = {name: self._parts[name] for name in ("counts", "squares")}
+        features._parts = weights | {"means": means, "covariances": covariances}
         return features
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
