@@ -53,14 +53,38 @@ def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, 
     assert f"{within['count']} strata, weighed by" in text
 
 
-def test_tuning_is_within_strata_and_the_score_is_a_line(folder, tmp_path, good):
+def test_tuning_is_within_strata_for_every_shape(folder, tmp_path, good):
     report, model = trained(good, folder, tmp_path / "t.aucmax", "--strata", "day")
-    assert "shape" not in report
+    assert report["shape"] == "line"
+    assert [*report["held_out_auc_of_shapes"]][:2] == ["line", "curves"]
     assert "strata kept whole" in report["folding"]
     assert not hasattr(model, "steps")
     text = good("train", folder[0] / "rows.csv", "--strata", "day", "-o", tmp_path / "t.aucmax")
     assert text.count("within strata  (95 % interval") == 2
+    assert "line  (held-out AUC within strata: line " in text
     assert all(len(line) <= 80 for line in text.splitlines() if "/" not in line)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_curves_within_strata_are_trained_shown_and_explained(folder, tmp_path, good):
+    _, X, y, day = folder
+    path, page = tmp_path / "c.aucmax", tmp_path / "e.html"
+    options = ("--strata", "day", "--strata-weight", "pairs", "--shape", "curves")
+    report, model = trained(good, folder, path, *options, "--monotone", "a=increasing")
+    assert (report["shape"], report["strata"]) == ("curves", "day")
+    assert report["within_strata"]["weighting"] == "pairs"
+    assert "odds_ratios" not in report
+    rows = pd.DataFrame(X, columns=["a", "b"])
+    area = metrics.stratified_auc(y, model.decision_function(rows), day, strata_weight="pairs")
+    assert report["training_auc"] == pytest.approx(area._asdict())
+    grid = pd.DataFrame({"a": np.linspace(-4, 4, 99), "b": 0.0})
+    assert (np.diff(model.decision_function(grid)) > -1e-9).all()
+    assert "strata, weighed by their pairs" in good("show", path)
+    good("evaluate", path, folder[0] / "rows.csv", "--strata", "day", "--html", page)
+    assert "of these rows within strata" in page.read_text(encoding="utf-8")
+    report, _ = trained(good, folder, path, *options[:2], *options[4:], "--loss", "logistic")
+    assert report["within_strata"]["exact"] > 0
+    assert "odds_ratios" not in report
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -160,8 +184,6 @@ def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_p
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--shape", "curves"), "--shape curves does not go with --strata"),
-        (("--monotone", "a=increasing"), "--monotone does not go with --strata"),
         (("--solver", "spam"), "'spam' learns from one row after another and takes no strata"),
         (("--one-pass",), "is read in parts by --one-pass, and --strata needs all rows at once"),
         (("--loss", "logistic", "--strata-weight", "pairs"), "is for losses of pairs"),

@@ -5,8 +5,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.estimators.test_fits_within_strata import STATSMODELS, drawn
+from tests.oracles import strata as oracle
 
-from aucmax import AUCClassifier, effects, odds_ratios
+from aucmax import AdditiveAUCClassifier, AUCClassifier, effects, odds_ratios
 
 
 def test_odds_ratios_are_those_of_statsmodels():
@@ -57,3 +58,27 @@ def test_the_variation_is_that_of_samples_of_strata(loss):
     order = np.argsort(found.feature)
     mine = ((found.high - found.low) / (2 * 1.99) * np.abs(found.coef / found.effect))[order]
     np.testing.assert_allclose(mine, error, rtol=0.15)
+
+
+def test_curves_have_effects_within_strata():
+    """Lines are a line of their features, and the effect of a curve is that of two of a stratum."""
+    X, y, stratum, weight = drawn()
+    settings = {"losses": ("square",), "alphas": [0.1], "focus": (0.0,), "tol": 1e-10, "n_knots": 5}
+    additive = AdditiveAUCClassifier(0, shape="line", **settings).fit(X, y, weight, strata=stratum)
+    Z = additive.best_estimator_[0].transform(X)
+    line = AUCClassifier(0.1, standardize=0).fit(Z, y, weight, strata=stratum)
+    mine = effects(additive.best_estimator_, X, y, weight, strata=stratum)
+    of_line = effects(line, Z, y, weight, strata=stratum)
+    for name in ("effect", "low", "high"):
+        np.testing.assert_allclose(getattr(mine, name), getattr(of_line, name), rtol=1e-8)
+    additive.set_params(shape="curves").fit(X, y, weight, strata=stratum)
+    features, model = additive.best_estimator_
+    of_curves = effects(additive.best_estimator_, X, y, weight, strata=stratum)
+    coef, Z = model.coef_[0], features.transform(X).toarray()
+    scores = np.zeros((len(y), 3))
+    for block in features.blocks:
+        scores[:, block.columns[0]] += Z[:, block.features] @ coef[block.features]
+    spread = oracle.spread(scores, y, stratum, weight, "positives")
+    np.testing.assert_allclose(of_curves.effect, np.sort(np.sqrt(spread))[::-1], rtol=1e-9)
+    assert (of_curves.low < of_curves.effect).all()
+    assert (of_curves.high > of_curves.effect).all()

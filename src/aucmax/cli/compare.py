@@ -113,8 +113,8 @@ def compare(
     the verdict is "tie" unless p < 0.05.
 
     --strata compares only rows of the same stratum, such as a day, in the fits and in the test AUC.
-    Stochastic solvers take no strata; "additive" and the rivals that know none learn from all rows
-    and are judged within strata.
+    Stochastic solvers take no strata; the rivals that know none learn from all rows and are judged
+    within strata.
 
     How the columns are prepared is learned from all rows.
 

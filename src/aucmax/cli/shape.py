@@ -100,10 +100,7 @@ class Bends:
     ) -> Bends:
         """Return what the options mean; raise ValueError if some exclude each other."""
         before, named, trends = transforms.given(), bool(form.needs_folds), form.trends()
-        strata = prepared.rows.strata is not None
-        if strata:
-            form.check_straight("--strata: curves and maps of pairs compare all rows")
-        if not named and (form.shape is Shape.line or before or strata):
+        if not named and (form.shape is Shape.line or before):
             return cls(arguments={"shape": "line", "monotone": trends})
         others = [name for name in settings if name not in _OF_ADDITIVE]
         for name in (*before, *others):

@@ -139,9 +139,9 @@ def train(
     rows, in the fit and in the AUC.
 
     --strata compares only rows of the same stratum, such as a day, a hospital or a query, in the
-    fit, in the folds and in the AUC; the score is then a line. The logistic loss within strata is
-    conditional logistic regression, and its odds ratios are printed. --probability still calibrates
-    on the rows of all strata together.
+    fit, in the folds and in the AUC, of curves and maps of pairs, too. The logistic loss within
+    strata is conditional logistic regression, and the odds ratios of a line are printed.
+    --probability still calibrates on the rows of all strata together.
 
     A table is read as it comes: with missing values, text, dates, decimal commas. What was decided
     is printed, with the option that decides otherwise; what prepares the columns is saved with the
@@ -194,6 +194,7 @@ def train(
             result = _training.tuned(rows, prepared.room, verbose=not as_json, **options_of_fit)
             model, tuning = result.model, _reports.Tuning.of(result, folding.words, bends.why_not)
             prepared = prepared.bent(result.additive)
+        straight = prepared.rows is rows  # curves have no odds ratios
         with working("measuring", as_json):
             auc = _training.training_auc(prepared.rows, model)
         report = _reports.Training.of(
@@ -203,7 +204,7 @@ def train(
             tuning=tuning,
             why_not_tuned=f"{options} given" if options else _FEW,
             fitted=_facts.FittedModel.of(model),
-            odds=_odds.OddsTable.of(rows, model, prepared.names(model)),
+            odds=_odds.OddsTable.of(rows, model, prepared.names(model)) if straight else None,
             suspicions=about_training_rows(prepared, data, reading, result),
             read=passes_over(rows.X),
             seconds=time.perf_counter() - started,

@@ -36,6 +36,7 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
 
 _LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
+_BENT_LOSSES: tuple[str, ...] = tuple(AdditiveAUCClassifier().losses)
 _ROWS_BY_FEATURES = 4  # times the memory of a row, of what a search for curves and maps keeps of it
 _SKETCH_RANK = 50  # directions kept of each class if its covariance is too large
 
@@ -135,10 +136,9 @@ def tuned(
     ValueError
         If there are too few rows of a class, groups or times, or too few rows fit in memory.
     """
-    settings["positive"] = rows.positive_label
-    if rows.strata is not None:
-        losses = losses_within(_LOSSES, rows, strata_weight)
-        settings |= {"strata_weight": strata_weight, "losses": losses}
+    settings |= {"positive": rows.positive_label, "strata_weight": strata_weight}
+    if table is not None and "losses" not in settings:
+        settings["losses"] = losses_within(_BENT_LOSSES, rows, strata_weight)
     if table is not None and (monotone or shape not in ("line", "auto")):
         every = ManyRows(table) if table.in_parts else None
         if every is not None:
@@ -150,7 +150,9 @@ def tuned(
         settings |= {"shape": shape, "monotone": monotone, "probability": probability}
         return _bent(table, seed, every=every, **settings)
     if room is None:
-        search, line = _searched(rows, seed, verbose, probability=probability, **settings)
+        losses = losses_within(_LOSSES, rows, strata_weight)
+        of_line = settings | {"probability": probability, "losses": losses}
+        search, line = _searched(rows, seed, verbose, **of_line)
         if table is None or shape == "line":
             return line
         return _bent(table, seed, search, line, probability=probability, **settings)

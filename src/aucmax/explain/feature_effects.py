@@ -1,6 +1,7 @@
 """The effect of each column on the scores of a model, with intervals."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,12 +252,13 @@ def effects_of(
     reach[column[has_error]] = np.sqrt(variance * fdtri(1.0, sampling.freedom, confidence))
     for j in np.flatnonzero(count > 1).tolist():
         features, least[j] = by.features_of(j), 0.0
-        effect[j] = np.sqrt(
-            2.0 * _variance(by.columnwise[:, features] @ of_feature[features], weight)
-        )
+        scores = by.columnwise[:, features] @ of_feature[features]
+        joint = rows_problem(scores[:, None], sign, weight, None, strata)
+        effect[j] = np.sqrt(joint.spread()[0])
         has_error, covariance = sampling.of(features)
         if has_error.any():
-            differences = _mean_squared_differences(by.columnwise[:, features[has_error]], weight)
+            columns = by.columnwise[:, features[has_error]]
+            differences = _mean_squared_differences(columns, sign, weight, strata)
             reach[j] = _reach(covariance, differences, sampling.freedom, confidence)
     if that_learn_from_labels(
         by.steps
@@ -292,27 +294,44 @@ def sampling_of(
             raise ValueError("the model compares rows within strata; name those of the rows.")
         if strata is None:
             return _sandwich_of(by, sign, weight)
-        coef = np.ravel(by.linear.coef_).astype(np.float64)
-        labelled_rows = by.features, sign, weight, strata
-        return Sampling(*varying(*labelled_rows, coef, settings_of(by.linear)))
+        return _sampling_within(by, sign, weight, strata)
     except ValueError as why:
         no_features = np.empty(0, dtype=np.intp)
         return Sampling(no_features, np.empty((0, 0)), 1.0, f"No intervals: {why}")
 
 
-def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
-    mean = np.average(values, weights=weight)
-    return float(np.average((values - mean) ** 2, weights=weight))
+def _sampling_within(
+    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, strata: Strata
+) -> Sampling:
+    """Return the same for a fit within strata, by coordinates of the penalty if it has any."""
+    settings, coef = settings_of(by.linear), np.ravel(by.linear.coef_).astype(np.float64)
+    labelled_rows = sign, weight, strata
+    root = by.steps[-1].coordinates(by.mean(weight)) if by.steps else None
+    if root is None:
+        return Sampling(*varying(by.features, *labelled_rows, coef, settings))
+    u, scores = np.zeros(root.shape[1]), by.features @ coef  # a slope does not matter
+    plain = replace(settings, standardize=0.0)
+    within = varying(sp.csr_array(by.features @ root), *labelled_rows, u, plain, scores)
+    of_free = root[:, within.features]
+    covariance = of_free @ (of_free @ within.covariance).T
+    return Sampling(np.arange(len(coef)), covariance, within.freedom)
 
 
-def _mean_squared_differences(Z: Any, weight: np.ndarray | None) -> np.ndarray:
-    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z, shape (m, m)."""
-    if not sp.issparse(Z):
-        return 2.0 * np.atleast_2d(np.cov(Z, rowvar=False, bias=True, aweights=weight))
-    share = np.ones(Z.shape[0]) if weight is None else weight
+def _mean_squared_differences(
+    Z: Any, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None
+) -> np.ndarray:
+    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z, (m, m), of a stratum if any."""
+    n = len(sign)
+    share, code = np.ones(n) if weight is None else weight, np.zeros(n, np.intp)
+    if strata is not None:
+        share = np.where(strata.compared(sign > 0, weight).of_row > 0.0, share, 0.0)
+        code = strata.code.astype(np.intp)
     share = share / share.sum()
-    mean = share @ Z
-    return 2.0 * ((Z.T @ Z.multiply(share[:, None])).toarray() - np.outer(mean, mean))
+    Z = Z if sp.issparse(Z) else sp.csr_array(Z - Z.mean(axis=0))  # which keeps digits
+    sums = sp.csr_array((share, (code, np.arange(n)))) @ Z
+    mass = np.bincount(code, share)
+    means = sums.multiply(np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)[:, None])
+    return np.asarray(2.0 * (Z.T @ Z.multiply(share[:, None]) - sums.T @ means).toarray())
 
 
 def _reach(

@@ -75,6 +75,7 @@ def varying(
     strata: Strata,
     coef: np.ndarray,
     settings: Settings,
+    scores: np.ndarray | None = None,
 ) -> Within:
     """Return the covariance of the coefficients over samples of as many strata.
 
@@ -91,6 +92,8 @@ def varying(
     coef : ndarray, shape (d,)
     settings : Settings
         With the penalty's settings by feature as arrays.
+    scores : ndarray, shape (n,), optional
+        Those of the fit, by default X times the coefficients.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def varying(
     columns = X[:, free].toarray() if sp.issparse(X) else X[:, free]
     part = rows_problem(as_rows(columns / size), sign > 0, weight, None, strata)
     objective = settings.goal.objective(part, L2(0.0))
-    z = np.asarray(X @ coef)
+    z = np.asarray(X @ coef if scores is None else scores)
     if part.n_samples < len(sign):  # rows that are compared with none were left out
         z = z[strata.compared(sign > 0, weight).of_row > 0.0]
     loss_at = objective.at(z)

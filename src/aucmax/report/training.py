@@ -82,7 +82,8 @@ class Bending:
         """Return the settings of an additive model, in words."""
         return f"loss {self.loss}, alpha {alphas_text(self.alphas or {})}"
 
-    def __str__(self) -> str:
+    def words(self, within_strata: bool) -> str:
+        """Return the shape, with the held-out AUC of all that were tried."""
         if self.why_straight:
             return f"line  (curves were not tried, {self.why_straight}; --shape asks for them)"
         scores = self.held_out_auc_of_shapes or {}
@@ -96,7 +97,8 @@ class Bending:
         held_out = ", ".join(
             f"{names.get(shape, shape)} {auc_text(auc)}" for shape, auc in scores.items()
         )
-        return f"{shape}  (held-out AUC: {held_out})"
+        where = " within strata" if within_strata else ""
+        return f"{shape}  (held-out AUC{where}: {held_out})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +148,7 @@ class Tuning:
         return [
             ("tuned", f"{settings}: the best of {tried} in {self.folds}{course}"),
             ("held-out AUC", held_out),
-            *([] if self.bending is None else [("shape", str(self.bending))]),
+            *([] if self.bending is None else [("shape", self.bending.words(within_strata))]),
         ]
 
 
