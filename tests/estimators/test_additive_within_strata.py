@@ -192,8 +192,9 @@ def test_what_does_not_go_with_strata_is_said(tmp_path):
     fails("none of the 240 strata has rows of both classes", np.arange(240))
     model = AdditiveAUCClassifier(0, shape="line", losses=("square",), **ONE)
     model.fit(X, y, strata=stratum)
-    with pytest.raises(ValueError, match="this model compares rows within strata"):
-        model.pair_sums(X, y)
+    for of_all in (model.pair_sums, model.moments):
+        with pytest.raises(ValueError, match="this model compares rows within strata"):
+            of_all(X, y)
     with pytest.raises(ValueError, match="give strata if, and only if"):
         model.left_out(X, y)
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(day=stratum, y=y)

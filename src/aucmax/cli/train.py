@@ -35,7 +35,9 @@ from aucmax.objective import MAX_MATRIX_FEATURES
 from aucmax.objective.losses import LOSSES
 
 if TYPE_CHECKING:
+    from aucmax.cli.front import Prepared
     from aucmax.estimators import AUCClassifier
+    from aucmax.report.odds import OddsTable
     from aucmax.report.training import OnePassFit
 
 __all__ = ["train"]
@@ -194,7 +196,6 @@ def train(
             result = _training.tuned(rows, prepared.room, verbose=not as_json, **options_of_fit)
             model, tuning = result.model, _reports.Tuning.of(result, folding.words, bends.why_not)
             prepared = prepared.bent(result.additive)
-        straight = prepared.rows is rows  # curves have no odds ratios
         with working("measuring", as_json):
             auc = _training.training_auc(prepared.rows, model)
         report = _reports.Training.of(
@@ -204,7 +205,7 @@ def train(
             tuning=tuning,
             why_not_tuned=f"{options} given" if options else _FEW,
             fitted=_facts.FittedModel.of(model),
-            odds=_odds.OddsTable.of(rows, model, prepared.names(model)) if straight else None,
+            odds=_odds_ratios(rows, prepared, model),
             suspicions=about_training_rows(prepared, data, reading, result),
             read=passes_over(rows.X),
             seconds=time.perf_counter() - started,
@@ -212,6 +213,13 @@ def train(
         # last, so that Ctrl-C leaves no model behind
         persist.save(with_digests(prepared, model), output)
     show(report, as_json)
+
+
+def _odds_ratios(rows: Labelled, prepared: Prepared, model: AUCClassifier) -> OddsTable | None:
+    """Return the odds ratios of a line; curves have none."""
+    if prepared.rows is not rows:
+        return None
+    return _odds.OddsTable.of(rows, model, prepared.names(model))
 
 
 def _fit_in_one_pass(

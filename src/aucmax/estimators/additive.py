@@ -477,9 +477,19 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             Rows as for `fit`; a source of these is read once, and has the labels and weights.
         y, sample_weight
             As for `fit`.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted within strata.
         """
         check_is_fitted(self)
         features = self.best_estimator_[0]
+        if hasattr(self, "strata_"):
+            raise ValueError(
+                "such moments are of rows that are all compared, and this model compares rows "
+                "within strata; fit one without strata, or fit this one to rows."
+            )
         X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Source):
             rows = ClassMoments.from_data(X.mapped(features.transform))
