@@ -88,20 +88,17 @@ def beside_statsmodels() -> Iterator[list[str]]:
 def queries(count: int, d: int, bends: bool) -> tuple[np.ndarray, ...]:
     """Twenty rows of each query, of which a score and chance make the best ones positive.
 
-    It is linear, or half of it is the distances of two features from 0 and the product of two
-    others. Half of the features, and how many rows are positive, have another level in each query;
-    if the score bends, it depends on the features with their levels, and so do both.
+    Half of the features, and how many rows are positive, have another level in each query. The
+    score is linear, apart from these levels; if it bends, the distances of two features from 0 and
+    the product of two others are added, with the levels.
     """
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(count), 20)
     X, truth = rng.normal(size=(len(query), d)), rng.normal(size=d) / np.sqrt(d)
-    levels = 2.0 * rng.normal(size=(count, d // 2))[query]
     utility = X @ truth + 0.5 * rng.gumbel(size=len(X)) + rng.normal(size=count)[query]
+    X[:, : d // 2] += (1.0 if bends else 2.0) * rng.normal(size=(count, d // 2))[query]
     if bends:
-        X[:, : d // 2] += 0.5 * levels
         utility += np.abs(X[:, [0, -1]]).sum(axis=1) + X[:, 1] * X[:, -2]
-    else:
-        X[:, : d // 2] += levels
     return X, utility > np.quantile(utility, 0.8), query
 
 

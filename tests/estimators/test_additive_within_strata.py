@@ -8,7 +8,7 @@ from tests.oracles import strata as oracle
 from aucmax import AdditiveAUCClassifier, AUCClassifierCV, load, save
 from aucmax.data.labelled import Labelled
 from aucmax.datasets import scan
-from aucmax.estimators import additive_search
+from aucmax.estimators import additive, additive_search
 from aucmax.estimators.folds import Folding
 from aucmax.metrics import stratified_auc
 
@@ -177,19 +177,21 @@ def test_a_model_within_strata_is_saved(tmp_path):
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
-def test_what_does_not_go_with_strata_is_said(tmp_path):
+def test_what_does_not_go_with_strata_is_said(tmp_path, monkeypatch):
     X, y, stratum, weight = drawn()
 
     def fails(match, of_rows=stratum, sample_weight=None, **settings):
         with pytest.raises(ValueError, match=match):
             AdditiveAUCClassifier(**settings).fit(X, y, sample_weight, strata=of_rows)
 
+    monkeypatch.setattr(additive, "_Search", None)  # nothing is searched in vain
     fails(r"strata must have one value for each of 240 rows", stratum[1:])
     fails("strata has no value for 1 rows", np.where(np.arange(240) == 7, np.nan, stratum))
     fails("strata_weight must be 'positives', 'pairs' or", strata_weight="rows")
     fails("strata_weight='pairs' is for losses of pairs", strata_weight="pairs")
     fails("strata have different weights; the logistic", sample_weight=weight)
     fails("none of the 240 strata has rows of both classes", np.arange(240))
+    monkeypatch.undo()
     model = AdditiveAUCClassifier(0, shape="line", losses=("square",), **ONE)
     model.fit(X, y, strata=stratum)
     for of_all in (model.pair_sums, model.moments):

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.estimators.test_fits_within_strata import STATSMODELS, drawn
 from tests.oracles import strata as oracle
 
 from aucmax import AdditiveAUCClassifier, AUCClassifier, effects, odds_ratios
+from aucmax.data.strata import Strata
+from aucmax.explain.within_strata import mean_squared_differences
 
 
 def test_odds_ratios_are_those_of_statsmodels():
@@ -82,3 +85,17 @@ def test_curves_have_effects_within_strata():
     np.testing.assert_allclose(of_curves.effect, np.sort(np.sqrt(spread))[::-1], rtol=1e-9)
     assert (of_curves.low < of_curves.effect).all()
     assert (of_curves.high > of_curves.effect).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_differences_are_those_of_two_rows_of_a_stratum(form):
+    X, y, stratum, weight = drawn()
+    strata = Strata.of(stratum, len(y))
+    differences = mean_squared_differences(form(X), 2 * y - 1, weight, strata)
+    mixed = mean_squared_differences(form(X @ np.ones((3, 1))), 2 * y - 1, weight, strata)
+    spread = oracle.spread(np.column_stack([X, X.sum(axis=1)]), y, stratum, weight, "positives")
+    np.testing.assert_allclose(np.append(np.diag(differences), mixed), spread, rtol=1e-9)
+    np.testing.assert_allclose(differences.sum(), mixed, rtol=1e-9)
+    plain = mean_squared_differences(form(X), 2 * y - 1, weight, None)
+    covariance = np.cov(X, rowvar=False, bias=True, aweights=weight)
+    np.testing.assert_allclose(plain, 2.0 * covariance, rtol=1e-9)

@@ -260,10 +260,12 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             strata of rows that are read in parts.
         """
         X, y, sample_weight = opened(X, y, sample_weight)
+        if isinstance(X, Source) or (
+            not isinstance(X, Labelled) and _num_samples(X) > self.search_rows
+        ):
+            X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
         if isinstance(X, Labelled):
             strata = X.strata
-        elif isinstance(X, Source) or (strata is None and _num_samples(X) > self.search_rows):
-            X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
         many = isinstance(X, Labelled) and (X.in_parts or len(X.positive) > self.search_rows)
         if not many or (strata is not None and not X.in_parts):
             self._fit(X, y, sample_weight, groups, strata)

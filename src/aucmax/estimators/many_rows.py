@@ -181,10 +181,11 @@ def labelled_table(
         strata = of_rows["strata"] if strata is None else strata
     else:
         y = column_or_1d(y, warn=False)
-        check_consistent_length(X, y, groups)
+        check_consistent_length(X, y, groups, strata)
         weight = sample_weights(sample_weight, len(y))
     classes = two_classes(np.unique(y), positive)
     groups = None if groups is None else np.asarray(groups)
+    strata = None if strata is None else np.asarray(strata)
     return Labelled(X, np.asarray(y) == classes[1], weight, classes, groups, strata=strata)
 
 

@@ -19,7 +19,7 @@ from aucmax.estimators.fitting import Settings, posed
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
-from aucmax.explain.within_strata import MAX_FEATURES, varying
+from aucmax.explain.within_strata import MAX_FEATURES, mean_squared_differences, varying
 from aucmax.metrics.delong import effective_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
@@ -258,7 +258,7 @@ def effects_of(
         has_error, covariance = sampling.of(features)
         if has_error.any():
             columns = by.columnwise[:, features[has_error]]
-            differences = _mean_squared_differences(columns, sign, weight, strata)
+            differences = mean_squared_differences(columns, sign, weight, strata)
             reach[j] = _reach(covariance, differences, sampling.freedom, confidence)
     if that_learn_from_labels(
         by.steps
@@ -315,23 +315,6 @@ def _sampling_within(
     of_free = root[:, within.features]
     covariance = of_free @ (of_free @ within.covariance).T
     return Sampling(np.arange(len(coef)), covariance, within.freedom)
-
-
-def _mean_squared_differences(
-    Z: Any, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None
-) -> np.ndarray:
-    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z, (m, m), of a stratum if any."""
-    n = len(sign)
-    share, code = np.ones(n) if weight is None else weight, np.zeros(n, np.intp)
-    if strata is not None:
-        share = np.where(strata.compared(sign > 0, weight).of_row > 0.0, share, 0.0)
-        code = strata.code.astype(np.intp)
-    share = share / share.sum()
-    Z = Z if sp.issparse(Z) else sp.csr_array(Z - Z.mean(axis=0))  # which keeps digits
-    sums = sp.csr_array((share, (code, np.arange(n)))) @ Z
-    mass = np.bincount(code, share)
-    means = sums.multiply(np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)[:, None])
-    return np.asarray(2.0 * (Z.T @ Z.multiply(share[:, None]) - sums.T @ means).toarray())
 
 
 def _reach(

@@ -19,7 +19,9 @@ from aucmax.objective.objective import ConditionalObjective, Objective
 from aucmax.objective.penalties import L2
 from aucmax.objective.within_strata import ProblemWithinStrata, rows_problem
 
-__all__ = ["OddsRatios", "Within", "odds_ratios", "odds_ratios_of", "varying"]
+__all__ = [
+    "OddsRatios", "Within", "mean_squared_differences", "odds_ratios", "odds_ratios_of", "varying",
+]  # fmt: skip
 
 
 _MANY = 1e9  # degrees of freedom
@@ -161,6 +163,26 @@ def _slopes(problem: ProblemWithinStrata, gradient: np.ndarray) -> np.ndarray:
         (gradient, (code, np.arange(len(code)))), shape=(len(problem.strata.omega), len(code))
     )
     return np.asarray(by_stratum @ centred)
+
+
+def mean_squared_differences(
+    Z: Any, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None
+) -> np.ndarray:
+    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z (n, m), of a stratum if any.
+
+    With strata it is twice the covariance within those that have rows of both classes.
+    """
+    n = len(sign)
+    share, code = np.ones(n) if weight is None else weight, np.zeros(n, np.intp)
+    if strata is not None:
+        share = np.where(strata.compared(sign > 0, weight).of_row > 0.0, share, 0.0)
+        code = strata.code.astype(np.intp)
+    share = share / share.sum()
+    Z = Z if sp.issparse(Z) else sp.csr_array(Z - Z.mean(axis=0))  # which keeps digits
+    sums = sp.csr_array((share, (code, np.arange(n)))) @ Z
+    mass = np.bincount(code, share)
+    means = sums.multiply(np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)[:, None])
+    return np.asarray(2.0 * (Z.T @ Z.multiply(share[:, None]) - sums.T @ means).toarray())
 
 
 def odds_ratios_of(
