@@ -175,6 +175,7 @@ def test_a_model_within_strata_is_saved(tmp_path):
     assert loaded.strata_ == model.strata_ == loaded.best_estimator_[-1].strata_
     assert loaded.strata_weight == loaded.best_estimator_[-1].strata_weight == "pairs"
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert model.strata_.words in loaded._repr_html_()
 
 
 def test_what_does_not_go_with_strata_is_said(tmp_path, monkeypatch):

@@ -16,13 +16,13 @@ def table(seed, n=5000):
     return rng, rng.normal(size=(n, 5)), rng.normal(size=n)
 
 
-def suffices(X, score):
+def suffices(X, score, strata=None):
     """Whether the line of the square loss is enough for the fifth of the rows that score most."""
     features = AdditiveFeatures().fit(X)
     Z = features.lines().transform(X).toarray()
     y = score > np.quantile(score, 0.8)
     line = AUCClassifier(0.01, loss="square").fit(Z, y)
-    rows = labelled_rows(AUCClassifier(), Z, y, None)
+    rows = labelled_rows(AUCClassifier(), Z, y, None, strata=strata)
     pairs = all_pairs(len(features.axes_)).tolist()
     return line_suffices(features, X, rows, line.decision_function(Z), pairs)
 
@@ -37,6 +37,7 @@ def test_lines_are_rarely_searched_in_vain():
     _, X, noise = table(0)
     assert suffices(X, np.exp(2 * X[:, 0]) + noise / 99)  # it bends, and ranks as a line
     assert not suffices(X[:4000], X[:4000, 0])  # too few rows to tell
+    assert not suffices(X, np.exp(2 * X[:, 0]) + noise / 99, strata=np.arange(5000) % 500)
 
 
 @pytest.mark.parametrize("score", [

@@ -117,6 +117,7 @@ def _(model: AdditiveAUCClassifier) -> str:
         (f"cross-validated {model.scoring}", f"{best} ({interval}); biased upwards by tuning"),
         *([("monotone", ", ".join(trends))] if model.monotone else []),
         ("settings", f"loss {model.loss_}, {alphas}, focus {model.focus_:g}"),
+        *strata_facts(getattr(model, "strata_", None)),
         ("solver", f"{model.solver_}, {optimality}"),
     ]
     gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
