@@ -162,9 +162,11 @@ def test_many_rows_are_fitted_in_memory():
     many = model.fit(X, y, strata=stratum).decision_function(X)
     whole = model.set_params(search_rows=1000).fit(X, y, strata=stratum)
     np.testing.assert_array_equal(many, whole.decision_function(X))
+    model.set_params(search_rows=100)
     rows = Labelled(X, y == 1, None, np.array([0, 1]), strata=stratum)
-    of_rows = model.set_params(search_rows=100).fit(rows)
-    np.testing.assert_array_equal(many, of_rows.decision_function(X))
+    np.testing.assert_array_equal(many, model.fit(rows).decision_function(X))
+    rows = Labelled(X, y == 1, None, np.array([0, 1]))
+    np.testing.assert_array_equal(many, model.fit(rows, strata=stratum).decision_function(X))
 
 
 def test_a_model_within_strata_is_saved(tmp_path):

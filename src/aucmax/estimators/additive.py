@@ -260,14 +260,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             strata of rows that are read in parts.
         """
         X, y, sample_weight = opened(X, y, sample_weight)
-        if isinstance(X, Source) or (
-            not isinstance(X, Labelled) and _num_samples(X) > self.search_rows
-        ):
-            X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
         if isinstance(X, Labelled):
-            strata = X.strata
-        many = isinstance(X, Labelled) and (X.in_parts or len(X.positive) > self.search_rows)
-        if not many or (strata is not None and not X.in_parts):
+            X = X if strata is None else replace(X, strata=np.asarray(strata))
+        elif isinstance(X, Source) or _num_samples(X) > self.search_rows:
+            X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
+        in_parts = isinstance(X, Labelled) and X.in_parts
+        many = isinstance(X, Labelled) and X.strata is None and len(X.positive) > self.search_rows
+        if not (in_parts or many):
             self._fit(X, y, sample_weight, groups, strata)
             return self
         every = ManyRows(X)
@@ -366,9 +365,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             raise ValueError("give strata if, and only if, the model was fitted within strata.")
         X, y, sample_weight, strata = _weighed(X, y, sample_weight, _codes(strata, X))
         if strata is not None:  # rows of strata of one class are compared with none
-            of_rows = Strata.of(strata, len(y)), np.asarray(y) == self.classes_[1]
-            compared = of_rows[0].compared(of_rows[1], sample_weights(sample_weight, len(y)))
-            counted = np.flatnonzero(compared.of_row)
+            of_rows = np.asarray(y) == self.classes_[1], sample_weights(sample_weight, len(y))
+            counted = np.flatnonzero(Strata.of(strata, len(y)).compared(*of_rows).of_row)
             X, y, sample_weight, strata = _taken(counted, X, y, sample_weight, strata)
         features, last = self.best_estimator_
         Z = features.transform(X)
@@ -564,7 +562,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             Z = features.lines().transform(X)
             rows = labelled_rows(last, Z, y, sample_weight, strata=strata)
             rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
-        rows = self._within(rows)
+        rows = self._weighing_strata(rows)
         with working("tuning", quiet=not self.verbose):
             folds, n_folds = _folds(rows, cv)
             share = 1.0  # the best α is inversely proportional to the rows of the rarer class
@@ -594,13 +592,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.shape_scores_ = scores
         return scores
 
-    def _within(self, rows: Labelled) -> Labelled:
+    def _weighing_strata(self, rows: Labelled) -> Labelled:
         """Return rows with the weights of their strata, if they have any.
 
         Raises
         ------
         ValueError
-            If no stratum has rows of both classes, or a likelihood is asked for that is none.
+            If no stratum has rows of both classes, or the logistic loss would be no likelihood.
         """
         strata = rows.coded_strata
         if strata is None:
