@@ -93,7 +93,7 @@ def _add_products(cells, positive, share, ends, sizes, pairs, out):
         i, j = pairs[m]
         start = 0
         for end in ends:
-            count[:], omega = 0, 0.0
+            count[0], count[1], omega = 0, 0, 0.0
             for r in range(start, end):
                 side = int(positive[r])
                 cell = cells[i, r] * sizes[j] + cells[j, r]
