@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.rows import compiled
+from aucmax.data.rows.few import FEW_ROWS
+from aucmax.data.rows.kernels import unless
 from aucmax.data.rows.sorting import ascending
 from aucmax.metrics.reading import Bools, Floats
 
@@ -197,6 +199,12 @@ def above(levels: Levels) -> tuple[Floats, Floats]:
     return np.cumsum(levels.pos) - levels.pos / 2, np.cumsum(levels.neg) - levels.neg / 2
 
 
+def _won_by_few(z: NDArray[Any], pos: NDArray[np.intp], neg: NDArray[np.intp]) -> float:
+    sides = [np.searchsorted(z[neg], z[pos], side) for side in ("left", "right")]
+    return 0.5 * float(np.sum(sides))
+
+
+@unless(lambda z, pos, neg: len(pos) + len(neg) <= FEW_ROWS, _won_by_few)
 @compiled
 def _won(z, pos, neg):
     # weight of the pairs ranked correctly, ties half, from each class's rows in ascending order

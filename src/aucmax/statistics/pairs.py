@@ -17,10 +17,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.rows.kernels import compiled
+from aucmax.data.rows.kernels import compiled, unless
 
 __all__ = ["Cells", "all_pairs", "cell_sums", "steps"]
 
+_FEW = 100_000  # summands of all pairs
 _PAIRS_AT_A_TIME = 256  # whose cells are in memory
 
 Floats = NDArray[np.float64]
@@ -103,6 +104,16 @@ def steps(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:
     return (U @ h)[..., 0] / diagonal - solved
 
 
+def _add_few(
+    counted: _Counted, sizes: NDArray[np.int64], pairs: NDArray[np.int64], out: Floats
+) -> None:
+    for m, (i, j) in enumerate(pairs):
+        cell = counted.cells[i] * sizes[j] + counted.cells[j]
+        for k, summand in enumerate(counted.summands.T):
+            out[m, :, k] = np.bincount(cell, summand, minlength=out.shape[1])
+
+
+@unless(lambda counted, sizes, pairs, out: len(pairs) * counted.summands.size <= _FEW, _add_few)
 @compiled
 def _add_up(counted, sizes, pairs, out):
     # only rows that are not at the common place of one column: the sums of all others follow

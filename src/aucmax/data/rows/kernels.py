@@ -1,6 +1,7 @@
 """Functions that Numba compiles at their first call.
 
-Importing Numba takes as long as a small fit, so it is delayed to the first call of a kernel.
+Importing Numba takes longer than a small fit, so it is delayed to the first call of a kernel, and
+kernels that a small fit needs have a form for few numbers, in NumPy.
 """
 
 import functools
@@ -11,6 +12,8 @@ import threading
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any
+
+import numpy as np
 
 from aucmax.data.rows.fingerprint import OVERLOADS, fingerprint
 
@@ -23,6 +26,7 @@ __all__ = [
     "inlined",
     "overloaded",
     "start_numba",
+    "unless",
     "vectorised",
 ]
 
@@ -44,7 +48,15 @@ class Kernel:
         The function in Python.
     fastmath : set of str
         LLVM's fast-math flags for floating-point sums.
+
+    Attributes
+    ----------
+    few, in_numpy : callable or None
+        Whether ``few(*arguments)``, ``in_numpy(*arguments)`` does the work: see `unless`.
     """
+
+    few: Callable[..., bool] | None = None
+    in_numpy: Callable[..., Any]
 
     def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
         functools.update_wrapper(self, body)
@@ -52,6 +64,8 @@ class Kernel:
         self._body, self._dispatcher = body, None
 
     def __call__(self, *arguments: Any) -> Any:
+        if self.few is not None and self.few(*arguments):
+            return self.in_numpy(*arguments)
         return (self._dispatcher or self.dispatcher)(*arguments)
 
     @property
@@ -79,6 +93,31 @@ def compiled(kernel: Callable[..., Any]) -> Kernel:
 def vectorised(kernel: Callable[..., Any]) -> Kernel:
     """Compile a kernel whose sums may be reordered for vector registers; zeros keep their sign."""
     return Kernel(kernel, REORDER - {"nsz"})
+
+
+def unless(
+    few: Callable[..., bool], in_numpy: Callable[..., Any] | None = None
+) -> Callable[[Kernel], Kernel]:
+    """Let another function do what a kernel does, where a call of it has few numbers.
+
+    The choice depends on the arguments alone, not on whether Numba has started, so that the same
+    call always has the same bits.
+
+    Parameters
+    ----------
+    few : callable
+        Whether there are few numbers, given the kernel's arguments.
+    in_numpy : callable, optional
+        The other function; by default the kernel's body in Python.
+    """
+
+    def decorate(kernel: Kernel) -> Kernel:
+        # as compiled, 1/0 is infinite
+        body = np.errstate(all="ignore")(kernel.__wrapped__)  # type: ignore[attr-defined]
+        kernel.few, kernel.in_numpy = few, in_numpy or body
+        return kernel
+
+    return decorate
 
 
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:

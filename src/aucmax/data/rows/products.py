@@ -15,6 +15,7 @@ from aucmax.data.rows import (
     compiled,
     fetch_ahead,
     fetch_entries,
+    few,
     inlined,
     n_features,
     n_rows,
@@ -27,7 +28,7 @@ from aucmax.data.rows import (
     take_rows,
     to_scipy,
 )
-from aucmax.data.rows.kernels import vectorised
+from aucmax.data.rows.kernels import unless, vectorised
 from aucmax.data.rows.threads import on_threads
 from aucmax.data.rows.view import LONG_VECTOR
 
@@ -63,6 +64,7 @@ _MAX_SPARSE_DENSITY = 0.25
 _FEW = 10  # scores of a row that are computed while it is in the cache
 _MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
 GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
+_FEW_PRODUCTS = 10_000  # entries of a vector up to which BLAS computes its product on one thread
 _GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
 
 
@@ -109,7 +111,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
     For the inner loops of solvers, where a threaded BLAS dot may wait for a busy core.
     """
-    return _dot(a, b)
+    return float(_dot(a, b))
 
 
 def scores(X: Rows, W: np.ndarray) -> np.ndarray:
@@ -238,6 +240,17 @@ def origin_of(X: Rows) -> np.ndarray:
     first = slice(X.indptr[0], X.indptr[1])
     origin[X.indices[first]] = X.data[first]
     return np.where(_full_columns(X), origin, 0.0)
+
+
+def _full_columns(X: CSR) -> np.ndarray:
+    """Return which columns have an entry in every row, (d,)."""
+    full, lo, n = np.ones(X.n_features, bool), 0, n_rows(X)
+    while lo < n and full.any():  # most often the first rows show that there are none
+        hi = min(2 * lo + 8, n)
+        stored = X.indices[X.indptr[lo] : X.indptr[hi]]
+        full &= np.bincount(stored, minlength=X.n_features) == hi - lo
+        lo = hi
+    return full
 
 
 def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -387,6 +400,7 @@ def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
+@unless(lambda a, b: len(a) <= _FEW_PRODUCTS, np.dot)
 @vectorised
 def _dot(a, b):
     total = 0.0
@@ -395,6 +409,7 @@ def _dot(a, b):
     return total
 
 
+@unless(few.few_entries, few.scores)
 @compiled
 def _scores(X, lo, hi, w, out):
     for i in range(lo, hi):
@@ -402,6 +417,7 @@ def _scores(X, lo, hi, w, out):
         out[i] = row_dot(X, i, w)
 
 
+@unless(few.few_entries, few.scores_of)
 @compiled
 def _scores_of(X, rows, V, out):
     # a row is in the cache for all columns
@@ -410,6 +426,7 @@ def _scores_of(X, rows, V, out):
             out[k, r] = row_dot(X, rows[r], V[k])
 
 
+@unless(few.few_entries, few.adjoint)
 @compiled
 def _adjoint(X, lo, hi, g, out):
     for i in range(lo, hi):
@@ -418,6 +435,7 @@ def _adjoint(X, lo, hi, g, out):
             row_add(X, i, g[i], out)
 
 
+@unless(few.few_entries, few.adjoints)
 @compiled
 def _adjoints(X, lo, hi, G, out):
     for i in range(lo, hi):
@@ -431,6 +449,7 @@ def _slope(X, i, s, v, m):
     return s[i] * (row_dot(X, i, v) - m[i])
 
 
+@unless(few.few_entries, few.normal_product)
 @compiled
 def _normal_product(X, lo, hi, s, v, m, out):
     total = 0.0
@@ -447,6 +466,7 @@ def _add_four(X, i, a, b, c, d, out):
         out[j] += (a * X[i, j] + b * X[i + 1, j]) + (c * X[i + 2, j] + d * X[i + 3, j])
 
 
+@unless(few.few_entries, few.normal_product)
 @compiled
 def _product_by_fours(X, lo, hi, s, v, m, out):
     # reads and writes the result once for every four rows, which are still in the cache
@@ -460,6 +480,7 @@ def _product_by_fours(X, lo, hi, s, v, m, out):
     _normal_product(X, hi - (hi - lo) % 4, hi, s, v, m, out)
 
 
+@unless(few.few_entries, few.row_norms2)
 @compiled
 def _row_norms2(X, lo, hi, out):
     for i in range(lo, hi):
@@ -467,6 +488,7 @@ def _row_norms2(X, lo, hi, out):
 
 
 # CSR kernels use unsigned indices, which avoids the check for negative ones.
+@unless(few.few_entries, few.class_sums)
 @compiled
 def _class_sums(X, lo, hi, sign, s, origin, out):
     # s (x − origin) over the stored entries of each row, added to its class; for CSR the origin is
@@ -478,6 +500,7 @@ def _class_sums(X, lo, hi, sign, s, origin, out):
             out[k, j] += s[i] * (x - origin[j])
 
 
+@unless(few.few_entries, few.centred_rows)
 @compiled
 def _centred_rows(X, rows, s, origin, out, total):
     for k in range(len(rows)):
@@ -489,6 +512,7 @@ def _centred_rows(X, rows, s, origin, out, total):
             total[j] += s[k] * x
 
 
+@unless(few.few_entries, few.dense_variances)
 @compiled
 def _dense_variances(X, lo, hi, s, mean, out):
     for i in range(lo, hi):
@@ -497,6 +521,7 @@ def _dense_variances(X, lo, hi, s, mean, out):
                 out[j] += s[i] * (X[i, j] - mean[j]) ** 2
 
 
+@unless(few.few_entries, few.csr_squares)
 @compiled
 def _csr_squares(X, lo, hi, s, out):
     for i in range(lo, hi):
@@ -521,23 +546,6 @@ def _csr_variances(X, s, mean):
         if count[k] < members:  # the zeros that are not stored
             variances[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
     return variances
-
-
-@compiled
-def _full_columns(X):
-    # stored[j]: number of leading rows that all have an entry in column j
-    n = len(X.indptr) - 1
-    stored = np.zeros(X.n_features, np.int64)
-    for i in range(n):
-        any_full = False
-        for e in range(X.indptr[i], X.indptr[i + 1]):
-            j = X.indices[e]
-            if stored[j] == i:
-                stored[j] = i + 1
-                any_full = True
-        if not any_full:
-            break
-    return stored == n
 
 
 @compiled
@@ -607,6 +615,7 @@ def _centred(X, i, origin, x):
     row_add(X, i, 1.0, x)
 
 
+@unless(few.few_entries, few.sparse_gram)
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices are ascending within a row, so this fills the lower triangle

@@ -3,6 +3,8 @@
 import numpy as np
 
 from aucmax.data.rows import compiled
+from aucmax.data.rows.few import FEW_ROWS
+from aucmax.data.rows.kernels import unless
 
 __all__ = ["ascending", "grouped"]
 
@@ -18,6 +20,8 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
     z : ndarray, shape (n,)
     rows : ndarray of int, shape (k,)
     """
+    if len(rows) <= FEW_ROWS:
+        return rows[np.argsort(z[rows], kind="stable")]
     order = np.empty_like(rows)
     if _sorted_by_digits(z, rows, order):
         return order
@@ -43,6 +47,13 @@ def grouped(
     return order, start
 
 
+def _group_few(code: np.ndarray, rows: np.ndarray, start: np.ndarray, order: np.ndarray) -> None:
+    own = code[rows]
+    start[1:] = np.cumsum(np.bincount(own, minlength=len(start) - 1))
+    order[...] = rows[np.argsort(own, kind="stable")]
+
+
+@unless(lambda code, rows, *_: len(rows) <= FEW_ROWS, _group_few)
 @compiled
 def _group(code, rows, start, order):
     for i in rows:

@@ -7,17 +7,20 @@ stratum, and each sum begins anew with each of them; without strata, all rows ar
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.data.rows.kernels import compiled, inlined
+from aucmax.data.rows.few import FEW_ROWS
+from aucmax.data.rows.kernels import compiled, inlined, unless
 from aucmax.data.rows.sorting import ascending, grouped
 from aucmax.data.rows.store import Made, Numbers
 from aucmax.objective.losses.base import Shares, row_blocks
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
+_FEW_STRATA = 20
 Scored = Iterable[tuple[slice, np.ndarray]]  # blocks of rows in order, with a number for each row
 
 
@@ -307,6 +310,28 @@ def _fineness(m: np.ndarray) -> np.ndarray:
     return np.where(m > 8, 1 << np.minimum(bits + 3, 22), 1)
 
 
+def _guide_of_few(guide: _Guide) -> None:
+    m = np.diff(guide.start)
+    held = m > 0
+    low, high = (guide.scores[side[held]] for side in (guide.start[:-1], guide.start[1:] - 1))
+    width, n = high - low, np.diff(guide.first)[held]
+    guide.low[...], guide.scale[...] = 0.0, 0.0
+    guide.low[held] = low
+    guide.scale[held] = np.divide(
+        n, width, out=np.zeros(len(n)), where=(width > 0.0) & (width < np.inf)
+    )
+    own = _ranges_of(guide, guide.scores, np.repeat(np.arange(len(m)), m))
+    guide.below[1:] = np.cumsum(np.bincount(own, minlength=len(guide.below) - 1))
+
+
+def _ranges_of(guide: _Guide, x: np.ndarray, code: np.ndarray | int) -> np.ndarray:
+    place = (x - guide.low[code]) * guide.scale[code]
+    last = np.diff(guide.first)[code] - 1
+    # never decreases with x; NaN belongs to the first
+    return guide.first[code] + np.where(place > 0.0, np.minimum(place, last), 0.0).astype(np.int64)
+
+
+@unless(lambda guide: len(guide.scores) <= FEW_ROWS, _guide_of_few)
 @compiled
 def _guide(guide):
     # below[b]: how many of the ascending scores lie below range b
@@ -333,6 +358,27 @@ def _range_of(x, low, scale, n):
     return int(place) if place > 0.0 else 0
 
 
+def _reaches_of_few(
+    z: np.ndarray,
+    sign: np.ndarray,
+    code: np.ndarray | None,
+    side: float,
+    centre: float,
+    guide: _Guide,
+    out: np.ndarray,
+) -> None:
+    own, g = side * sign > 0.0, 0 if code is None else code
+    x = side * (z - centre) + np.where(own, 0.0, 1.0)
+    b = _ranges_of(guide, x, g)
+    k, end = guide.below[b], guide.below[b + 1]
+    while np.any(k < end):
+        middle = (k + end) >> 1
+        less = (k < end) & (guide.scores[np.minimum(middle, len(guide.scores) - 1)] < x)
+        k, end = np.where(less, middle + 1, k), np.where(less, end, middle)
+    out[:] = np.where(own, -1 - k - g, k + g)
+
+
+@unless(lambda z, *_: len(z) <= FEW_ROWS, _reaches_of_few)
 @compiled
 def _reaches(z, sign, code, side, centre, guide, out):
     # how many scores of the rarer class lie less than 1 above each; for its own rows, below each
@@ -354,6 +400,24 @@ def _reaches(z, sign, code, side, centre, guide, out):
         out[i] = -1 - k - g if own else k + g
 
 
+def _few_sums(u: np.ndarray, few: np.ndarray, s: np.ndarray, start: np.ndarray, *_: object) -> bool:
+    return len(few) <= FEW_ROWS and len(start) <= _FEW_STRATA
+
+
+def _before_few(
+    u: np.ndarray,
+    few: np.ndarray,
+    s: np.ndarray,
+    start: np.ndarray,
+    shift: _Shift,
+    table: np.ndarray,
+) -> None:
+    summands = np.column_stack([s, s * shift.side * (u[few] - shift.origin)])
+    for g, (first, end) in enumerate(pairwise(start)):
+        np.cumsum(summands[first:end], axis=0, out=table[first + g + 1 : end + g + 1, :2])
+
+
+@unless(_few_sums, _before_few)
 @compiled
 def _before(u, few, s, start, shift, table):
     # Σ s_i and Σ s_i u_i over the rows of the rarer class before each place of a stratum
@@ -364,6 +428,24 @@ def _before(u, few, s, start, shift, table):
             table[k + g + 1, 1] = table[k + g, 1] + s[k] * side * (u[few[k]] - origin)
 
 
+def _of_few_others(
+    u: np.ndarray,
+    s: np.ndarray,
+    reach: np.ndarray,
+    shift: _Shift,
+    table: np.ndarray,
+    out: np.ndarray,
+) -> float:
+    others = np.flatnonzero(reach >= 0)
+    k, s, x = reach[others], s[others], shift.side * (u[others] - shift.origin)
+    slope = s * ((shift.margin + x) * table[k, 0] - table[k, 1])
+    for column, summand in ((2, s), (3, s * x)):
+        table[:, column] += np.bincount(k, summand, minlength=len(table))
+    out[others] = shift.side * slope
+    return float(slope @ x)
+
+
+@unless(lambda u, *_: len(u) <= FEW_ROWS, _of_few_others)
 @compiled
 def _of_others(u, s, reach, shift, table, out):
     # the sum of a row from the sums over its partners; its own terms are collected for these
@@ -381,6 +463,26 @@ def _of_others(u, s, reach, shift, table, out):
     return total
 
 
+def _of_rarer(
+    u: np.ndarray,
+    few: np.ndarray,
+    s: np.ndarray,
+    start: np.ndarray,
+    shift: _Shift,
+    table: np.ndarray,
+    out: np.ndarray,
+) -> float:
+    sums = np.empty((len(few), 2))  # Σ s_j, Σ s_j u_j over the partners of each row
+    for g, (first, end) in enumerate(pairwise(start)):
+        after = table[first + g + 1 : end + g + 1, 2:]
+        np.cumsum(after[::-1], axis=0, out=sums[first:end][::-1])
+    x = shift.side * (u[few] - shift.origin)
+    slope = -s * ((shift.margin - x) * sums[:, 0] + sums[:, 1])
+    out[few] = shift.side * slope
+    return float(slope @ (x - 1.0))
+
+
+@unless(_few_sums, _of_rarer)
 @compiled
 def _of_few(u, few, s, start, shift, table, out):
     side, origin, margin = shift

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
-from aucmax.data.rows.kernels import inlined, vectorised
+from aucmax.data.rows.few import FEW_ROWS
+from aucmax.data.rows.kernels import inlined, unless, vectorised
 from aucmax.data.rows.store import ByClass, Made, Numbers
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss, Shares, row_blocks, total
 
@@ -179,6 +180,43 @@ def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: floa
     return b
 
 
+def _few(z: np.ndarray, *_: object) -> bool:
+    return len(z) <= FEW_ROWS
+
+
+def _shares(z: np.ndarray, sign: np.ndarray, b: float) -> tuple[np.ndarray, ...]:
+    """Return t = y (z + b), exp(−|t|), and 1/(1 + exp(−|t|)) and the rest to 1."""
+    t = sign * (z + b)
+    e = np.exp(-np.abs(t))
+    near = 1.0 / (1.0 + e)
+    return t, e, near, e * near
+
+
+def _derivatives_of_few(
+    z: np.ndarray, sign: np.ndarray, weight: np.ndarray, b: float
+) -> tuple[float, float, float]:
+    t, _, near, far = _shares(z, sign, b)
+    bent = weight * far * near
+    slope = -float((sign * weight) @ np.where(t > 0.0, far, near))
+    turn = float(bent @ np.where(z + b > 0.0, far - near, near - far))
+    return slope, float(bent.sum()), turn
+
+
+def _terms_of_few(
+    z: np.ndarray,
+    sign: np.ndarray,
+    weight: np.ndarray,
+    b: float,
+    gradient: np.ndarray,
+    bent: np.ndarray,
+) -> float:
+    t, e, near, far = _shares(z, sign, b)
+    gradient[:] = -sign * weight * np.where(t > 0.0, far, near)
+    bent[:] = weight * far * near
+    return float(weight @ (np.log1p(e) + np.maximum(-t, 0.0)))
+
+
+@unless(_few, _derivatives_of_few)
 @vectorised
 def _derivatives(z, sign, weight, b):
     # the first three with respect to b
@@ -195,6 +233,7 @@ def _derivatives(z, sign, weight, b):
     return slope, bend, turn
 
 
+@unless(_few, _terms_of_few)
 @vectorised
 def _terms(z, sign, weight, b, gradient, bent):
     value = 0.0

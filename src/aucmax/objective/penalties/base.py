@@ -10,10 +10,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aucmax.data.rows.kernels import INLINE, compiled, overloaded
+from aucmax.data.rows.kernels import INLINE, compiled, overloaded, unless
 
 __all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
 
+_FEW_COORDINATES = 100  # for which Python's loop takes less than a millisecond
 _PROX1: dict[type, Callable[..., Any]] = {}
 
 
@@ -37,6 +38,7 @@ def _prox1(penalty, j, u, step):
     return _PROX1.get(getattr(penalty, "instance_class", object))
 
 
+@unless(lambda penalty, u, step: len(u) <= _FEW_COORDINATES)
 @compiled
 def _proxes(penalty, u, step):
     v = np.empty(len(u))

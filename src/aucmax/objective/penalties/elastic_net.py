@@ -76,6 +76,10 @@ class ElasticNet(Penalty):
     def compiled(self) -> NamedTuple:
         return _ElasticNet(self.l1, self.l2)
 
+    def prox(self, u: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        size = np.maximum(np.abs(u) - step * self.l1, 0.0) * (1.0 / (1.0 + step * self.l2))
+        return np.where(u > 0.0, size, 0.0 - size)  # never -0.0
+
     def values(self, w: np.ndarray) -> np.ndarray:
         return 0.5 * self.l2 * w * w + self.l1 * np.abs(w)
 

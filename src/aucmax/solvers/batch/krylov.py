@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh_tridiagonal
 
 from aucmax.data.rows import compiled
+from aucmax.data.rows.kernels import unless
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.solvers.batch.cholesky import Cholesky
@@ -54,6 +55,7 @@ _ROUNDING_FACTOR = 100.0  # times rounding: a smaller eigenvalue cannot be disti
 _MIN_ROWS_OF_A_FEATURE = 30  # in which it must stand out for meaningful correlations
 SMALLEST_VALUE_SHARE = 0.1  # of the smallest Ritz value: the assumed end of the spectrum
 POLE_DISTANCE = 0.9  # share of an eigenvalue, at which itself the quadrature has a pole
+_FEW_STEPS = 100  # for which Python's loop takes some microseconds
 _PROBE_STEPS = 12  # steps from a random vector, to explore the rest of a spectrum
 _LONG_PROBE_STEPS = 60  # the same if features have different units, when some may hide others
 LOOK_GROWTH = 1.1  # growth of the number of steps between two estimates of the spectrum
@@ -230,6 +232,7 @@ def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
     return max(float(lowest[0]), np.finfo(float).tiny)
 
 
+@unless(lambda lengths, turns, mu: len(lengths) <= _FEW_STEPS)
 @compiled
 def radau(lengths, turns, mu):
     # γ such that γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum;

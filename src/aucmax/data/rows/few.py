@@ -1,0 +1,140 @@
+"""The kernels of `products` for few numbers, by NumPy: Numba takes longer to start than they take.
+
+Each function takes the arguments of its kernel, and adds in another order, so that sums differ by
+rounding. ``einsum`` sums without threads, which may wait for a busy core.
+"""
+
+import numpy as np
+
+from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
+
+__all__ = [
+    "FEW_ROWS", "adjoint", "adjoints", "centred_rows", "class_sums", "csr_squares",
+    "dense_variances", "few_entries", "normal_product", "row_norms2", "scores", "scores_of",
+    "sparse_gram",
+]  # fmt: skip
+
+FEW_ROWS = 3_000  # numbers that NumPy sorts and looks up in less time than it takes to start Numba
+_FEW_ENTRIES, _FEW_STORED = 100_000, 30_000  # dense and CSR
+
+
+def few_entries(X: Rows, *_: object) -> bool:
+    """Return whether NumPy is fast enough for a pass over the rows."""
+    return n_stored(X) <= (_FEW_STORED if isinstance(X, CSR) else _FEW_ENTRIES)
+
+
+def _entries(X: CSR, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return row, column and value of the stored entries of some rows."""
+    stored = slice(X.indptr[lo], X.indptr[hi])
+    row = np.repeat(np.arange(lo, hi), np.diff(X.indptr[lo : hi + 1]))
+    return row, X.indices[stored], X.data[stored].astype(np.float64)
+
+
+def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
+    """Write the rows' products with w (d,) to ``out``."""
+    if isinstance(X, CSR):
+        row, column, x = _entries(X, lo, hi)
+        out[lo:hi] = np.bincount(row - lo, x * w[column], minlength=hi - lo)
+    else:
+        np.einsum("ij,j->i", X[lo:hi], w, out=out[lo:hi])
+
+
+def scores_of(X: Rows, rows: np.ndarray, V: np.ndarray, out: np.ndarray) -> None:
+    """Write the products of rows at some places with each of V (k, d) to ``out`` (k, m)."""
+    if isinstance(X, CSR):
+        out[...] = (to_scipy(X)[rows] @ V.T).T
+    else:
+        np.einsum("ij,kj->ki", X[rows], V, out=out)
+
+
+def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None:
+    """Add the rows, multiplied by g (n,), to ``total`` (d,)."""
+    total += _sum_of_rows(X, lo, hi, g[lo:hi])
+
+
+def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, totals: np.ndarray) -> None:
+    """Add the rows, multiplied by each of G (k, n), to each of ``totals`` (k, d)."""
+    for g, total in zip(G, totals, strict=True):
+        adjoint(X, lo, hi, g, total)
+
+
+def _sum_of_rows(X: Rows, lo: int, hi: int, g: np.ndarray) -> np.ndarray:
+    if isinstance(X, CSR):
+        row, column, x = _entries(X, lo, hi)
+        return np.bincount(column, x * g[row - lo], minlength=X.n_features)
+    return np.einsum("i,ij->j", g, X[lo:hi])
+
+
+def normal_product(
+    X: Rows, lo: int, hi: int, s: np.ndarray, v: np.ndarray, m: np.ndarray, product: np.ndarray
+) -> None:
+    """Add Xᵀ r and the sum of r = s ∘ (X v − m) to ``product`` (d + 1,)."""
+    z = np.empty(hi)
+    scores(X, lo, hi, v, z)
+    r = s[lo:hi] * (z[lo:] - m[lo:hi])
+    product[:-1] += _sum_of_rows(X, lo, hi, r)
+    product[-1] += r.sum()
+
+
+def row_norms2(X: Rows, lo: int, hi: int, out: np.ndarray) -> None:
+    """Write the squared norms of the rows to ``out``."""
+    if isinstance(X, CSR):
+        row, _, x = _entries(X, lo, hi)
+        out[lo:hi] = np.bincount(row - lo, x * x, minlength=hi - lo)
+    else:
+        np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], out=out[lo:hi], dtype=np.float64)
+
+
+def class_sums(
+    X: Rows,
+    lo: int,
+    hi: int,
+    sign: np.ndarray,
+    s: np.ndarray,
+    origin: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add s (x − origin) over the stored entries of each class's rows to its row of ``out``."""
+    of_class = sign[lo:hi] > 0
+    if isinstance(X, CSR):
+        row, column, x = _entries(X, lo, hi)
+        gaps = s[row] * (x - origin[column])
+        for k, own in enumerate((of_class[row - lo], ~of_class[row - lo])):
+            out[k] += np.bincount(column[own], gaps[own], minlength=X.n_features)
+        return
+    centred = X[lo:hi] - origin
+    for k, own in enumerate((of_class, ~of_class)):
+        out[k] += np.einsum("i,ij->j", np.where(own, s[lo:hi], 0.0), centred)
+
+
+def centred_rows(
+    X: np.ndarray,
+    rows: np.ndarray,
+    s: np.ndarray,
+    origin: np.ndarray,
+    centred: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Write √s (x − origin) of some rows to ``centred``; add s (x − origin) to ``total`` (d,)."""
+    np.subtract(X[rows], origin, out=centred)
+    total += np.einsum("i,ij->j", s, centred)
+    centred *= np.sqrt(s)[:, None]
+
+
+def dense_variances(
+    X: np.ndarray, lo: int, hi: int, s: np.ndarray, mean: np.ndarray, variances: np.ndarray
+) -> None:
+    """Add s (x − mean)² to ``variances`` (d,)."""
+    variances += np.einsum("i,ij->j", s[lo:hi], (X[lo:hi] - mean) ** 2)
+
+
+def csr_squares(X: CSR, lo: int, hi: int, s: np.ndarray, squares: np.ndarray) -> None:
+    """Add s x² of the stored entries to ``squares`` (d,)."""
+    row, column, x = _entries(X, lo, hi)
+    squares += np.bincount(column, s[row] * x**2, minlength=len(squares))
+
+
+def sparse_gram(X: CSR, lo: int, hi: int, s: np.ndarray, matrix: np.ndarray) -> None:
+    """Add the lower triangle of Xᵀ diag(s) X to ``matrix`` (d, d)."""
+    rows = to_scipy(X)[lo:hi].astype(np.float64)
+    matrix += np.tril(((rows.multiply(s[lo:hi, None])).T @ rows).toarray())
