@@ -1,11 +1,15 @@
 """Names that are imported when they are first used, as what is refused needs few of them."""
 
+import builtins
+import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Door", "names_later"]
+__all__ = ["Door", "import_postponed", "names_later", "postponed"]
+
+_importers: list[dict[str, Any]] = []  # the names of modules with postponed imports
 
 
 class Door:
@@ -44,3 +48,46 @@ def names_later(package: str, modules: Mapping[str, str]) -> Callable[[str], Any
         return value
 
     return get
+
+
+class _Postponed:
+    """The result of an import statement, or what is to be taken from it."""
+
+    def __init__(self, names: Callable[[], Any]) -> None:
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Postponed(lambda: getattr(self._names(), name))
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """Postpone the imports in this context, until `import_postponed` is called.
+
+    It is for names that the module itself needs only in the bodies of functions, as commands do:
+    their help has only options.
+    """
+    real = builtins.__import__
+
+    def postpone(
+        name: str, importer: Any = None, _: Any = None, names: Any = (), level: int = 0
+    ) -> Any:
+        if importer not in _importers:
+            _importers.append(importer)
+        return _Postponed(lambda: real(name, importer, None, names, level))
+
+    builtins.__import__ = postpone  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        builtins.__import__ = real
+
+
+def import_postponed() -> None:
+    """Import what was postponed: from then on the names are what they say."""
+    for importer in _importers:  # which may become more
+        for name, value in [*importer.items()]:
+            if isinstance(value, _Postponed):
+                importer[name] = value._names()

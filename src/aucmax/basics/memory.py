@@ -9,9 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-__all__ = ["ROOT", "Headroom", "free_memory", "headroom", "require"]
+__all__ = ["ROOT", "Footprint", "Headroom", "free_memory", "headroom", "require"]
 
 ROOT = Path("/")  # above /proc and /sys
+
+
+class Footprint(NamedTuple):
+    """The measured memory of a fit in addition to the program's, approximately, in bytes."""
+
+    of_row: int  # if the rows stay in the file
+    of_row_in_memory: int  # in addition to its numbers
+    parts: int  # parts in memory at once, or equivalent memory
+    always: int = 0  # of a row that stays in the file, whatever is asked
 
 
 class Headroom(NamedTuple):

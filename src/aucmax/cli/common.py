@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from aucmax.basics.doors import Door
+from aucmax.basics.doors import Door, postponed
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import command_line
 from aucmax.cli.screen import console, tell
-from aucmax.data.rows.source import Source
-from aucmax.report.page import write_page
-from aucmax.report.reports import Report
-from aucmax.report.reports import as_json as json_of
-from aucmax.report.terminal import terminal
 from aucmax.report.text import counted
+
+with postponed():
+    import numpy as np
+
+    from aucmax.data.rows.source import Source
+    from aucmax.report.page import write_page
+    from aucmax.report.reports import Report
+    from aucmax.report.reports import as_json as json_of
+    from aucmax.report.terminal import terminal
 
 if TYPE_CHECKING:
     from aucmax.columns.steps import Stages

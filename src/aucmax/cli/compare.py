@@ -4,30 +4,32 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from aucmax.basics.doors import postponed
 from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
-from aucmax.cli.front import labelled_rows
 from aucmax.cli.options import DataArgument, Fitting, Html, Json, Learning, Transforms, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
-from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
-from aucmax.experiments.comparison import Comparison
-from aucmax.experiments.methods import CONTESTANTS, USUAL_CONTESTANTS, Task, contestants_named
-from aucmax.experiments.runs import (
-    Contestant,
-    Measure,
-    Split,
-    convergence,
-    repeated_splits,
-    run_split,
-    warm_up,
-)
-from aucmax.objective.losses import LOSSES
 from aucmax.report.text import auc_text
+
+with postponed():
+    import numpy as np
+
+    from aucmax.cli.front import labelled_rows
+    from aucmax.data.labelled import Labelled
+    from aucmax.experiments.comparison import Comparison
+    from aucmax.experiments.methods import CONTESTANTS, USUAL_CONTESTANTS, Task, contestants_named
+    from aucmax.experiments.runs import (
+        Contestant,
+        Measure,
+        Split,
+        convergence,
+        repeated_splits,
+        run_split,
+        warm_up,
+    )
 
 __all__ = ["compare"]
 
@@ -40,7 +42,9 @@ class Contest:
 
     solvers: str | None = option(
         None,
-        f"Algorithms to compare: {', '.join(CONTESTANTS)}. All but additive by default.",
+        "Algorithms to compare: exact, conjugate_gradient, coordinate_descent, newton, "
+        "cutting_plane, spam, vrspam, solam, opauc, oam, univariate, sadmm, rda, comid, pegasos, "
+        "tuned, additive, logistic, least_squares. All but additive by default.",
         metavar="A,B,…",
     )
     against: str | None = option(
@@ -81,7 +85,7 @@ class Minimised:
 
     alpha: float = option(1e-4, "Strength of the penalty, 0 or more.")
     l1_ratio: float = option(0.0, "Share of the l1 penalty, from 0 to 1.")
-    loss: str = option("square", f"Loss: {', '.join(LOSSES)}.")
+    loss: str = option("square", "Loss: square, squared_hinge, hinge, logistic.")
     standardize: float = option(
         0.0, "From 0 (features as they are) to 1 (features of equal spread)."
     )

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
+from aucmax.basics.doors import postponed
+from aucmax.basics.memory import Footprint
 from aucmax.cli.common import counted, listed, listed_numbers, show
 from aucmax.cli.errors import interrupted
-from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
@@ -26,24 +26,27 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
-from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
-from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Footprint
-from aucmax.estimators import AUCClassifierCV
-from aucmax.estimators.files import save
-from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
-from aucmax.estimators.scoring import METRICS, scoring_of
-from aucmax.estimators.strata import losses_within
-from aucmax.estimators.table import SearchProgress
-from aucmax.metrics.scored import Scored
-from aucmax.objective.losses import LOSSES
-from aucmax.report.facts import Folds, TrainingRows
-from aucmax.report.odds import OddsTable
-from aucmax.report.search import InterruptedSearch, Search
+
+with postponed():
+    import numpy as np
+
+    from aucmax.cli.front import labelled_rows
+    from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
+    from aucmax.data.labelled import Labelled
+    from aucmax.estimators import AUCClassifierCV
+    from aucmax.estimators.files import save
+    from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
+    from aucmax.estimators.scoring import scoring_of
+    from aucmax.estimators.strata import losses_within
+    from aucmax.estimators.table import SearchProgress
+    from aucmax.metrics.scored import Scored
+    from aucmax.report.facts import Folds, TrainingRows
+    from aucmax.report.odds import OddsTable
+    from aucmax.report.search import InterruptedSearch, Search
 
 __all__ = ["cv"]
 
-DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
+DEFAULT_LOSSES = "square", "squared_hinge", "logistic"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,9 @@ class Settings:
     """The settings that are tried."""
 
     losses: str | None = option(
-        None, f"Of {', '.join(LOSSES)}; {', '.join(DEFAULT_LOSSES)} by default.", metavar="A,B"
+        None,
+        "Of square, squared_hinge, hinge, logistic; all but hinge by default.",
+        metavar="A,B",
     )
     within: str | None = option(
         None,
@@ -100,8 +105,8 @@ class Scores:
 
     scoring: str = option(
         "auc",
-        f"The score to maximise: {', '.join(METRICS)}, or the name of a scorer of "
-        "scikit-learn, such as f1.",
+        "The score to maximise: auc, partial_auc, average_precision, recall_at_fpr, or the name "
+        "of a scorer of scikit-learn, such as f1.",
         metavar="NAME",
     )
     max_fpr: float | None = option(

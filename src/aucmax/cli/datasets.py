@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from typer.core import TyperGroup
 
+from aucmax.basics.doors import postponed
 from aucmax.basics.errors import DataFileError
 from aucmax.cli.common import counted, help_of, print_json, show, working
 from aucmax.cli.errors import interrupted
-from aucmax.cli.options import Json
+from aucmax.cli.options import Json, spread
 from aucmax.cli.screen import say, tell
-from aucmax.datasets import DataSet, about, fetch, load, locate, names
-from aucmax.report.data_sets import DataSetInDetail, DataSets, KnownData, Loaded
+
+with postponed():
+    import numpy as np
+
+    from aucmax.datasets import DataSet, about, fetch, load, locate, names
+    from aucmax.report.data_sets import DataSetInDetail, DataSets, KnownData, Loaded
 
 __all__ = ["datasets"]
 
@@ -147,9 +151,9 @@ def _fetched(name: str, base_url: str | None, force: bool, quiet: bool) -> list[
         return fetch(name, base_url=base_url, force=force, progress=report)
 
 
-datasets.callback(invoke_without_command=True, help=help_of(_datasets))(_datasets)
-datasets.command("show", help=help_of(_show))(_show)
-datasets.command("fetch", help=help_of(_fetch))(_fetch)
+datasets.callback(invoke_without_command=True, help=help_of(_datasets))(spread(_datasets))
+datasets.command("show", help=help_of(_show))(spread(_show))
+datasets.command("fetch", help=help_of(_fetch))(spread(_fetch))
 
 
 def _known(data: DataSet) -> KnownData:

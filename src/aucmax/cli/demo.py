@@ -10,13 +10,16 @@ from typing import Annotated
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import show, working
 from aucmax.cli.options import Html, Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say
-from aucmax.experiments.demo import computed
-from aucmax.experiments.payments import write_payments
-from aucmax.experiments.solver_gaps import computed_gaps
+
+with postponed():
+    from aucmax.experiments.demo import computed
+    from aucmax.experiments.payments import write_payments
+    from aucmax.experiments.solver_gaps import computed_gaps
 
 __all__ = ["demo"]
 

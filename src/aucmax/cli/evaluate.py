@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
+from aucmax.basics.doors import postponed
+from aucmax.basics.memory import Footprint
 from aucmax.cli.common import chance_of, load_model, show, working
-from aucmax.cli.front import QUERY, encoded, rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
     Html,
@@ -23,22 +23,27 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
-from aucmax.cli.suspicions import about_test_rows
-from aucmax.columns.steps import Stages, parts_of
-from aucmax.data.classes import labelled_for
-from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Footprint, Room, take
 from aucmax.data.reading import Reading
-from aucmax.data.strata import StrataWeight
-from aucmax.explain.explanation import explanation_of, rows_to_explain
-from aucmax.explain.feature_effects import MAX_CELLS
-from aucmax.metrics.scored import Scored
-from aucmax.report.curves import ScoredSets, roc_figure
-from aucmax.report.evaluation import Evaluation, Measures
-from aucmax.report.facts import Rows
-from aucmax.report.figures import check_image
-from aucmax.report.segments import Segmented
-from aucmax.report.strata import Stratified
+
+with postponed():
+    import numpy as np
+
+    from aucmax.cli.front import QUERY, encoded, rows_for, tell_doubts_of_parts
+    from aucmax.cli.suspicions import about_test_rows
+    from aucmax.columns.steps import Stages, parts_of
+    from aucmax.data.classes import labelled_for
+    from aucmax.data.labelled import Labelled
+    from aucmax.data.large_files import Room, take
+    from aucmax.data.strata import StrataWeight
+    from aucmax.explain.explanation import explanation_of, rows_to_explain
+    from aucmax.explain.feature_effects import MAX_CELLS
+    from aucmax.metrics.scored import Scored
+    from aucmax.report.curves import ScoredSets, roc_figure
+    from aucmax.report.evaluation import Evaluation, Measures
+    from aucmax.report.facts import Rows
+    from aucmax.report.figures import check_image
+    from aucmax.report.segments import Segmented
+    from aucmax.report.strata import Stratified
 
 __all__ = ["evaluate"]
 

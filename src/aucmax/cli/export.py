@@ -9,21 +9,23 @@ from typing import Annotated
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import load_model
-from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
-from aucmax.explain.additive import additive
-from aucmax.explain.sql import DIALECTS
-from aucmax.export import to_onnx, to_sql
+
+with postponed():
+    from aucmax.cli.front import rows_for
+    from aucmax.explain.additive import additive
+    from aucmax.export import to_onnx, to_sql
 
 __all__ = ["export"]
 
 Home = StrEnum("Home", {"onnx": "onnx", "sql": "sql"})
-Dialect = StrEnum("Dialect", {name: name for name in DIALECTS})  # type: ignore[misc]
-DUCKDB = Dialect(DIALECTS[0])
+Dialect = StrEnum("Dialect", {name: name for name in ("duckdb", "postgres", "bigquery")})  # type: ignore[misc]
+DUCKDB = Dialect("duckdb")
 
 
 def export(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from aucmax.basics.checks import number
+from aucmax.basics.doors import postponed
 from aucmax.cli.options import option
 from aucmax.report.text import counted, plain_number
+
+with postponed():
+    import numpy as np
+
+    from aucmax.basics.checks import number
 
 __all__ = ["Flagging", "Flags"]
 
@@ -33,7 +37,7 @@ class Flags:
     test: Callable[[np.ndarray, Any, slice], np.ndarray]
     rows: int = 0
     flagged: int = 0
-    lowest: float = np.inf
+    lowest: float = math.inf
 
     def of(self, scores: np.ndarray, chance: np.ndarray | None) -> np.ndarray:
         """Return which of the next rows are flagged, as a mask."""

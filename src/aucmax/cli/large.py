@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from aucmax.basics.doors import Door
+from aucmax.basics.doors import Door, postponed
 from aucmax.basics.journal import key_of
+from aucmax.basics.memory import Footprint
 from aucmax.cli.errors import worded
 from aucmax.cli.options import Scale, Transforms, given_file, reading_option
 from aucmax.cli.screen import tell
-from aucmax.data.bunch import Bunch
 from aucmax.data.files import Mark, files_of
-from aucmax.data.labelled import Labelled
-from aucmax.data.large_files import Footprint, Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
-from aucmax.data.rows.source import Source
-from aucmax.estimators.resuming import resumable
+
+with postponed():
+    from aucmax.data.bunch import Bunch
+    from aucmax.data.labelled import Labelled
+    from aucmax.data.large_files import Plan
+    from aucmax.data.rows.source import Source
+    from aucmax.estimators.resuming import resumable
 
 if TYPE_CHECKING:
     from aucmax.report.facts import Pass

@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from aucmax.basics.container import kind_of
+from aucmax.basics.doors import postponed
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli.common import load_model
-from aucmax.estimators import AUCClassifier
-from aucmax.estimators.labelling import restore_names
-from aucmax.estimators.written_steps import in_front, of_text
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.files import load_moments
+
+with postponed():
+    import numpy as np
+
+    from aucmax.basics.container import kind_of
+    from aucmax.estimators import AUCClassifier
+    from aucmax.estimators.labelling import restore_names
+    from aucmax.estimators.written_steps import in_front, of_text
+    from aucmax.statistics.base import ClassStatistics
+    from aucmax.statistics.files import load_moments
 
 __all__ = ["Like", "like_of", "steps_in"]
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
+from aucmax.basics.doors import import_postponed
 from aucmax.data.files import AnyFile, Piped
 from aucmax.data.named import named
 from aucmax.data.reading import DEFAULTS, FIELDS, Reading, flag_of
@@ -272,11 +273,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         else:
             groups[name] = group[0], list(group[1])
             options |= group[1]
-    if not groups:
-        return command
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
+        import_postponed()
         with contextlib.ExitStack() as held:
             for group, (kind, names) in groups.items():
                 instance = kind(**{name: values.pop(name) for name in names})

@@ -12,24 +12,27 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import counted, listed, print_json, show, working
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.options import Json, option
 from aucmax.cli.reproduce_table import plain_table
 from aucmax.cli.screen import console, tell
-from aucmax.experiments import figures, table_report, tables
-from aucmax.experiments.catalogue import CATALOGUE
-from aucmax.experiments.figures import FigureSpec
-from aucmax.experiments.jobs import Store, locked_store
-from aucmax.experiments.reproduced import (
-    Catalogue,
-    FigureRun,
-    Reproduced,
-    Reproducible,
-    TableRun,
-)
-from aucmax.experiments.sources import present
-from aucmax.experiments.tables import TableSpec
+
+with postponed():
+    from aucmax.experiments import figures, table_report, tables
+    from aucmax.experiments.catalogue import CATALOGUE
+    from aucmax.experiments.figures import FigureSpec
+    from aucmax.experiments.jobs import Store, locked_store
+    from aucmax.experiments.reproduced import (
+        Catalogue,
+        FigureRun,
+        Reproduced,
+        Reproducible,
+        TableRun,
+    )
+    from aucmax.experiments.sources import present
+    from aucmax.experiments.tables import TableSpec
 
 __all__ = ["reproduce"]
 

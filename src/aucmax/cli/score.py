@@ -12,32 +12,36 @@ from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TextIO
 
-import numpy as np
 import typer
 
-from aucmax.additive import Scorecard
+from aucmax.basics.doors import postponed
+from aucmax.basics.memory import Footprint
 from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import json_text, spreadsheet_cell
 from aucmax.cli.common import chance_of, counted, gives_chance, listed, load_model, working
 from aucmax.cli.flagging import Flagging, Flags
-from aucmax.cli.front import rows_for, tell_doubts_of_parts
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
-from aucmax.columns.steps import Stages, parts_of
-from aucmax.data.large_files import Footprint
-from aucmax.data.rows.source import Part, Source
-from aucmax.explain.by_column import by_column
-from aucmax.explain.row_reasons import (
-    Reason,
-    each_reasons,
-    mean_of_parts,
-    reasons_of_part,
-    scored_with_reasons,
-)
-from aucmax.report.explained import reasons_text
-from aucmax.report.facts import read_text
+
+with postponed():
+    import numpy as np
+
+    from aucmax.additive import Scorecard
+    from aucmax.cli.front import rows_for, tell_doubts_of_parts
+    from aucmax.columns.steps import Stages, parts_of
+    from aucmax.data.rows.source import Part, Source
+    from aucmax.explain.by_column import by_column
+    from aucmax.explain.row_reasons import (
+        Reason,
+        each_reasons,
+        mean_of_parts,
+        reasons_of_part,
+        scored_with_reasons,
+    )
+    from aucmax.report.explained import reasons_text
+    from aucmax.report.facts import read_text
 
 __all__ = ["score"]
 

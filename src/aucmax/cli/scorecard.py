@@ -7,16 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from sklearn.base import clone
 
-from aucmax import metrics
-from aucmax.additive import Binning, Scorecard
-from aucmax.basics.checks import weights_in_rows
-from aucmax.basics.quantiles import quantiles
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import few_positives, show, working
-from aucmax.cli.front import labelled_rows, rows_for
 from aucmax.cli.options import (
     JUDGED,
     OF_MODELS,
@@ -28,12 +22,22 @@ from aucmax.cli.options import (
     without,
 )
 from aucmax.cli.paths import check_paths
-from aucmax.data.classes import labelled_for
-from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
-from aucmax.estimators.files import save
-from aucmax.estimators.folds import FOLDS, Folding, folds_of
-from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Quality, Scale
+
+with postponed():
+    import numpy as np
+    from sklearn.base import clone
+
+    from aucmax import metrics
+    from aucmax.additive import Binning, Scorecard
+    from aucmax.basics.checks import weights_in_rows
+    from aucmax.basics.quantiles import quantiles
+    from aucmax.cli.front import labelled_rows, rows_for
+    from aucmax.data.classes import labelled_for
+    from aucmax.data.labelled import Labelled
+    from aucmax.estimators.files import save
+    from aucmax.estimators.folds import FOLDS, Folding, folds_of
+    from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Quality, Scale
 
 __all__ = ["scorecard"]
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from aucmax.basics.doors import Door
-from aucmax.cli.front import Prepared
+from aucmax.basics.doors import Door, postponed
 from aucmax.cli.options import Transforms, option
+
+with postponed():
+    from aucmax.cli.front import Prepared
 
 __all__ = ["Bends", "Form", "Shape"]
 

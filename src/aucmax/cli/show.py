@@ -7,18 +7,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from aucmax.basics.container import unpack
+from aucmax.basics.doors import postponed
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli import options
 from aucmax.cli.common import feature_names, load_model
 from aucmax.cli.common import show as show_report
 from aucmax.cli.options import Json
-from aucmax.columns.steps import parts_of
-from aucmax.report.facts import Fit
-from aucmax.report.training import Model, Weight
+
+with postponed():
+    import numpy as np
+
+    from aucmax.basics.container import unpack
+    from aucmax.columns.steps import parts_of
+    from aucmax.report.facts import Fit
+    from aucmax.report.training import Model, Weight
 
 __all__ = ["show"]
 

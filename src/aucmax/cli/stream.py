@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import command_line, interrupted
@@ -23,16 +24,18 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.data.files import COMPRESSIONS, fault
-from aucmax.data.reading import FIELDS, Reading
-from aucmax.estimators.additive_moments import Prior
-from aucmax.estimators.files import save
-from aucmax.estimators.written_steps import as_text
-from aucmax.report.page import write_page
-from aucmax.report.stream import Stream
-from aucmax.streams import first_rows
-from aucmax.streams.formats import FORMATS, encoding_of, format_of, label_of
-from aucmax.streams.reading import Input
-from aucmax.streams.state import Settings, State, advance, load_state
+from aucmax.data.reading import Reading
+
+with postponed():
+    from aucmax.estimators.additive_moments import Prior
+    from aucmax.estimators.files import save
+    from aucmax.estimators.written_steps import as_text
+    from aucmax.report.page import write_page
+    from aucmax.report.stream import Stream
+    from aucmax.streams import first_rows
+    from aucmax.streams.formats import encoding_of, format_of, label_of
+    from aucmax.streams.reading import Input
+    from aucmax.streams.state import Settings, State, advance, load_state
 
 __all__ = ["WAITING_SECONDS", "stream"]
 
@@ -43,7 +46,7 @@ _SUFFIXES = {
     ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv", ".tsv": "csv"
 }  # fmt: skip
 
-StreamFormat = StrEnum("StreamFormat", {n: n for n in (*FORMATS, "tsv")})  # type: ignore[misc]
+StreamFormat = StrEnum("StreamFormat", {n: n for n in ("ndjson", "csv", "svmlight", "tsv")})  # type: ignore[misc]
 
 
 class Learner(StrEnum):
@@ -104,12 +107,7 @@ class Lines:
         }
 
 
-# the settings that are read as the other commands read them
-_OF_SETTINGS = tuple(
-    setting.name
-    for setting in fields(Settings)
-    if setting.name in FIELDS and not hasattr(Lines, setting.name)
-)
+_OF_SETTINGS = ("drop", "sep", "weight")  # settings that are read as the other commands read them
 _READING = (
     *_OF_SETTINGS,
     *("decimal", "dates", "missing", "text", "categories", "numbers", "day_first"),

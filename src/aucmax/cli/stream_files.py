@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
 
+from aucmax.basics.doors import postponed
 from aucmax.basics.replacing import errors_name, flushed
 from aucmax.cli.common import counted
 from aucmax.cli.screen import say, tell
 from aucmax.data.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
-from aucmax.streams.drift import FALSE_ALARM_RATE
-from aucmax.streams.monitor import stream_report
-from aucmax.streams.state import Prediction, State, save_state
+
+with postponed():
+    from aucmax.streams.drift import FALSE_ALARM_RATE
+    from aucmax.streams.monitor import stream_report
+    from aucmax.streams.state import Prediction, State, save_state
 
 __all__ = ["Beside", "Teller"]
 

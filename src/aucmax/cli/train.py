@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aucmax.basics.doors import Door
+from aucmax.basics.doors import Door, postponed
 from aucmax.cli.common import persist, show, working
-from aucmax.cli.front import labelled_rows
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
     DataArgument,
@@ -26,13 +25,14 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.shape import Bends, Form
-from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
 from aucmax.data.files import exists
-from aucmax.data.labelled import Labelled
 from aucmax.data.reading import Reading
-from aucmax.estimators.folds import FOLDS, Folding
-from aucmax.objective import MAX_MATRIX_FEATURES
-from aucmax.objective.losses import LOSSES
+
+with postponed():
+    from aucmax.cli.front import labelled_rows
+    from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
+    from aucmax.data.labelled import Labelled
+    from aucmax.estimators.folds import FOLDS, Folding
 
 if TYPE_CHECKING:
     from aucmax.cli.front import Prepared
@@ -44,6 +44,7 @@ __all__ = ["train"]
 
 _estimators = Door("aucmax.estimators")
 _facts = Door("aucmax.report.facts")
+_losses = Door("aucmax.objective.losses")
 _odds = Door("aucmax.report.odds")
 _reports = Door("aucmax.report.training")
 _training = Door("aucmax.estimators.training")
@@ -55,7 +56,7 @@ OnePass = Annotated[
     bool,
     typer.Option(
         help="Read every row of a file only once: the square loss without tuning; exact up to "
-        f"{MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
+        "1500 features, beyond from a sketch with an error bound."
     ),
 ]
 
@@ -75,12 +76,12 @@ Output = Annotated[
 class Fixed(Settings):
     """Settings of a model that is not tuned."""
 
-    loss: str | None = option(None, f"One of {', '.join(LOSSES)}.")
+    loss: str | None = option(None, "One of square, squared_hinge, hinge, logistic.")
     solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
     def bytes_of_row(self, rows: Labelled) -> float:
         """Return what a fit keeps of a row; with an l1 part, if it selects all features."""
-        loss = LOSSES[self.loss or _estimators.AUCClassifier().loss]
+        loss = _losses.LOSSES[self.loss or _estimators.AUCClassifier().loss]
         columns = 8 * rows.n_features if self.given().get("l1_ratio") else 0
         return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns * (not loss.by_moments)
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.basics.doors import Door
-from aucmax.basics.memory import free_memory, require
+from aucmax.basics.memory import Footprint, free_memory, require
 from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
 from aucmax.data.columns import Column
@@ -31,7 +31,7 @@ from aucmax.data.rows.spool import Spool
 from aucmax.data.scanning import read_parts, scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
-__all__ = ["Footprint", "Plan", "Room", "narrow", "take"]
+__all__ = ["Plan", "Room", "narrow", "take"]
 
 _sklearn = Door("sklearn.utils")
 
@@ -51,15 +51,6 @@ class Room(NamedTuple):
 
     rows: int
     of_each: float
-
-
-class Footprint(NamedTuple):
-    """The measured memory of a fit in addition to the program's, approximately, in bytes."""
-
-    of_row: int  # if the rows stay in the file
-    of_row_in_memory: int  # in addition to its numbers
-    parts: int  # parts in memory at once, or equivalent memory
-    always: int = 0  # of a row that stays in the file, whatever is asked
 
 
 @dataclass(frozen=True)

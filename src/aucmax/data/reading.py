@@ -11,10 +11,12 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from aucmax.data.columns import Column, Date, Words
-from aucmax.data.dates import EXAMPLES
+from aucmax.basics.doors import Door
+
+if TYPE_CHECKING:
+    from aucmax.data.columns import Column
 
 __all__ = [
     "ASIDE",
@@ -26,6 +28,9 @@ __all__ = [
     "options_text",
     "with_fields",
 ]
+
+_columns = Door("aucmax.data.columns")
+_dates = Door("aucmax.data.dates")
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -304,8 +309,8 @@ class Reading:
         if sep is not None and sep == self.decimal:
             raise ValueError(f"sep and decimal are both {sep!r}; they must differ")
         for form in self.date_forms.values():
-            if form not in EXAMPLES:
-                raise ValueError(f"dates: {form!r} is not one of {', '.join(EXAMPLES)}")
+            if form not in _dates.EXAMPLES:
+                raise ValueError(f"dates: {form!r} is not one of {', '.join(_dates.EXAMPLES)}")
         if self.positive is not None and self.binarize is not None:
             raise ValueError("binarize= makes the two classes itself; leave out positive=.")
         dates = self.date_forms or (self.prepare if self.dates is None else bool(self.dates))
@@ -359,10 +364,10 @@ class Reading:
     def declared(self) -> Mapping[str, Column]:
         """The columns declared by the caller, by name; for others the values decide."""
         text = self.text if isinstance(self.text, tuple) else ()
-        columns = [column for column in self.columns or () if isinstance(column, Column)]
-        columns += [Date(name, form=form) for name, form in self.date_forms.items()]
-        columns += [Words(name) for name in text]
-        columns += [Words(name, as_written=True) for name in self.categories]
+        columns = [column for column in self.columns or () if isinstance(column, _columns.Column)]
+        columns += [_columns.Date(name, form=form) for name, form in self.date_forms.items()]
+        columns += [_columns.Words(name) for name in text]
+        columns += [_columns.Words(name, as_written=True) for name in self.categories]
         return {column.name: column for column in columns}
 
     def may_have_gaps(self, name: str) -> bool:
@@ -391,7 +396,7 @@ class Reading:
                 return {name.strip(): form for name, form in value.items()}
             if isinstance(value, tuple):
                 return tuple(map(trim, value))
-            if isinstance(value, Column):
+            if isinstance(value, _columns.Column):
                 return replace(value, name=value.name.strip())
             return value.strip() if isinstance(value, str) else value
 

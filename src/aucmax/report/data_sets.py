@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aucmax.report.facts import Facts
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.reports import Report, as_data, inline, named
+
+if TYPE_CHECKING:
+    from aucmax.report.facts import Facts
 
 __all__ = ["DataSetInDetail", "DataSets", "KnownData", "Loaded"]
 

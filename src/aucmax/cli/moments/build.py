@@ -9,16 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import scipy.sparse as sp
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import listed, show, working
-from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
 from aucmax.cli.large import Large
 from aucmax.cli.like import Like, like_of
 from aucmax.cli.moments.combine import added, of_usual_labels, write
-from aucmax.cli.moments.common import Align, MinRows, Out
+from aucmax.cli.moments.common import MIN_ROWS, Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import (
     Json,
@@ -30,23 +28,28 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
-from aucmax.data.bunch import Bunch, Labels
-from aucmax.data.classes import positive_of
 from aucmax.data.decisions import Decision
 from aucmax.data.files import exists
-from aucmax.data.large_files import Plan
 from aucmax.data.obstacles import TableError
 from aucmax.data.reading import Reading
-from aucmax.estimators.inputs import names_after
-from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
-from aucmax.estimators.written_steps import as_text, in_front
-from aucmax.solvers import Exact
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.disclosure import MIN_ROWS
-from aucmax.statistics.files import read_bounds
-from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.private import BoundedSums
+
+with postponed():
+    import numpy as np
+    import scipy.sparse as sp
+
+    from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
+    from aucmax.data.bunch import Bunch, Labels
+    from aucmax.data.classes import positive_of
+    from aucmax.data.large_files import Plan
+    from aucmax.estimators.inputs import names_after
+    from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
+    from aucmax.estimators.written_steps import as_text, in_front
+    from aucmax.solvers import Exact
+    from aucmax.statistics.base import ClassStatistics
+    from aucmax.statistics.diagonal import DiagonalMoments
+    from aucmax.statistics.files import read_bounds
+    from aucmax.statistics.moments import ClassMoments
+    from aucmax.statistics.private import BoundedSums
 
 __all__ = ["build"]
 

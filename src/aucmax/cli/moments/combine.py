@@ -10,17 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import show
-from aucmax.cli.moments.common import Align, MinRows, Out
+from aucmax.cli.moments.common import MIN_ROWS, Align, MinRows, Out
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
-from aucmax.data.columns import usual_spellings
-from aucmax.estimators.written_steps import first_difference
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.disclosure import MIN_ROWS, disclosures
-from aucmax.statistics.files import load_moments
+
+with postponed():
+    from aucmax.data.columns import usual_spellings
+    from aucmax.estimators.written_steps import first_difference
+    from aucmax.statistics.base import ClassStatistics
+    from aucmax.statistics.disclosure import disclosures
+    from aucmax.statistics.files import load_moments
 
 __all__ = ["added", "aligned", "merge", "of_usual_labels", "subtract", "write"]
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Align", "MinRows", "MomentsFile", "Out"]
+__all__ = ["MIN_ROWS", "Align", "MinRows", "MomentsFile", "Out"]
 
+MIN_ROWS = 10  # as in `aucmax.statistics.disclosure`
 MomentsFile = Annotated[
     Path, typer.Argument(metavar="MOMENTS", help="Written by 'aucmax moments build' or the others.")
 ]

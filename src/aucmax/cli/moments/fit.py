@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli.common import show
 from aucmax.cli.like import Like, like_of, steps_in
 from aucmax.cli.moments.combine import added, aligned
@@ -15,20 +15,24 @@ from aucmax.cli.moments.common import Align
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
-from aucmax.estimators import AUCClassifier
-from aucmax.estimators.additive_moments import Prior
-from aucmax.estimators.files import save
-from aucmax.estimators.inputs import behind, names_after
-from aucmax.estimators.labelling import of_two_classes
-from aucmax.estimators.sites import tune_on_sites
-from aucmax.estimators.training import auc_of_moments
-from aucmax.estimators.written_steps import decisions_of
-from aucmax.report.facts import AUCOfMoments
-from aucmax.report.reports import Report
-from aucmax.report.sites import FitToSites
-from aucmax.report.training import FitToMoments
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.files import load_moments
+
+with postponed():
+    import numpy as np
+
+    from aucmax.estimators import AUCClassifier
+    from aucmax.estimators.additive_moments import Prior
+    from aucmax.estimators.files import save
+    from aucmax.estimators.inputs import behind, names_after
+    from aucmax.estimators.labelling import of_two_classes
+    from aucmax.estimators.sites import tune_on_sites
+    from aucmax.estimators.training import auc_of_moments
+    from aucmax.estimators.written_steps import decisions_of
+    from aucmax.report.facts import AUCOfMoments
+    from aucmax.report.reports import Report
+    from aucmax.report.sites import FitToSites
+    from aucmax.report.training import FitToMoments
+    from aucmax.statistics.base import ClassStatistics
+    from aucmax.statistics.files import load_moments
 
 __all__ = ["fit"]
 

@@ -8,16 +8,19 @@ from typing import Annotated
 
 import typer
 
+from aucmax.basics.doors import postponed
 from aucmax.cli import common
 from aucmax.cli.like import steps_in
 from aucmax.cli.moments.common import MomentsFile
 from aucmax.cli.options import Json
-from aucmax.data.classes import positive_of
 from aucmax.data.decisions import Decision
-from aucmax.estimators.written_steps import decisions_of
-from aucmax.report.moments import Moments
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.files import load_moments
+
+with postponed():
+    from aucmax.data.classes import positive_of
+    from aucmax.estimators.written_steps import decisions_of
+    from aucmax.report.moments import Moments
+    from aucmax.statistics.base import ClassStatistics
+    from aucmax.statistics.files import load_moments
 
 __all__ = ["report_of", "show"]
 
