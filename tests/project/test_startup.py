@@ -1,5 +1,6 @@
 """What a new process imports: nothing before it is needed."""
 
+import dataclasses
 import gc
 import subprocess
 import sys
@@ -12,7 +13,15 @@ from numba.core.registry import cpu_target
 import aucmax
 from aucmax.cli.app import COMMANDS
 from aucmax.cli.later import command_of
+from aucmax.data.reading import FIELDS
 from aucmax.data.rows.kernels import Kernel, start_numba
+from aucmax.estimators.scoring import METRICS
+from aucmax.experiments.methods import CONTESTANTS
+from aucmax.explain.sql import DIALECTS
+from aucmax.objective.losses import LOSSES
+from aucmax.statistics.disclosure import MIN_ROWS
+from aucmax.streams.formats import FORMATS
+from aucmax.streams.state import Settings
 
 IMPORTED = """
 import sys
@@ -71,6 +80,45 @@ def test_the_package_and_the_help_of_commands_come_without_numpy(statement, need
     packages = imported(statement)
     assert "aucmax" in packages
     assert not packages & {"numpy", "scipy", "sklearn", *HEAVY} - needed
+
+
+def test_commands_refuse_a_bad_file_without_scikit_learn(tmp_path):
+    # nor pandas, which scikit-learn imports
+    (tmp_path / "bad.csv").write_text("a,b,y\n1,2,0\n3,4\n5,6,7,8\n", encoding="utf-8")
+    words = [[name, str(tmp_path / "bad.csv"), "--target", "y"] for name in ("train", "cv")]
+    packages = imported(RUN.format(words=words))
+    assert {"aucmax", "numpy"} <= packages
+    assert not packages & {"sklearn", "pandas", *HEAVY} - {"typer", "rich", "pyarrow"}
+
+
+def test_the_list_of_data_sets_comes_without_scikit_learn():
+    packages = imported(RUN.format(words=[["datasets"]]))
+    assert not packages & {"sklearn", "pandas", "numba"}
+
+
+def test_helps_list_what_there_is():
+    from aucmax.cli import compare, cv, export, stream
+    from aucmax.cli.moments import common
+    from aucmax.cli.train import Fixed
+
+    def help_of(group, name):
+        return group.__dataclass_fields__[name].metadata["help"]
+
+    losses = ", ".join(LOSSES)
+    assert aucmax.AUCClassifierCV().losses == cv.DEFAULT_LOSSES
+    assert help_of(Fixed, "loss") == f"One of {losses}."
+    assert help_of(cv.Settings, "losses").startswith(f"Of {losses};")
+    assert help_of(compare.Minimised, "loss") == f"Loss: {losses}."
+    assert f": {', '.join(METRICS)}, or" in help_of(cv.Scores, "scoring")
+    assert f": {', '.join(CONTESTANTS)}." in help_of(compare.Contest, "solvers")
+    assert tuple(export.Dialect) == DIALECTS
+    assert {*stream.StreamFormat} == {*FORMATS, "tsv"}
+    assert common.MIN_ROWS == MIN_ROWS
+    assert {*stream._OF_SETTINGS} == {
+        setting.name
+        for setting in dataclasses.fields(Settings)
+        if setting.name in FIELDS and not hasattr(stream.Lines, setting.name)
+    }
 
 
 def test_the_package_has_its_names_and_no_others():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aucmax.basics.doors import postponed
+from aucmax.basics.doors import Door, postponed
 from aucmax.basics.memory import Footprint
-from aucmax.cli.common import counted, listed, listed_numbers, show
+from aucmax.cli.common import counted, listed, listed_numbers, persist, show
 from aucmax.cli.errors import interrupted
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
@@ -33,18 +33,23 @@ with postponed():
     from aucmax.cli.front import labelled_rows
     from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
     from aucmax.data.labelled import Labelled
-    from aucmax.estimators import AUCClassifierCV
-    from aucmax.estimators.files import save
     from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
     from aucmax.estimators.scoring import scoring_of
-    from aucmax.estimators.strata import losses_within
+
+if TYPE_CHECKING:
     from aucmax.estimators.table import SearchProgress
     from aucmax.metrics.scored import Scored
     from aucmax.report.facts import Folds, TrainingRows
-    from aucmax.report.odds import OddsTable
-    from aucmax.report.search import InterruptedSearch, Search
 
 __all__ = ["cv"]
+
+# what needs scikit-learn, or rows that can be read
+_estimators = Door("aucmax.estimators")
+_facts = Door("aucmax.report.facts")
+_odds = Door("aucmax.report.odds")
+_reports = Door("aucmax.report.search")
+_scored = Door("aucmax.metrics.scored")
+_strata = Door("aucmax.estimators.strata")
 
 DEFAULT_LOSSES = "square", "squared_hinge", "logistic"
 
@@ -96,7 +101,7 @@ class Settings:
         """Return the losses to try: by default those that can compare rows within their strata."""
         if self.losses is not None:
             return listed(self.losses)
-        return losses_within(DEFAULT_LOSSES, rows, fitting.strata_weight.value)
+        return _strata.losses_within(DEFAULT_LOSSES, rows, fitting.strata_weight.value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +198,7 @@ def cv(
     parts, folds = division.of(rows)
     folding = Folding.of(rows)
     reached: list[SearchProgress] = []
-    model = AUCClassifierCV(
+    model = _estimators.AUCClassifierCV(
         **grid, **asked, **fitting.arguments, cv=parts, n_jobs=division.jobs, verbose=not as_json,
         callback=reached.append, positive=rows.positive_label,
         probability=written.probability,
@@ -206,12 +211,12 @@ def cv(
             raise _interrupted(reached, facts, asked, as_json) from None
         seconds = time.perf_counter() - started
         if output is not None:
-            save(with_digests(prepared, tuned.best_estimator_), output)
-    report = Search.of(
+            persist.save(with_digests(prepared, tuned.best_estimator_), output)
+    report = _reports.Search.of(
         tuned,
         rows=facts,
         folds=_facts_of(parts, folds, folding),
-        odds=OddsTable.of(rows, tuned.best_estimator_, prepared.names(tuned.best_estimator_)),
+        odds=_odds.OddsTable.of(rows, tuned.best_estimator_, prepared.names(tuned.best_estimator_)),
         seed=division.seed,
         scale=transforms.scale.value,
         suspicions=about_training_rows(prepared, data, reading),
@@ -225,7 +230,7 @@ def cv(
 
 def _facts_of(parts: Pairs, folds: int, folding: Folding) -> Folds:
     """Describe how the rows are divided; ``folds`` is the number of folds in a round."""
-    return Folds(
+    return _facts.Folds(
         folds=len(parts),
         rounds=len(parts) // folds,
         folding=folding.words,
@@ -236,7 +241,7 @@ def _facts_of(parts: Pairs, folds: int, folding: Folding) -> Folds:
 def _tests(rows: Labelled, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:
     """Return the held-out rows, scored by the chosen settings, of folds that have both classes."""
     return [
-        Scored.of(rows, test, scores)
+        _scored.Scored.of(rows, test, scores)
         for (_, test), scores in zip(parts, held_out, strict=True)
         if len(np.unique(rows.positive[test])) == 2
     ]
@@ -265,5 +270,5 @@ def _interrupted(
     if not done:
         return interrupted("no fold was finished, and nothing was saved")
     at = reached[-1]
-    show(InterruptedSearch.of(rows, at.grid, at.scores[at.finished], **asked), as_json)
+    show(_reports.InterruptedSearch.of(rows, at.grid, at.scores[at.finished], **asked), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")

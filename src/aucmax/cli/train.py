@@ -27,6 +27,7 @@ from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.shape import Bends, Form
 from aucmax.data.files import exists
 from aucmax.data.reading import Reading
+from aucmax.objective import MAX_MATRIX_FEATURES
 
 with postponed():
     from aucmax.cli.front import labelled_rows
@@ -56,7 +57,7 @@ OnePass = Annotated[
     bool,
     typer.Option(
         help="Read every row of a file only once: the square loss without tuning; exact up to "
-        "1500 features, beyond from a sketch with an error bound."
+        f"{MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
     ),
 ]
 

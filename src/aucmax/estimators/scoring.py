@@ -1,23 +1,29 @@
 """The criteria of a search: metrics of scores, or scorers of scikit-learn."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import get_scorer
 
 from aucmax.basics.checks import number
-from aucmax.data.labelled import Labelled
-from aucmax.data.strata import Strata
-from aucmax.estimators.classifier import AUCClassifier
+from aucmax.basics.doors import Door
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
 from aucmax.metrics.stratified import areas_within, interval_within_folds
 
+if TYPE_CHECKING:
+    from aucmax.data.labelled import Labelled
+    from aucmax.data.strata import Strata
+    from aucmax.estimators.classifier import AUCClassifier
+
 __all__ = ["METRICS", "Metric", "Scorer", "Scoring", "interval_of_tests", "scoring_of"]
+
+_sklearn = Door("sklearn.metrics")
 
 
 def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
@@ -90,7 +96,7 @@ class Scorer:
 
     def __init__(self, scoring: Any) -> None:
         self.named = isinstance(scoring, str)
-        self.scorer = get_scorer(scoring) if self.named else scoring
+        self.scorer = _sklearn.get_scorer(scoring) if self.named else scoring
         self.words = scoring if self.named else getattr(scoring, "__name__", repr(scoring))
         of_metric = getattr(self.scorer, "_score_func", self.scorer)
         self._weighs = "sample_weight" in inspect.signature(of_metric).parameters

@@ -6,12 +6,14 @@ scikit-learn refuses infinite scores and compares the others as float64, so we p
 from typing import Any
 
 import numpy as np
-import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.basics.doors import Door
 from aucmax.metrics.reading import Bools, Floats, Labels, read
 
 __all__ = ["precision_recall_curve", "roc_curve"]
+
+_sklearn = Door("sklearn.metrics")
 
 
 def _ranked(
@@ -66,9 +68,7 @@ def roc_curve(
     [0.0, 0.5, 0.5, 1.0, 1.0]
     """
     positive, rank, weight, distinct = _ranked(y, score, sample_weight, pos_label)
-    fpr, tpr, _ = sklearn.metrics.roc_curve(
-        positive, rank, sample_weight=weight, drop_intermediate=False
-    )
+    fpr, tpr, _ = _sklearn.roc_curve(positive, rank, sample_weight=weight, drop_intermediate=False)
     return fpr, tpr, np.concatenate(([np.inf], distinct[::-1]))
 
 
@@ -115,7 +115,5 @@ def precision_recall_curve(
     [1.0, 1.0, 0.5, 0.0]
     """
     positive, rank, weight, distinct = _ranked(y, score, sample_weight, pos_label)
-    precision, recall, _ = sklearn.metrics.precision_recall_curve(
-        positive, rank, sample_weight=weight
-    )
+    precision, recall, _ = _sklearn.precision_recall_curve(positive, rank, sample_weight=weight)
     return precision, recall, distinct
