@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import aucmax
+from aucmax.columns.maps import MapPlaces, map_features
 from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.kernels import Kernel
 from aucmax.data.rows.sorting import ascending
@@ -57,6 +58,9 @@ def fits(rng):
     penalty.prox(X[0], 0.5)
     area_of(y, None, X[:, 0].round())
     cells = rng.integers(0, 3, (4, 90)).astype(np.uint8)
+    low, rise = rng.integers(-1, 3, (90, 4)), rng.choice([0.0, 0.25, 0.5], (90, 4))
+    places = MapPlaces(low.astype(np.int16), rise)
+    map_features(places, [(0, 1), (2, 3), (1, 3)], np.array([4, 4, 5, 6]))
     pairs.cell_sums(cells, np.full(4, 3), pairs.all_pairs(4), X[:, :2])
 
 

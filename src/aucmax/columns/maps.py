@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from aucmax.data.rows.kernels import compiled
+from aucmax.data.rows.kernels import compiled, unless
 
 __all__ = ["MapPlaces", "map_features"]
+
+_FEW_PRODUCTS = 50_000  # rows times pairs
 
 
 class MapPlaces(NamedTuple):
@@ -68,6 +70,44 @@ def map_features(
     return sp.csr_matrix((data, indices, ends), shape=(n, int(of_maps[-1])))
 
 
+def _products(
+    low: NDArray[np.int16], rise: NDArray[np.float64], pairs: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which of the four products of each pair a row has, shape (n, m, 2, 2)."""
+    i, j = pairs.T
+    both = (low[:, i] >= 0) & (low[:, j] >= 0)
+    between = np.stack([np.ones(rise.shape, bool), rise > 0.0])  # two places
+    return both[..., None, None] & np.einsum("anm,bnm->nmab", between[..., i], between[..., j])
+
+
+def _count_few(
+    low: NDArray[np.int16],
+    rise: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> None:
+    ends[1:] = np.cumsum(_products(low, rise, pairs).sum(axis=(1, 2, 3)))
+
+
+def _multiply_few(
+    places: MapPlaces,
+    pairs: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+) -> None:
+    held = _products(places.low, places.rise, pairs)
+    i, j = pairs.T
+    cells = starts[:-1] + places.low[:, i] * widths + places.low[:, j]
+    steps = widths[:, None, None] * np.array([[[0], [1]]]) + np.array([[[0, 1]]])
+    shares = np.stack([1.0 - places.rise, places.rise])
+    indices[:] = (cells[..., None, None] + steps)[held]
+    data[:] = np.einsum("anm,bnm->nmab", shares[..., i], shares[..., j])[held]
+
+
+@unless(lambda low, rise, pairs, ends: len(low) * len(pairs) <= _FEW_PRODUCTS, _count_few)
 @compiled
 def _count(low, rise, pairs, ends):
     for r in range(len(low)):
@@ -78,6 +118,7 @@ def _count(low, rise, pairs, ends):
         ends[r + 1] = ends[r] + products
 
 
+@unless(lambda places, pairs, *_: len(places.low) * len(pairs) <= _FEW_PRODUCTS, _multiply_few)
 @compiled
 def _multiply(places, pairs, widths, starts, ends, indices, data):
     for r in range(len(places.low)):
