@@ -4,7 +4,8 @@ Every figure comes from processes of its own, which take turns: processor second
 wall time of an idle machine, because all of this runs on one thread; medians of ``--rounds``. Three
 tables: imports, and what they take beyond scikit-learn's; the first fit of every solver to 40 rows
 of 5 features, dense and sparse, after the imports, with an empty cache of kernels and with a full
-one, and the number of kernels in the cache; the command line. ``--fits`` selects fits, such as
+one, and the number of kernels in the cache; the command line, also for a file that is refused and
+for one of 200 rows and 5 features, with a full cache. ``--fits`` selects fits, such as
 ``"square, l1"``.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
@@ -30,7 +32,9 @@ SKLEARN = "import sklearn"
 LINEAR = "import sklearn.linear_model, scipy.sparse, numpy"
 IMPORTS = (SKLEARN, LINEAR, "import aucmax", "from aucmax import AUCClassifier")
 IMPORTS += ("from aucmax import *",)
-COMMANDS = ("--help", "--version", "train --help", "datasets")
+COMMANDS = ("--help", "--version", "train --help", "datasets", "train rows.csv --target y")
+TYPER = "import typer.main, rich.markdown"
+REFUSED = "train bad.csv --target y"
 
 FIRST_FIT = """
 import json, sys, time, warnings
@@ -65,9 +69,17 @@ FITS |= {
 FITS["AUCClassifierCV"] = ("AUCClassifierCV", {})
 
 
-def commands(words: dict[str, list[str]], rounds: int) -> dict[str, float]:
-    """Return the median processor seconds of each command."""
-    lines = in_turn({name: partial(command, each) for name, each in words.items()}, rounds)
+def commands(
+    words: dict[str, list[str]], rounds: int, folder: Path | None = None
+) -> dict[str, float]:
+    """Return the median processor seconds of each command; that of REFUSED must be refused."""
+    lines = in_turn(
+        {
+            name: partial(command, each, folder=folder, refused=REFUSED in name)
+            for name, each in words.items()
+        },
+        rounds,
+    )
     return {name: median(one["processor_seconds"] for one in each) for name, each in lines.items()}
 
 
@@ -103,9 +115,19 @@ def fits(rounds: int, names: list[str]) -> Iterator[list[str]]:
 
 
 def command_line(rounds: int) -> Iterator[list[str]]:
-    words = {f"aucmax {text}": ["-m", "aucmax", *text.split()] for text in COMMANDS}
-    for name, value in commands({LINEAR: ["-c", LINEAR]} | words, rounds).items():
-        yield [f"`{name}`", f"{value:.2f}"]
+    words = {f"aucmax {text}": ["-m", "aucmax", *text.split()] for text in (*COMMANDS, REFUSED)}
+    bare = {statement: ["-c", statement] for statement in (TYPER, LINEAR)}
+    rng = np.random.RandomState(0)
+    X = rng.randn(200, 5)
+    y = X[:, 0] + rng.randn(200) > 0
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder)
+        rows = np.column_stack([X, y])
+        np.savetxt(where / "rows.csv", rows, "%.6g", ",", header="a,b,c,d,e,y", comments="")
+        (where / "bad.csv").write_text("a,y\n1,0\n2\n3,1,4\n", encoding="utf-8")
+        command(words["aucmax train rows.csv --target y"], folder=where)  # fills the cache
+        for name, value in commands(bare | words, rounds, where).items():
+            yield [f"`{name}`", f"{value:.2f}"]
 
 
 def main(

@@ -126,15 +126,26 @@ def measured(work: Callable[[], Result], at_least: float = 0.0) -> tuple[Result,
 
 
 def command(
-    words: Sequence[str], env: Mapping[str, str] | None = None, folder: Path | None = None
+    words: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    *,
+    refused: bool = False,
 ) -> Line:
-    """Run Python with these words; return its processor seconds and its peak memory."""
+    """Run Python with these words; return its processor seconds and its peak memory.
+
+    With ``refused`` it must end with exit code 2, as for bad input.
+    """
     process = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.DEVNULL, env=env, cwd=folder
+        [sys.executable, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if refused else None,
+        env=env,
+        cwd=folder,
     )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if status:
+    if process.returncode != (2 if refused else 0):
         raise SystemExit(f"failed: {' '.join(words)}")
     return {
         "processor_seconds": used.ru_utime + used.ru_stime, "memory_mb": used.ru_maxrss / 1024,
