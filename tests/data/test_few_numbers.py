@@ -52,6 +52,8 @@ def fits(rng):
         products.row_norms2(matrix)
         products.scores_at(matrix, np.array([5, 3]), np.eye(rows.shape[1])[:, :2])
         products.normal_product(matrix, rng.random(90), np.ones(rows.shape[1]))
+        products.adjoint(matrix, rng.random((90, 3)))
+        products.scores(matrix, np.eye(rows.shape[1])[:, :2])
     aucmax.AUCClassifier(loss="squared_hinge").fit(X, y, strata=np.arange(90) % 7)
     penalty = aucmax.penalties.MCP(0.1, gamma=3.0)
     aucmax.AUCClassifier(penalty=penalty).fit(X, y)

@@ -75,9 +75,9 @@ def _products(
 ) -> NDArray[np.bool_]:
     """Return which of the four products of each pair a row has, shape (n, m, 2, 2)."""
     i, j = pairs.T
-    both = (low[:, i] >= 0) & (low[:, j] >= 0)
+    on_both = (low[:, i] >= 0) & (low[:, j] >= 0)
     between = np.stack([np.ones(rise.shape, bool), rise > 0.0])  # two places
-    return both[..., None, None] & np.einsum("anm,bnm->nmab", between[..., i], between[..., j])
+    return on_both[..., None, None] & np.einsum("anm,bnm->nmab", between[..., i], between[..., j])
 
 
 def _count_few(
