@@ -29,9 +29,10 @@ from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
 from aucmax.objective.problem import MomentsProblem, RowsProblem
 from aucmax.objective.within_strata import rows_problem
-from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
+from aucmax.solvers import ConjugateGradient, Exact, Monitor, Newton, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.expansion import Expansion, PartExpansions, parts_at_once
+from aucmax.solvers.batch.proximal_newton import Trace
 from aucmax.statistics.base import leaving_out, members
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.strata_in_parts import statistics_in_parts
@@ -307,12 +308,16 @@ def path(
             return W, [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
                        zip(alphas[late], quality[late], strict=True)]  # fmt: skip
     W, messages = np.empty((len(alphas), problem.n_features)), []
-    previous = start
+    previous, trace = start, Trace()
     for k in range(len(alphas) - 1, -1, -1):
         objective = objectives[k]
         run = Run(Monitor(objective), tol, max_iter, sure=False)
         begin = None if previous is None else objective.penalty.prox(previous, 0.0)  # within bounds
-        result = choose(objective).solve(objective, begin, run)
+        solver = choose(objective)
+        if isinstance(solver, Newton):
+            result = solver.solve_next(objective, begin, run, trace)
+        else:
+            result = solver.solve(objective, begin, run)
         W[k] = result.coef
         previous = W[k] if start is None else start
         if result.message is not None:

@@ -27,7 +27,7 @@ from aucmax.solvers.batch.krylov import (
     preconditioner,
     solved,
 )
-from aucmax.solvers.batch.proximal_newton import Minimum, proximal_newton
+from aucmax.solvers.batch.proximal_newton import Minimum, Trace, proximal_newton
 
 __all__ = ["GAP_PER_DECREMENT", "Newton"]
 
@@ -87,10 +87,18 @@ class Newton(Solver):
         return lacking(objective, loss=("piecewise quadratic", "smooth"), data=("products",))
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
+        return self.solve_next(objective, start, run, Trace())
+
+    def solve_next(
+        self, objective: Objective, start: np.ndarray | None, run: Run, trace: Trace
+    ) -> Result:
+        """Solve one of several objectives that differ in the penalty, from the last one's trace."""
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
-        method = _newton if "l2" in objective.penalty.offers else proximal_newton
-        w, value, gap, steps, cost = method(objective, w, run)
+        if "l2" in objective.penalty.offers:
+            w, value, gap, steps, cost = _newton(objective, w, run)
+        else:
+            w, value, gap, steps, cost = proximal_newton(objective, w, run, trace)
         quality = objective.relative(gap, value)
         stop = f"Newton's method stopped after {cost} products with the data"
         message = unfinished(objective, run, quality, max(steps, cost), stop)

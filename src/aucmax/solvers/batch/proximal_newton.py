@@ -25,13 +25,12 @@ from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     Stall,
     candidates,
-    decrement,
     decrement_by_products,
     promises_off,
     working_set,
 )
 
-__all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Minimum", "proximal_newton"]
+__all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Minimum", "Trace", "proximal_newton"]
 
 MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a third
 _MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
@@ -39,10 +38,14 @@ MIN_DENSITY = 0.05  # share of stored entries above which sparse columns are hel
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
 _COLUMNS_PER_BLOCK = 64  # columns of that matrix computed at a time
 _SET_TOL = 0.01  # a working set is solved to this share of its features' possible gain
+_ENOUGH = 0.1  # of the gap that remains at ``tol``: less possible gain than that is not sought
+_NEAR = 0.01  # optimality before the last steps, from which the decrement tells what is left
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _MAX_PRODUCTS_PER_MODEL = 200  # most products spent on one model
 _SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
+_SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
+_SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
 _MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
@@ -59,57 +62,104 @@ class Minimum(NamedTuple):
     cost: int
 
 
-def proximal_newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
+class Point(NamedTuple):
+    """A point w (d,), the rows' scores z (n,), the data term there, and its gradient (d,)."""
+
+    w: np.ndarray
+    z: np.ndarray
+    term: LossAt
+    gradient: np.ndarray
+
+
+class Trace:
+    """What a solve leaves to the next one, with another penalty on the same features of the rows.
+
+    Attributes
+    ----------
+    part : ColumnSet or None
+        The last working set.
+    """
+
+    def __init__(self) -> None:
+        self.part: ColumnSet | None = None
+        self._end: Point | None = None
+
+    def point(self, objective: Objective, w: np.ndarray) -> Point:
+        """Return the data term at w; at the end of the last solve it is known."""
+        if self._end is None or not np.array_equal(self._end.w, w):
+            z = objective.problem.scores(w)
+            term = objective.at(z)
+            self._end = Point(w.copy(), z, term, objective.adjoint(term.gradient))
+        return self._end
+
+    def columns(
+        self, objective: Objective, promise: np.ndarray, w: np.ndarray, size: int
+    ) -> "ColumnSet":
+        """Return a working set: the last one, unless other features promise a share of the gain."""
+        if self.part is not None:
+            off = promise.copy()
+            off[self.part.S] = 0.0
+            if off.sum() <= _SHARE_OFF * promise.sum():
+                return self.part
+        S = working_set(promise, w, objective.penalty, size)
+        if self.part is None or not np.array_equal(S, self.part.S):
+            self.part = ColumnSet(objective, S)
+        return self.part
+
+
+def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace) -> Minimum:
     """Minimise J by steps on working sets.
 
     A step on a matrix costs 1, a step by products as many as it took. Stops at ``tol``, when the
-    cost reaches ``max_iter``, when the monitor says so, or when rounding prevents progress.
+    cost reaches ``max_iter``, when the monitor says so, or when rounding prevents progress. From
+    the ``trace`` of the last solve it takes what stays the same.
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
-    part: ColumnSet | None = None
-    before = np.inf
+    before, enough = np.inf, _ENOUGH
     while True:
-        value, gradient = objective.data_term(w)
-        promise = penalty.promise(gradient, w, curvature)
-        gap = objective.gap(value, gradient, w)
-        now = value + penalty.value(w)
-        fall, before = before - now, now
-        if objective.relative(gap, now) > run.tol and part is not None:
-            # while pairs become active or inactive, the decrement is too small but J still falls
-            gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
-        if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
-            return Minimum(w, now, gap, steps, cost)
+        point = trace.point(objective, w)
+        promise = penalty.promise(point.gradient, w, curvature)
+        gap = objective.gap(point.term.value, point.gradient, w)
+        value = point.term.value + penalty.value(w)
+        fall, before = before - value, value
+        if objective.relative(gap, value) > run.tol and trace.part is not None:
+            left = _decrement(objective, trace.part, promise, point)
+            # far away, and while pairs become active or inactive, that is too small
+            if not (objective.loss.concordant and objective.relative(fall, value) <= _NEAR):
+                left = max(left, fall)
+            gap = min(gap, left)
+        if objective.relative(gap, value) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
+            return Minimum(w, value, gap, steps, cost)
         if size >= len(w) and stalled(float(promise.sum())):
-            return Minimum(w, now, gap, steps, cost)
-        S = working_set(promise, w, penalty, size)
-        if part is None or not np.array_equal(S, part.S):
-            part = ColumnSet(objective, S)
-        aim = _SET_TOL * float(promise[S].sum())
+            return Minimum(w, value, gap, steps, cost)
+        known, part = trace.part, trace.columns(objective, promise, w, size)
+        aim = _SET_TOL * float(promise[part.S].sum())
+        aim = max(aim, enough * run.tol * (objective.at_zero - value))
+        enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
         w, newton_steps, spent = _on_set(
-            objective, part, w, aim, run.max_iter - cost, steps, run.monitor
+            objective, part, point, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
-        size = min(2 * max(size, len(S)), len(w))
+        if part is not known:
+            size = min(2 * max(size, len(part.S)), len(w))
 
 
-def _decrement(
-    objective: Objective,
-    part: "ColumnSet",
-    promise: np.ndarray,
-    gradient: np.ndarray,
-    w: np.ndarray,
-) -> float:
+def _decrement(objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point) -> float:
     """Return `decrement` of the working set, infinite if a feature outside promises a gain."""
-    S = part.S
-    if promises_off(S, promise, w, objective.data_curvature()):
+    S, term = part.S, point.term
+    if promises_off(S, promise, point.w, objective.data_curvature()):
         return np.inf
-    term, point = objective.at(part.matrix @ w[S]), (gradient[S], w[S], objective.penalty.of(S))
-    if part.small:
-        return decrement(part.hessian(term), *point)
+    if part.small and part.bent is None:
+        part.bend(term)
     return decrement_by_products(
-        lambda v: part.transposed @ term.product(part.matrix @ v), part.curvature, *point
+        lambda v: part.transposed @ term.product(part.matrix @ v),
+        part.curvature,
+        point.gradient[S],
+        point.w[S],
+        objective.penalty.of(S),
+        part.bent,
     )
 
 
@@ -135,11 +185,16 @@ class ColumnSet:
             if objective.translates:
                 self.matrix -= problem.mean_neg[S]
         self.transposed = self.matrix.T
+        self.bent: np.ndarray | None = None
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
         # a sparse product costs less
         most = MAX_MATRIX_FEATURES if dense else MAX_MATRIX_FEATURES // 3
         self.small = len(S) <= most and problem.n_samples * len(S) <= _MAX_HELD_ENTRIES
+
+    def bend(self, term: LossAt) -> None:
+        """Compute ``bent``, the second derivative of the data term over the set at some scores."""
+        self.bent = self.hessian(term)
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -180,7 +235,7 @@ class ColumnSet:
 def _on_set(
     objective: Objective,
     part: ColumnSet,
-    w: np.ndarray,
+    start: Point,
     aim: float,
     max_cost: int,
     before: int,
@@ -190,18 +245,28 @@ def _on_set(
 
     Returns w, the number of steps and their cost.
     """
-    iterate, w = _Iterate(objective, part, w[part.S]), w.copy()
+    iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
-    stalled = Stall()
+    stalled, last, is_fresh = Stall(), np.inf, False
     while True:
         gradient, promise = iterate.promise()
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
+        # a matrix of an earlier point serves as long as its steps gain enough
+        if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
+            part.bend(iterate.term)
+            is_fresh = True
         inner = max(_MODEL_TOL * promise, 0.1 * aim)
         target, spent = iterate.target(gradient, inner, max_cost - cost)
         cost += spent
-        if not iterate.advance(gradient, target):
+        if iterate.advance(gradient, target):
+            last = promise
+        elif part.small and not is_fresh:
+            last = 0.0
+            continue
+        else:
             break
+        is_fresh = False
         steps += 1
         if steps % 10 == 0:
             iterate.recompute_scores()
@@ -217,27 +282,31 @@ def _on_set(
 class _Iterate:
     """A point v on a working set: the rows' scores z (n,), the data term, and J there."""
 
-    def __init__(self, objective: Objective, part: ColumnSet, v: np.ndarray) -> None:
-        self.objective, self.part, self.v = objective, part, v
-        self.penalty = objective.penalty.of(part.S)
-        self.recompute_scores()
-        self.value = self.term.value + self.penalty.value(v)
+    def __init__(self, objective: Objective, part: ColumnSet, start: Point) -> None:
+        self.objective, self.part = objective, part
+        self.penalty, self.v = objective.penalty.of(part.S), start.w[part.S]
+        self.z, self.term = start.z, start.term
+        self.gradient: np.ndarray | None = start.gradient[part.S]
+        self.value = self.term.value + self.penalty.value(self.v)
 
     def recompute_scores(self) -> None:
         """Compute the scores anew: rounding errors accumulate in them."""
         self.z = self.part.matrix @ self.v
-        self.term = self.objective.at(self.z)
+        self.term, self.gradient = self.objective.at(self.z), None
 
     def promise(self) -> tuple[np.ndarray, float]:
         """Return the data term's gradient, and the possible gain of all features."""
-        gradient = self.part.transposed @ self.term.gradient[:]
-        return gradient, float(self.penalty.promise(gradient, self.v, self.part.curvature).sum())
+        if self.gradient is None:
+            self.gradient = self.part.transposed @ self.term.gradient[:]
+        promise = self.penalty.promise(self.gradient, self.v, self.part.curvature)
+        return self.gradient, float(promise.sum())
 
     def target(self, gradient: np.ndarray, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
         """Return the model's minimum, solved to a possible gain of ``aim``, and its cost."""
         part, v, term = self.part, self.v, self.term
         if part.small:
-            H = part.hessian(term)
+            H = part.bent
+            assert H is not None
             return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _MAX_SWEEPS)[0], 1
 
         def product(u: np.ndarray) -> np.ndarray:
@@ -269,6 +338,7 @@ class _Iterate:
             return False
         self.v = target if t == 1.0 else v + t * direction
         self.z, self.term, self.value = self.z + t * move, term, value
+        self.gradient = None
         return True
 
 

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 from aucmax.data.rows.products import dot
 from aucmax.objective.penalties import Penalty, Pieces
 from aucmax.solvers.batch.cholesky import Cholesky
-from aucmax.solvers.batch.krylov import Product, minimise
+from aucmax.solvers.batch.krylov import Product, inverted, minimise
 
 __all__ = [
     "FIRST_SET_FEATURES",
@@ -69,9 +69,17 @@ def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penal
 
 
 def decrement_by_products(
-    product: Product, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty
+    product: Product,
+    h: np.ndarray,
+    gradient: np.ndarray,
+    w: np.ndarray,
+    penalty: Penalty,
+    near: np.ndarray | None = None,
 ) -> float:
-    """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``."""
+    """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``.
+
+    ``h`` (d,) is about H's diagonal, and ``near`` (d, d) about H itself, if it is known.
+    """
     pieces = penalty.pieces(w)
     S = support_of(h, pieces)
     if promises_off(S, penalty.promise(gradient, w, h), w, h):
@@ -89,10 +97,11 @@ def decrement_by_products(
     diagonal = h[S] + bend
     if not np.all(diagonal > 0.0):
         return np.inf
+    inverse = None if near is None else inverted(near[np.ix_(S, S)] + np.diag(bend))
     model = minimise(
         bent,
         -(gradient[S] + pieces.left[S]),
-        lambda v: v / diagonal,
+        inverse or (lambda v: v / diagonal),
         lambda gained, left: left <= gained,
         _MAX_PRODUCTS_PER_DECREMENT,
     )
