@@ -134,7 +134,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             return Minimum(w, value, gap, steps, cost)
         if size >= len(w) and stalled(float(promise.sum())):
             return Minimum(w, value, gap, steps, cost)
-        known, part = trace.part, trace.columns(objective, promise, w, size)
+        last, part = trace.part, trace.columns(objective, promise, w, size)
         aim = _SET_TOL * float(promise[part.S].sum())
         aim = max(aim, enough * run.tol * (objective.at_zero - value))
         enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
@@ -142,7 +142,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             objective, part, point, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
-        if part is not known:
+        if part is not last:
             size = min(2 * max(size, len(part.S)), len(w))
 
 
