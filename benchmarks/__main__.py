@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ONE_THREAD = ("additive", "peers")  # compare libraries, of which some have no threads
+ONE_THREAD = ("additive", "l1_paths", "peers")  # compare libraries, of which some have no threads
 
 
 def summaries() -> dict[str, str]:

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
 from aucmax.data.rows import as_rows, take_rows
+from aucmax.estimators import tuning
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ActivePairs
 from aucmax.objective.penalties import L2, ElasticNet
@@ -277,6 +278,52 @@ def test_parts_far_from_their_optimum_take_more_steps(loss):
     for part, w in zip(parts, W, strict=True):
         best = Newton().solve(part, None, Run(Monitor(part), 1e-10)).value
         assert part.value(w) - best <= 1e-5 * (part.at_zero - best)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_path_keeps_what_the_last_penalty_left(loss, monkeypatch):
+    """Every optimum is as good as one solved by itself, with fewer matrices than penalties."""
+    X, y, weight = problem(7, n=500, d=40)
+    data = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0), weight + 1.0).scaled(1.0)
+    one = Objective(data, LOSSES[loss], ElasticNet(1.0, 1.0))
+    alphas = float(np.abs(one.slope_at_zero).max()) * np.logspace(-3.0, 0.0, 40)
+    objectives = [one.with_penalty(ElasticNet(alpha, 1.0)) for alpha in alphas]
+    matrices, hessian = [], proximal_newton.ColumnSet.hessian
+    monkeypatch.setattr(
+        proximal_newton.ColumnSet,
+        "hessian",
+        lambda part, term: matrices.append(hessian(part, term)) or matrices[-1],
+    )
+    W, messages = tuning.path(objectives, alphas, 1e-6, 1000, None)
+    assert not messages
+    assert 0 < len(matrices) < 30
+    for goal, w in list(zip(objectives, W, strict=True))[:-1:3]:
+        best = Newton().solve(goal, None, Run(Monitor(goal), 1e-11)).value
+        assert goal.value(w) - best <= 1e-6 * (goal.at_zero - best)
+
+
+def test_systems_solved_together_are_those_solved_by_themselves():
+    rng = np.random.RandomState(0)
+    matrices = [np.eye(6) + (B := rng.randn(6, 6)) @ B.T * scale for scale in (0.0, 0.1, 3.0)]
+    right = [rng.randn(6) for _ in matrices]
+
+    def enough(gained, left):
+        return left <= 1e-12 * gained
+
+    def products(V, which):
+        asked.append(which)
+        return np.column_stack([matrices[k] @ v for k, v in zip(which, V.T, strict=True)])
+
+    asked = []
+    systems = [krylov.steps(b, np.copy, enough, 50) for b in right]
+    for model, A, b in zip(
+        krylov.minimise_together(products, systems), matrices, right, strict=True
+    ):
+        alone = minimise(lambda v, A=A: A @ v, b, np.copy, enough, 50)
+        np.testing.assert_array_equal(model.x, alone.x)
+        np.testing.assert_allclose(model.x, np.linalg.solve(A, b), rtol=1e-5)
+    assert asked[0] == [0, 1, 2]
+    assert asked[-1] != asked[0]  # one that has ended asks for no more
 
 
 @pytest.mark.parametrize("seed", range(3))

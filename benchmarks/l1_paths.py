@@ -1,0 +1,216 @@
+"""Paths of 100 penalties with an l1 part: logistic regression beside glmnet, adelie, saga.
+
+F(w, b) = mean log(1 + exp(−y (w·x + b))) + λ ‖w‖₁, λ from the least that leaves w = 0 down to a
+thousandth of it (a hundredth with more features than rows), in steps of equal ratios; features of
+unit variance, text in rows of unit norm. Ours is the logistic loss with τ the share of positives,
+which is the same F times a constant.
+
+Each method runs with tolerances from loose to tight: the first counts with which every λ is within
+1e-4 of the optimum, (F − F*)/(F(0) − F*), F* the least that any method found. Processor seconds of
+the path in one thread, medians of ``--rounds``; reading data is not counted. glmnet needs Rscript
+and its package; adelie asks for NumPy 1, so that ``--adelie`` names the Python of an environment
+that has it.
+"""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+from sklearn.linear_model import LogisticRegression
+
+from aucmax.data.rows import as_rows
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.tuning import path
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import RowsProblem
+from benchmarks.common.data import as_usual
+from benchmarks.common.engine import measured
+from benchmarks.common.tables import Names, show
+
+ENOUGH = 1e-4
+Fitted = tuple[np.ndarray, np.ndarray, float]  # w for each λ, b for each λ, seconds
+Method = Callable[[Any, np.ndarray, np.ndarray, float], Fitted]
+
+
+def generated(n: int, d: int, support: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with five common factors, of whose features some matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) + rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / 2
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    w = np.zeros(d)
+    w[rng.choice(d, support, replace=False)] = rng.standard_normal(support)
+    z = X @ w
+    return X, np.where(2.0 * z / z.std() + rng.logistic(size=n) > 1.5, 1, -1)
+
+
+SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
+    "10,000 x 10": lambda: generated(10_000, 10, 5),
+    "20,000 x 200": lambda: generated(20_000, 200, 30),
+    "100,000 x 500": lambda: generated(100_000, 500, 50),
+    "2,000 x 20,000": lambda: generated(2_000, 20_000, 50),
+    "sector": lambda: as_usual("sector"),
+}
+
+
+def penalties(X: Any, y: np.ndarray) -> np.ndarray:
+    """Return 100 λ, descending."""
+    slope = X.T @ np.where(y > 0, 1.0 - (y > 0).mean(), -(y > 0).mean())
+    ratio = 1e-3 if X.shape[0] > X.shape[1] else 1e-2
+    return float(np.abs(slope).max()) / len(y) * np.logspace(0.0, np.log10(ratio), 100)
+
+
+def ours(X: Any, y: np.ndarray, lambdas: np.ndarray, tol: float) -> Fitted:
+    """Return the path of `AUCClassifierCV`'s folds."""
+    share = float((y > 0).mean())
+    alphas = lambdas[::-1] / (4.0 * share * (1.0 - share))
+
+    def fit() -> tuple[Any, np.ndarray]:
+        problem = RowsProblem.of(as_rows(X), np.where(y > 0, 1.0, -1.0))
+        one = NamedLoss("logistic", "pooled").objective(problem, ElasticNet(1.0, 1.0))
+        objectives = [one.with_penalty(ElasticNet(alpha, 1.0)) for alpha in alphas.tolist()]
+        return one, path(objectives, alphas, tol, 10_000, None)[0]
+
+    (one, W), spent = measured(fit)
+    b = [float(one.at(X @ w).intercept) for w in W]
+    return W[::-1], np.array(b)[::-1], spent["processor_seconds"]
+
+
+def scikit_learn(X: Any, y: np.ndarray, lambdas: np.ndarray, tol: float) -> Fitted:
+    """Return scikit-learn's saga, each λ from the one before."""
+    model = LogisticRegression(l1_ratio=1.0, solver="saga", tol=tol, warm_start=True, max_iter=5000)
+
+    def fit() -> list[tuple[np.ndarray, float]]:
+        solutions = []
+        for penalty in lambdas.tolist():
+            model.set_params(C=1.0 / (penalty * len(y))).fit(X, y)
+            solutions.append((model.coef_[0].copy(), float(model.intercept_[0])))
+        return solutions
+
+    solutions, spent = measured(fit)
+    return (*map(np.array, zip(*solutions, strict=True)), spent["processor_seconds"])
+
+
+ADELIE = """
+import json, sys, time
+import adelie as ad, numpy as np
+folder, tol = sys.argv[1], float(sys.argv[2])
+X = np.asfortranarray(np.load(folder + "/X.npy"))
+y, lambdas = (np.load(f"{folder}/y.npy") > 0).astype(float), np.load(folder + "/lambdas.npy")
+start = time.process_time()
+state = ad.grpnet(X, ad.glm.binomial(y), lmda_path=lambdas, early_exit=False, tol=tol,
+                  irls_tol=tol, n_threads=1, progress_bar=False, adev_tol=1.0, ddev_tol=0.0)
+spent = time.process_time() - start
+np.save(folder + "/W.npy", state.betas.toarray())
+np.save(folder + "/b.npy", np.asarray(state.intercepts))
+print(spent)
+"""
+GLMNET = """
+suppressMessages(library(glmnet))
+words <- commandArgs(TRUE); folder <- words[1]; tol <- as.numeric(words[2])
+size <- as.integer(words[3:4])
+read <- function(name, n) readBin(file.path(folder, name), "double", n)
+X <- matrix(read("X.bin", prod(size)), size[1]); y <- read("y.bin", size[1])
+lambdas <- read("lambdas.bin", 100)
+start <- proc.time()
+fit <- glmnet(X, as.integer(y > 0), family = "binomial", lambda = lambdas, standardize = FALSE,
+              thresh = tol, maxit = 1e7)
+spent <- sum((proc.time() - start)[1:2])
+writeBin(as.vector(as.matrix(fit$beta)), file.path(folder, "W.bin"))
+writeBin(as.vector(fit$a0), file.path(folder, "b.bin"))
+cat(spent)
+"""
+
+
+def elsewhere(words: list[str], folder: Path, X: Any, tol: float) -> str:
+    """Return what a program prints, given the folder of the data, the tolerance and the shape."""
+    shape = [str(size) for size in X.shape]
+    result = subprocess.run(
+        [*words, str(folder), str(tol), *shape], capture_output=True, text=True, check=True
+    )
+    return result.stdout.split()[-1]
+
+
+def adelie_of(python: str) -> Method:
+    """Return adelie of another Python."""
+
+    def fit(X: Any, y: np.ndarray, lambdas: np.ndarray, tol: float) -> Fitted:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for file, values in (("X", X), ("y", y), ("lambdas", lambdas)):
+                np.save(folder / file, values.toarray() if sp.issparse(values) else values)
+            spent = elsewhere([python, "-c", ADELIE], folder, X, tol)
+            return np.load(folder / "W.npy"), np.load(folder / "b.npy"), float(spent)
+
+    return fit
+
+
+def glmnet(X: Any, y: np.ndarray, lambdas: np.ndarray, tol: float) -> Fitted:
+    """Return R's glmnet."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        dense = X.toarray() if sp.issparse(X) else X
+        dense.T.tofile(folder / "X.bin")
+        y.astype(float).tofile(folder / "y.bin")
+        lambdas.tofile(folder / "lambdas.bin")
+        (folder / "fit.R").write_text(GLMNET)
+        spent = elsewhere(["Rscript", str(folder / "fit.R")], folder, X, tol)
+        b = np.fromfile(folder / "b.bin")
+        W = np.fromfile(folder / "W.bin").reshape(len(b), X.shape[1])
+        return W, b, float(spent)
+
+
+def values(X: Any, y: np.ndarray, lambdas: np.ndarray, fitted: Fitted) -> np.ndarray:
+    """Return F of the solution of each λ."""
+    W, b, _ = fitted
+    scores = np.asarray(X @ W.T) + b
+    losses = np.logaddexp(0.0, -np.where(y > 0, 1.0, -1.0)[:, None] * scores).mean(axis=0)
+    return losses + lambdas[: len(W)] * np.abs(W).sum(axis=1)
+
+
+def rows(name: str, methods: dict[str, Method], rounds: int) -> Iterator[list[str]]:
+    """Yield a row of the table for each method."""
+    X, y = SETS[name]()
+    lambdas = penalties(X, y)
+    share = float((y > 0).mean())
+    at_zero = -share * np.log(share) - (1.0 - share) * np.log1p(-share)
+    tried: dict[str, list[tuple[float, Fitted]]] = {}
+    for method, fit in methods.items():
+        tols = [1e-4, 1e-6] if method == "aucmax" else [1e-3, 1e-5, 1e-7, 1e-9]
+        tried[method] = [(tol, fit(X, y, lambdas, tol)) for tol in tols]
+    found = {k: [values(X, y, lambdas, one) for _, one in runs] for k, runs in tried.items()}
+    least = np.min([one for runs in found.values() for one in runs if len(one) == 100], axis=0)
+    far = np.arange(100) >= 5  # at the first λ there is nothing to gain
+    for method, runs in tried.items():
+        gaps = [
+            np.max(((one - least) / (at_zero - least))[far]) if len(one) == 100 else np.inf
+            for one in found[method]
+        ]
+        reached = [k for k, gap in enumerate(gaps) if gap <= ENOUGH]
+        if not reached:
+            yield [name, method, "–", f"{min(gaps):.0e} at best"]
+            continue
+        tol, first = runs[reached[0]]
+        more = [methods[method](X, y, lambdas, tol)[2] for _ in range(rounds - 1)]
+        yield [name, method, f"{median([first[2], *more]):.2f} s", f"{gaps[reached[0]]:.0e}"]
+
+
+def main(
+    sets: Names = [*SETS],
+    rounds: int = 3,
+    adelie: Annotated[str, typer.Option(help="A Python that has adelie.")] = "",
+) -> None:
+    methods: dict[str, Method] = {"aucmax": ours, "scikit-learn, saga": scikit_learn}
+    if adelie:
+        methods["adelie"] = adelie_of(adelie)
+    if shutil.which("Rscript"):
+        methods["glmnet"] = glmnet
+    ours(*generated(500, 8, 4), np.logspace(-2, -3, 5), 1e-4)  # compiles
+    table = (row for name in sets for row in rows(name, methods, rounds))
+    show(["data", "method", "path", "distance"], table)
