@@ -111,7 +111,7 @@ def test_what_it_refuses(monkeypatch):
     source = in_parts(X, y, weight, stratum)
     with pytest.raises(ValueError, match="'opauc' learns from one row after another and takes no"):
         AUCClassifier(solver=OPAUC()).fit(source)
-    with pytest.raises(ValueError, match="curves and maps are fitted to the pairs of all rows"):
+    with pytest.raises(ValueError, match="curves and maps within strata need all rows in memory"):
         AdditiveAUCClassifier().fit(in_parts(X, y, weight, stratum))
     with pytest.raises(ValueError, match="take the moments_ of AUCClassifier"):
         ClassMoments.from_data(source)

@@ -61,6 +61,10 @@ class _Postponed:
             raise AttributeError(name)
         return _Postponed(lambda: getattr(self._names(), name))
 
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        import_postponed()  # in a process that runs no command, such as a worker of a cluster
+        return self._names()(*arguments, **settings)
+
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:

@@ -227,7 +227,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @one_blas_thread()
     def fit(
         self,
         X: Any,
@@ -277,7 +276,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self.fit_drawn(drawn, every, cv)
         return self
 
-    @one_blas_thread()
     def fit_drawn(self, drawn: Labelled, every: ManyRows, cv: Any) -> None:
         """Choose all settings by some rows, and fit to all.
 
@@ -301,7 +299,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             )
         self._fit(drawn, cv=cv, every=every)
 
-    @one_blas_thread()
     def fit_beside(self, table: Labelled, line: np.ndarray) -> dict[str, np.ndarray]:
         """Fit to rows, unless a line is within one standard error of the best curves and maps.
 
@@ -499,7 +496,6 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         rows.steps = as_text([("features", features)])
         return rows
 
-    @one_blas_thread()
     def fit_moments(self, moments: ClassMoments, alpha: float | None = None) -> Self:
         """Fit the features of the fitted model anew, to moments: as to all of their rows.
 
@@ -563,7 +559,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             rows = labelled_rows(last, Z, y, sample_weight, strata=strata)
             rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
         rows = self._weighing_strata(rows)
-        with working("tuning", quiet=not self.verbose):
+        with one_blas_thread(), working("tuning", quiet=not self.verbose):
             folds, n_folds = _folds(rows, cv)
             share = 1.0  # the best α is inversely proportional to the rows of the rarer class
             if every is not None and (self.alphas is None or len(self.alphas) > 1):

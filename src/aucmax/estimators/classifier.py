@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.data.classes import two_classes
 from aucmax.data.rows import Rows, as_rows
-from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.labelling import (
@@ -236,7 +235,6 @@ class AUCClassifier(Penalised, SolvedScorer):
 
     # ---- fitting -------------------------------------------------------------------------
 
-    @one_blas_thread()
     def fit_moments(self, moments: ClassStatistics) -> Self:
         """Fit to class moments: the model that `fit` would give on their rows.
 
@@ -282,7 +280,6 @@ class AUCClassifier(Penalised, SolvedScorer):
         )
 
     @available_if(_takes_parts)
-    @one_blas_thread()
     def partial_fit(
         self,
         X: Any,
@@ -311,7 +308,6 @@ class AUCClassifier(Penalised, SolvedScorer):
         """
         return self._partial_fit(X, y, classes, sample_weight, strata)
 
-    @one_blas_thread()
     def forget(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> Self:
         """Take rows out of the model exactly, as if they had never been seen.
 

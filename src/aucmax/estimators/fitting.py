@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
+from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import StrataWeight
 from aucmax.estimators.named_loss import Goal
 from aucmax.estimators.resuming import trail
@@ -214,6 +215,7 @@ def posed(problem: Problem, settings: Settings, spread: np.ndarray | None = None
     return settings.goal.objective(problem, settings.penalty.scaled(problem.factor))
 
 
+@one_blas_thread()
 def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None) -> Fit:
     """Fit to a problem in the features' own coordinates.
 

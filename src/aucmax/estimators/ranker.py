@@ -10,7 +10,6 @@ from aucmax.data.columns import columns_in
 from aucmax.data.degrees import Degrees, GradeWeight, check_grade_weight
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
-from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.fitting import Settings, solve
 from aucmax.estimators.labelling import check_some_weight, unchanged_on_error
@@ -149,7 +148,6 @@ class AUCRanker(Penalised, LinearModel):
         """The value γ of ``standardize``."""
         return 0.5 if self.standardize == "auto" else float(self.standardize)
 
-    @one_blas_thread()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> Self:
         """Fit to rows X with degrees y.
 

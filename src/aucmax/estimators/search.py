@@ -22,7 +22,6 @@ from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows.source import Source, opened
-from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
@@ -224,7 +223,6 @@ class AUCClassifierCV(LinearScorer):
         state.pop("held_out_", None)  # as many numbers as there were rows
         return state
 
-    @one_blas_thread()
     def fit(
         self,
         X: Any,

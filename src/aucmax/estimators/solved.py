@@ -8,7 +8,6 @@ import numpy as np
 from aucmax.basics.checks import refuse_nul
 from aucmax.data.classes import two_classes
 from aucmax.data.rows import Rows, as_rows, take_rows
-from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
 from aucmax.estimators.labelling import checked, labelled_rows, unchanged_on_error
@@ -66,7 +65,6 @@ class SolvedScorer(LinearScorer):
 
     # ---- fitting -------------------------------------------------------------------------
 
-    @one_blas_thread()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> Self:
         """Fit to rows X with labels y.
 

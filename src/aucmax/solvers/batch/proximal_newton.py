@@ -25,6 +25,7 @@ from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     Stall,
     candidates,
+    decrement,
     decrement_by_products,
     promises_off,
     working_set,
@@ -117,7 +118,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
-    before, enough = np.inf, _ENOUGH
+    before, enough = np.inf, 0.0 if run.sure else _ENOUGH
     while True:
         point = trace.point(objective, w)
         promise = penalty.promise(point.gradient, w, curvature)
@@ -125,9 +126,10 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         value = point.term.value + penalty.value(w)
         fall, before = before - value, value
         if objective.relative(gap, value) > run.tol and trace.part is not None:
-            left = _decrement(objective, trace.part, promise, point)
+            left = _decrement(objective, trace.part, promise, point, run.sure)
             # far away, and while pairs become active or inactive, that is too small
-            if not (objective.loss.concordant and objective.relative(fall, value) <= _NEAR):
+            near = objective.loss.concordant and objective.relative(fall, value) <= _NEAR
+            if run.sure or not near:
                 left = max(left, fall)
             gap = min(gap, left)
         if objective.relative(gap, value) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
@@ -146,19 +148,23 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             size = min(2 * max(size, len(part.S)), len(w))
 
 
-def _decrement(objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point) -> float:
-    """Return `decrement` of the working set, infinite if a feature outside promises a gain."""
+def _decrement(
+    objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point, sure: bool
+) -> float:
+    """Return `decrement` of the working set, infinite if a feature outside promises a gain.
+
+    It is that of the matrix there if it has to be ``sure``.
+    """
     S, term = part.S, point.term
     if promises_off(S, promise, point.w, objective.data_curvature()):
         return np.inf
-    if part.small and part.bent is None:
-        part.bend(term)
+    place = point.gradient[S], point.w[S], objective.penalty.of(S)
+    if part.small and (sure or part.bent is None):
+        return decrement(part.bend(term), *place)
     return decrement_by_products(
         lambda v: part.transposed @ term.product(part.matrix @ v),
         part.curvature,
-        point.gradient[S],
-        point.w[S],
-        objective.penalty.of(S),
+        *place,
         part.bent,
     )
 
@@ -192,9 +198,10 @@ class ColumnSet:
         most = MAX_MATRIX_FEATURES if dense else MAX_MATRIX_FEATURES // 3
         self.small = len(S) <= most and problem.n_samples * len(S) <= _MAX_HELD_ENTRIES
 
-    def bend(self, term: LossAt) -> None:
-        """Compute ``bent``, the second derivative of the data term over the set at some scores."""
+    def bend(self, term: LossAt) -> np.ndarray:
+        """Return the second derivative of the data term over the set, and keep it as ``bent``."""
         self.bent = self.hessian(term)
+        return self.bent
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
