@@ -257,6 +257,26 @@ def test_parts_are_a_step_from_the_optimum_of_all_rows(loss, by_matrix, sparse, 
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_parts_have_the_penalty_of_their_own_scale(loss):
+    """Outliers that a part leaves out stretch a feature of all rows, and so its coordinates."""
+    X, y, _ = problem(6, n=2000)
+    sign, some = np.where(y == 1, 1.0, -1.0), np.flatnonzero(np.arange(2000) % 5)
+    X[::5, 0] = X[some, 0].mean() + 2.0 * (X[::5, 0] - X[some, 0].mean())
+    whole = RowsProblem.of(as_rows(X), sign).scaled(1.0)
+    everything = Objective(whole, LOSSES[loss], L2(0.1))
+    v = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
+    own = RowsProblem.of(as_rows(X[some]), sign[some])
+    view = Objective(whole.part(some, own.moments()).scaled(1.0), LOSSES[loss], L2(0.1))
+    (w, _), optimality = PartExpansions(Expansion(everything, v), [view, view]).optima(
+        0.1, 1e-8, 1000
+    )
+    assert np.all(optimality <= 1e-8)
+    goal = Objective(own.scaled(1.0), LOSSES[loss], L2(0.1))
+    best = Newton().solve(goal, None, Run(Monitor(goal), 1e-11)).value
+    assert goal.value(w) - best <= 1e-7 * (goal.at_zero - best)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_parts_far_from_their_optimum_take_more_steps(loss):
     """Few rows of a class: one step does not suffice, the next ones do."""
     X, _, _ = problem(5, n=2000, d=30)
@@ -288,6 +308,7 @@ def test_a_path_keeps_what_the_last_penalty_left(loss, monkeypatch):
     one = Objective(data, LOSSES[loss], ElasticNet(1.0, 1.0))
     alphas = float(np.abs(one.slope_at_zero).max()) * np.logspace(-3.0, 0.0, 40)
     objectives = [one.with_penalty(ElasticNet(alpha, 1.0)) for alpha in alphas]
+    monkeypatch.setattr(proximal_newton, "FIRST_SET_FEATURES", 4)
     matrices, hessian = [], proximal_newton.ColumnSet.hessian
     monkeypatch.setattr(
         proximal_newton.ColumnSet,
