@@ -78,7 +78,7 @@ def postponed() -> Iterator[None]:
     def postpone(
         name: str, importer: Any = None, _: Any = None, names: Any = (), level: int = 0
     ) -> Any:
-        if importer not in _importers:
+        if not any(importer is module for module in _importers):
             _importers.append(importer)
         return _Postponed(lambda: real(name, importer, None, names, level))
 

@@ -220,9 +220,7 @@ class _Fold:
         quality = np.full(len(line), np.inf)
         if self.steps is not None:
             W, quality = self.steps.to(self, line)
-        far = np.flatnonzero(
-            quality > centres.tol
-        )  # cells that a step from a centre does not reach
+        far = np.flatnonzero(quality > centres.tol)  # what no step from a centre reaches
         if len(far):
             begin = None if start is None else problem.from_features(start)
             unreached = [objectives[i] for i in far]

@@ -61,10 +61,10 @@ _ENTRIES_PER_CELL = 4  # of dense rows for each cell of the matrix that a block 
 _SPARSE_SUMS = 2  # matrices that blocks of sparse rows sum up, which may be larger than the rows
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
-_FEW = 10  # scores of a row that are computed while it is in the cache
+_COLUMNS_AT_ONCE = 10  # scores of a row that are computed while it is in the cache
 _MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
 GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
-_FEW_PRODUCTS = 10_000  # entries of a vector up to which BLAS computes its product on one thread
+_SHORT_VECTOR = 10_000  # entries of a vector up to which BLAS computes its product on one thread
 _GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
 
 
@@ -127,7 +127,7 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     ndarray of float64, shape (n,) or (n, k)
     """
     if W.ndim == 2:
-        if W.shape[1] > _FEW:
+        if W.shape[1] > _COLUMNS_AT_ONCE:
             return _many_scores(X, W)
         of_columns, V = np.empty((W.shape[1], n_rows(X))), np.ascontiguousarray(W.T)
         _each_block(X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), V, of_columns[:, lo:hi]))
@@ -152,7 +152,7 @@ def _many_scores(X: Rows, W: np.ndarray) -> np.ndarray:
 
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
-    if W.shape[1] > _FEW:
+    if W.shape[1] > _COLUMNS_AT_ONCE:
         return scores(take_rows(X, rows), W)
     of_columns = np.empty((W.shape[1], len(rows)))
     _scores_of(X, rows, np.ascontiguousarray(W.T), of_columns)
@@ -400,7 +400,7 @@ def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
-@unless(lambda a, b: len(a) <= _FEW_PRODUCTS, np.dot)
+@unless(lambda a, b: len(a) <= _SHORT_VECTOR, np.dot)
 @vectorised
 def _dot(a, b):
     total = 0.0

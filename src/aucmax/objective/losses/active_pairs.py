@@ -20,7 +20,7 @@ from aucmax.objective.losses.base import Shares, row_blocks
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
-_FEW_STRATA = 20
+_FEW_STRATA = 20  # for each of which NumPy makes its own sums
 Scored = Iterable[tuple[slice, np.ndarray]]  # blocks of rows in order, with a number for each row
 
 
