@@ -266,7 +266,8 @@ def computed(seed: int, tell: Callable[[str], object] = lambda task: None) -> De
         data, customer = payments(seed)
         digits = rare_digits(seed)
         tell("compiling kernels (first run only)")
-        _warm_up(digits)
+        for rows in (data, digits):  # fits to few numbers need no kernels
+            _warm_up(rows)
         tell("payments: tuning aucmax and logistic regression")
         model, held_out, on_payments = _compared(data, seed)
         tell("digits: tuning aucmax and logistic regression")
