@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from aucmax.data.bunch import Labels, frame
 from aucmax.data.columns import Column, declare
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
+from aucmax.data.rows.store import InMemory
+from aucmax.data.rows.zeros import without_zeros
 from aucmax.data.strata import Strata
 
 __all__ = ["Labelled"]
@@ -121,6 +123,12 @@ class Labelled:
         if isinstance(self.strata, Strata) and len(self.strata.code) == n:
             return self.strata
         return None if self.strata is None else Strata.of(self.strata, n)
+
+    def without_zeros(self) -> Self:
+        """Return these with rows in memory as CSR where most of their entries are zeros."""
+        if self.in_parts:
+            return self
+        return replace(self, store=InMemory(without_zeros(self.store.X)))
 
     def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of some rows, None where none has one."""

@@ -156,6 +156,8 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
             f"the solver {settings.solver.name!r} learns from one row after another and takes no "
             "strata; leave solver='auto', or leave the strata out."
         )
+    if not isinstance(settings.solver, StochasticSolver):  # whose steps are those of given rows
+        labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)
     moments_suffice = empty is not None and empty.has_covariances
     if labelled.strata is not None and moments_suffice and problem.n_features <= max_features:

@@ -263,7 +263,7 @@ class AUCClassifierCV(LinearScorer):
                 f"name one of {', '.join(map(repr, METRICS))}."
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
-            rows = labelled_rows(self, X, y, sample_weight, strata=strata)
+            rows = labelled_rows(self, X, y, sample_weight, strata=strata).without_zeros()
             within = rows.coded_strata and rows.coded_strata.weighed(self.strata_weight)
             if groups is not None:
                 rows = replace(rows, groups=np.asarray(groups))
