@@ -50,7 +50,8 @@ def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, 
     assert (within["count"], within["weighting"]) == (len(np.unique(day)), weighting)
     assert within["of_one_class"] == (pd.Series(y).groupby(day).nunique() == 1).sum()
     text = good("show", tmp_path / "m.aucmax")
-    assert f"{within['count']} strata, weighed by" in text
+    assert f"day: {within['count']} strata, weighed by" in text
+    assert model.strata_.column == within["column"] == "day"
 
 
 def test_tuning_is_within_strata_for_every_shape(folder, tmp_path, good):
@@ -164,6 +165,34 @@ def test_the_auc_within_strata_comes_first(folder, tmp_path, good, asked):
     assert "AUC within day" not in text
 
 
+def test_the_strata_of_the_model_are_those_of_the_evaluation(folder, tmp_path, run, good):
+    where, X, _, day = folder
+    path, rows = tmp_path / "m.aucmax", where / "rows.csv"
+    trained(good, folder, path, "--strata", "day", *FIXED)
+    asked = json.loads(good("evaluate", path, rows, "--strata", "day", "--json"))
+    code, out, told = run("evaluate", path, rows, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["stratified"] == asked["stratified"]
+    assert "comes first within strata of day, as in the model's fit; --drop day leaves it" in told
+    _, out, told = run("evaluate", path, rows, "--drop", "day", "--json")
+    assert "stratified" not in json.loads(out)
+    assert "fitted within strata of day, and rows.csv is read without this column" in told
+    pd.DataFrame(X, columns=["a", "b"]).assign(
+        label=np.where(np.arange(N) % 2, "yes", "no"), day=day
+    ).rename(columns={"day": "date"}).to_csv(tmp_path / "other.csv", index=False)
+    for options in ((), ("--segments", "date")):
+        _, out, told = run("evaluate", path, tmp_path / "other.csv", *options, "--json")
+        assert "stratified" not in json.loads(out)
+        assert "within strata of day, and other.csv is read without this column" in told
+    _, out, told = run("evaluate", path, rows, "--segments", "day", "--json")
+    assert "without this column" in told  # it has another role
+    good("train", where / "rows.svm", *FIXED, "-o", path)
+    _, out, told = run("evaluate", path, where / "rows.svm", "--json")
+    assert json.loads(out)["stratified"]["column"] == "qid"
+    assert told == ""
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good, run):
     where, X, _, _ = folder
@@ -177,7 +206,8 @@ def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_p
     command = ("evaluate", path, where / "rows.csv", "--html", page)
     good(*command, "--strata", "day")
     assert "of these rows within strata" in page.read_text(encoding="utf-8")
-    good(*command)
+    good(*command, "--strata", "day")
+    assert run(*command, "--drop", "day")[0] == 0
     assert "the model compares rows within strata" in page.read_text(encoding="utf-8")
 
 

@@ -156,6 +156,15 @@ def test_what_a_map_can_add_is_bounded_within_strata():
         assert 1e-6 < fall <= bounds[f"x{pair[0]}", f"x{pair[1]}"]
 
 
+def test_no_pair_is_named():
+    X, y, stratum, _ = drawn()
+    model = AdditiveAUCClassifier([], losses=("square",), **ONE)
+    scores = model.fit(X, y, strata=stratum).decision_function(X)
+    assert model.interactions_ == []
+    same = model.set_params(interactions=0).fit(X, y, strata=stratum)
+    np.testing.assert_array_equal(same.decision_function(X), scores)
+
+
 def test_many_rows_are_fitted_in_memory():
     X, y, stratum, _ = drawn()
     model = AdditiveAUCClassifier(1, losses=("square",), search_rows=100, **ONE)

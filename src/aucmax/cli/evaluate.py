@@ -23,17 +23,21 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import tell
 from aucmax.data.reading import Reading
 
 with postponed():
     import numpy as np
 
-    from aucmax.cli.front import QUERY, encoded, rows_for, tell_doubts_of_parts
+    from aucmax.cli.front import encoded, rows_for, tell_doubts_of_parts
     from aucmax.cli.suspicions import about_test_rows
     from aucmax.columns.steps import Stages, parts_of
+    from aucmax.data.bunch import Bunch
     from aucmax.data.classes import labelled_for
+    from aucmax.data.files import Piped, exists
     from aucmax.data.labelled import Labelled
     from aucmax.data.large_files import Room, take
+    from aucmax.data.readers import reader_of
     from aucmax.data.strata import StrataWeight
     from aucmax.explain.explanation import explanation_of, rows_to_explain
     from aucmax.explain.feature_effects import MAX_CELLS
@@ -157,9 +161,7 @@ def evaluate(
     source = given_file(file)
     with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
-        # read per model: each finds its own features, by name
-        table = rows_for(fitted, source, reading, labels="required", large=large)
-        rows = labelled_for(fitted.classes_, table, reading, str(source))
+        rows, table, reading = _judged(fitted, source, reading, large)
         stages = Stages.of(fitted, rows.X)
         scores, tables = {_title(model, other): stages.scores()}, [rows.X]
         if other is not None:
@@ -197,6 +199,52 @@ def evaluate(
     show(report, as_json, html)
 
 
+def _judged(
+    model: Any, source: Any, reading: Reading, large: Large
+) -> tuple[Labelled, Bunch, Reading]:
+    """Return the rows that judge a model, as they were read, and how."""
+    asks_strata = reading.strata is not None
+    reading = _within_own_strata(model, source, reading)
+    # read per model: each finds its own features, by name
+    table = rows_for(model, source, reading, labels="required", large=large)
+    rows = labelled_for(model.classes_, table, reading, str(source))
+    if not asks_strata:
+        _tell_strata(model, rows, reading.strata)
+    return rows, table, reading
+
+
+def _within_own_strata(model: Any, file: Any, reading: Reading) -> Reading:
+    """Return how to read a file: with the strata that a model was fitted within, if it has them."""
+    fitted = getattr(parts_of(model)[1], "strata_", None)
+    if fitted is None or fitted.column is None or reading.strata is not None:
+        return reading
+    columns = reader_of(file, reading.format).columns
+    if columns is None or not (exists(file) or isinstance(file, Piped)):
+        return reading
+    named = {reading.target, *reading.drop, *reading.categories, *reading.aside.values()}
+    is_there = fitted.column in columns(file, reading) and fitted.column not in named
+    return replace(reading, strata=fitted.column) if is_there else reading
+
+
+def _tell_strata(model: Any, rows: Labelled, column: str | None) -> None:
+    """Say that the AUC is within the strata that a model was fitted within, by ``column``, or not.
+
+    Nothing is said of queries, which svmlight text names itself.
+    """
+    fitted = getattr(parts_of(model)[1], "strata_", None)
+    if fitted is None or (rows.strata is not None and column is None):
+        return
+    if column is not None:
+        words = f"the AUC comes first within strata of {column}, as in the model's fit"
+        words += f"; --drop {column} leaves it out"
+    elif fitted.column is None:
+        words = "the model was fitted within strata; --strata names their column"
+    else:
+        words = f"the model was fitted within strata of {fitted.column}, and {rows.name} is read "
+        words += "without this column: the AUC is that over all rows"
+    tell("note", words)
+
+
 def _divided(
     rows: Labelled,
     stages: Stages,
@@ -209,7 +257,7 @@ def _divided(
     if asked.strata_weight is not None:
         check_strata(rows)
     if rows.strata is not None:
-        parts["stratified"] = _stratified(rows.strata, stages, tests, reading, asked)
+        parts["stratified"] = _stratified(rows, stages, tests, asked)
     if rows.segments is not None and reading.segments is not None:
         test = next(iter(tests.values()))
         chance, measures = chance_of(stages, test.score), asked.measures(rows.positive)
@@ -218,19 +266,16 @@ def _divided(
 
 
 def _stratified(
-    strata: np.ndarray,
-    stages: Stages,
-    tests: dict[str, Scored],
-    reading: Reading,
-    asked: Asked,
+    rows: Labelled, stages: Stages, tests: dict[str, Scored], asked: Asked
 ) -> Stratified:
     """Return what is measured within strata, weighed as in the fit unless asked otherwise."""
     fitted = getattr(parts_of(stages.model)[1], "strata_", None)
     weighting: StrataWeight = "positives" if fitted is None else fitted.weighting
     if asked.strata_weight is not None:
         weighting = asked.strata_weight.value
-    column = reading.strata or QUERY
-    return Stratified.of(tests, strata, column, weighting, asked.confidence, fitted is not None)
+    column = str(rows.strata_name)
+    by = rows.strata, column, weighting, asked.confidence
+    return Stratified.of(tests, *by, fitted=fitted is not None)
 
 
 def _scored(rows: Labelled, score: np.ndarray) -> Scored:

@@ -41,11 +41,9 @@ if TYPE_CHECKING:
     from aucmax.report.facts import TrainingRows
 
 __all__ = [
-    "QUERY", "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
+    "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
     "tell_doubts", "tell_doubts_of_parts",
 ]  # fmt: skip
-
-QUERY = "qid"  # the strata of svmlight text
 
 _facts = Door("aucmax.report.facts")
 _inputs = Door("aucmax.estimators.inputs")
@@ -65,8 +63,8 @@ class Prepared:
         Behind the steps: numbers.
     classes : Classes
         What the file calls its labels.
-    weight_name, strata_name : str or None
-        The columns of the rows' weights and strata.
+    weight_name : str or None
+        The column of the rows' weights.
     room : Room or None
         The memory for rows that are read in parts.
     steps : list of (str, transformer)
@@ -91,7 +89,6 @@ class Prepared:
     rows: Labelled
     classes: Classes
     weight_name: str | None
-    strata_name: str | None
     room: Room | None = None
     steps: list[tuple[str, Any]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -139,7 +136,7 @@ class Prepared:
             positive_is="rarer" if classes.rarer else None,
             negative=classes.shown(classes.labels[0]),
             weight=self.weight_name,
-            strata=self.strata_name,
+            strata=rows.strata_name,
             decisions=self.decisions,
         )
 
@@ -200,7 +197,6 @@ def labelled_rows(
             rows,
             classes,
             reading.weight,
-            None if rows.strata is None else reading.strata or QUERY,
             source.get("room"),
             steps,
             decisions,

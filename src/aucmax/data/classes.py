@@ -17,6 +17,7 @@ from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.readers import find_label
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
+from aucmax.data.strata import QUERY
 from aucmax.data.transforms import binarize
 
 __all__ = [
@@ -157,8 +158,8 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
         as_given = classes.as_given and not rows.get("respelt")
         X = X if as_given else X.with_labels(y[positive.astype(np.intp)])
     labelled = Labelled(
-        X, positive, rows.weight, y, rows.groups, rows.time, rows.get("strata"), columns=columns,
-        target_name=rows.target_name, name=rows.name,
+        X, positive, rows.weight, y, rows.groups, rows.time, rows.get("strata"),
+        _strata_name(rows, reading), columns=columns, target_name=rows.target_name, name=rows.name,
     )  # fmt: skip
     classes = classes._replace(words=rows.get("label_words") or {})
     return _weighing(labelled, _file_of(rows)), classes
@@ -240,8 +241,14 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
         )
     classes = np.array([others[0], label])
     of_rows = {name: rows[name] for name in ("groups", "strata", "segments")}
-    labelled = Labelled(rows.data, y == label, rows.weight, classes, name=rows.name, **of_rows)
+    of_rows |= {"name": rows.name, "strata_name": _strata_name(rows, reading)}
+    labelled = Labelled(rows.data, y == label, rows.weight, classes, **of_rows)
     return _weighing(labelled, name)
+
+
+def _strata_name(rows: Bunch, reading: Reading) -> str | None:
+    """Return the column of the strata of rows; None if they have none."""
+    return None if rows.get("strata") is None else reading.strata or QUERY
 
 
 def _weighing(rows: Labelled, file: Any) -> Labelled:

@@ -15,7 +15,7 @@ from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
 from aucmax.data.rows.store import InMemory
 from aucmax.data.rows.zeros import without_zeros
-from aucmax.data.strata import Strata
+from aucmax.data.strata import Strata, strata_name
 
 __all__ = ["Labelled"]
 
@@ -42,6 +42,8 @@ class Labelled:
         Rows are divided in this order, to train on the past; with groups, on none that is tested.
     strata : ndarray, shape (n,), or Strata, optional
         Only rows of one stratum are compared.
+    strata_name : str, optional
+        What the strata are called, such as their column.
     segments : ndarray, shape (n,), optional
         Parts of the rows that are judged one by one.
     columns : tuple of Column, optional
@@ -63,6 +65,7 @@ class Labelled:
     groups: np.ndarray | None = None
     time: np.ndarray | None = None
     strata: Any = None
+    strata_name: str | None = None
     segments: np.ndarray | None = None
     columns: tuple[Column, ...] | None = None
     target_name: str | None = None
@@ -129,6 +132,11 @@ class Labelled:
         if self.in_parts:
             return self
         return replace(self, store=InMemory(without_zeros(self.store.X)))
+
+    def within(self, strata: Any) -> Labelled:
+        """Return the rows within strata, given by a value for each."""
+        values = strata if isinstance(strata, Strata) else np.asarray(strata)
+        return replace(self, strata=values, strata_name=strata_name(strata), statistics=None)
 
     def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of some rows, None where none has one."""

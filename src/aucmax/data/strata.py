@@ -21,9 +21,18 @@ from aucmax.data.columns import is_gap
 from aucmax.data.digests import mixed
 from aucmax.data.rows.sorting import grouped
 
-__all__ = ["Compared", "Strata", "StrataWeight", "check_strata_weight", "omega_of"]
+__all__ = [
+    "QUERY",
+    "Compared",
+    "Strata",
+    "StrataWeight",
+    "check_strata_weight",
+    "omega_of",
+    "strata_name",
+]
 
 StrataWeight = Literal["positives", "pairs", "strata"]
+QUERY = "qid"  # what svmlight text calls strata
 
 
 def check_strata_weight(value: Any) -> None:
@@ -35,6 +44,12 @@ def check_strata_weight(value: Any) -> None:
 def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:
     """Return ω up to a factor of strata with rows of both classes, by the weights of these."""
     return {"positives": positives, "pairs": positives * negatives, "strata": one}[weighting]
+
+
+def strata_name(values: Any) -> str | None:
+    """Return what strata are called, if their values have a name, as those of a data frame."""
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from aucmax.columns.monotone import monotone_scores
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.threads import one_blas_thread
-from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
+from aucmax.data.strata import Strata, StrataWeight, check_strata_weight, strata_name
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.additive_search import (
     LEADING_SHARE,
@@ -260,7 +260,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         """
         X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Labelled):
-            X = X if strata is None else replace(X, strata=np.asarray(strata))
+            X = X if strata is None else X.within(strata)
         elif isinstance(X, Source) or _num_samples(X) > self.search_rows:
             X = labelled_table(X, y, sample_weight, groups, self.positive, strata)
         in_parts = isinstance(X, Labelled) and X.in_parts
@@ -552,12 +552,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             Z = features.lines().transform(X)
             rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
         else:
-            of_rows = y, sample_weight, groups, _codes(strata, X)
+            of_rows, name = (y, sample_weight, groups, _codes(strata, X)), strata_name(strata)
             X, y, sample_weight, groups, strata = _weighed(X, *of_rows)
             features = self._features(X)
             Z = features.lines().transform(X)
             rows = labelled_rows(last, Z, y, sample_weight, strata=strata)
-            rows = rows if groups is None else replace(rows, groups=np.asarray(groups))
+            groups = None if groups is None else np.asarray(groups)
+            rows = replace(rows, groups=groups, strata_name=name)
         rows = self._weighing_strata(rows)
         with one_blas_thread(), working("tuning", quiet=not self.verbose):
             folds, n_folds = _folds(rows, cv)
@@ -702,8 +703,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         most = d * (d - 1) // 2
         widest = max(axis.n_map for axis in features.axes_)
         most = min(most, max(_MAX_FEATURES - features.n_features, 0) // widest**2)
-        if not isinstance(self.interactions, str):
-            most = min(most, int(self.interactions))
+        if not isinstance(self.interactions, str):  # an empty list names no pair
+            most = min(most, int(self.interactions) if np.ndim(self.interactions) == 0 else 0)
         counts = [count for count in _COUNTS if count <= most]
         if counts[-1] < most and (len(counts) == 1 or most == self.interactions):
             counts.append(most)

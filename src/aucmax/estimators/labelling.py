@@ -16,7 +16,6 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
-from aucmax.data.strata import Strata
 from aucmax.estimators.survey import survey
 from aucmax.statistics.base import ClassStatistics, Statistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -79,9 +78,7 @@ def labelled_rows(
         The stratum of each row; by default those of `Labelled` rows.
     """
     if strata is not None:
-        rows = labelled_rows(model, X, y, sample_weight)
-        strata = strata if isinstance(strata, Strata) else np.asarray(strata)
-        rows = replace(rows, strata=strata, statistics=None)
+        rows = labelled_rows(model, X, y, sample_weight).within(strata)
         assert rows.coded_strata is not None  # checked
         return rows
     if isinstance(X, Labelled) and not X.in_parts:
@@ -91,7 +88,8 @@ def labelled_rows(
         return rows
     if isinstance(X, Labelled):
         if X.strata is not None:
-            return labelled_rows(model, X.X, y, sample_weight, strata=X.strata)
+            rows = labelled_rows(model, X.X, y, sample_weight, strata=X.strata)
+            return replace(rows, strata_name=X.strata_name)
         X = X.X
     X, y, sample_weight = opened(X, y, sample_weight)
     if isinstance(X, Source):

@@ -185,8 +185,8 @@ def labelled_table(
         weight = sample_weights(sample_weight, len(y))
     classes = two_classes(np.unique(y), positive)
     groups = None if groups is None else np.asarray(groups)
-    strata = None if strata is None else np.asarray(strata)
-    return Labelled(X, np.asarray(y) == classes[1], weight, classes, groups, strata=strata)
+    rows = Labelled(X, np.asarray(y) == classes[1], weight, classes, groups)
+    return rows if strata is None else rows.within(strata)
 
 
 def by_features(

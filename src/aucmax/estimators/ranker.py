@@ -10,7 +10,7 @@ from aucmax.data.columns import columns_in
 from aucmax.data.degrees import Degrees, GradeWeight, check_grade_weight
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
-from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
+from aucmax.data.strata import Strata, StrataWeight, check_strata_weight, strata_name
 from aucmax.estimators.fitting import Settings, solve
 from aucmax.estimators.labelling import check_some_weight, unchanged_on_error
 from aucmax.estimators.linear import LinearModel
@@ -187,7 +187,8 @@ class AUCRanker(Penalised, LinearModel):
         if of_rows is not None:
             pairs = problem.data.pairs
             without = int(np.count_nonzero(pairs.of_stratum(pairs.lead) == 0.0))
-            self.strata_ = FittedStrata(len(of_rows), without, self.strata_weight)
+            column = strata_name(strata)
+            self.strata_ = FittedStrata(len(of_rows), without, self.strata_weight, column=column)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

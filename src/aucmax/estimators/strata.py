@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class FittedStrata:
     exact, efron : int
         Of how many the logistic loss has the exact conditional likelihood, and of how many, that
         are too large, Efron's form; both 0 for other losses.
+    column : str, optional
+        What they are called, such as their column in a table; strata of other names may be equal.
     """
 
     count: int
@@ -40,6 +42,7 @@ class FittedStrata:
     weighting: StrataWeight
     exact: int = 0
     efron: int = 0
+    column: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, known: KnownStrata) -> FittedStrata:
@@ -55,7 +58,8 @@ class FittedStrata:
     @property
     def words(self) -> str:
         """These facts in a sentence."""
-        words = f"{counted(self.count, 'stratum', 'strata')}, weighed by {_BY[self.weighting]}"
+        words = "" if self.column is None else f"{self.column}: "
+        words += f"{counted(self.count, 'stratum', 'strata')}, weighed by {_BY[self.weighting]}"
         if self.of_one_class:
             words += f"; {self.of_one_class:,} of one class count for nothing"
         if self.efron:
@@ -124,4 +128,4 @@ def strata_behind(
     forms = (0, 0)
     if likelihood:
         forms = likelihoods(labelled.positive, Shares(strata.code, compared.of_stratum))
-    return FittedStrata(len(strata), compared.of_one_class, weighting, *forms)
+    return FittedStrata(len(strata), compared.of_one_class, weighting, *forms, labelled.strata_name)

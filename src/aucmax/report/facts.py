@@ -192,10 +192,13 @@ class FittedModel(Settings, Fit):
             return super().__str__()
         return f"loss {self.named_loss}, alpha {alphas_text(self.alphas)}"
 
-    def facts(self, strata_column: str | None = None) -> Facts:
+    def facts(self) -> Facts:
         """Return what `Fit` says, the strata, and how scores become probabilities."""
-        strata = strata_facts(self.within_strata, strata_column)
-        return [*strata, *super().facts(), *calibration_facts(self.probability)]
+        return [
+            *strata_facts(self.within_strata),
+            *super().facts(),
+            *calibration_facts(self.probability),
+        ]
 
 
 def alphas_text(alphas: Mapping[str, float]) -> str:
@@ -213,11 +216,9 @@ def calibration_facts(probability: str | None) -> Facts:
     return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
 
 
-def strata_facts(strata: FittedStrata | None, column: str | None = None) -> Facts:
-    """Return the strata of a fit, and their column, as a line of a table; none without any."""
-    if strata is None:
-        return []
-    return [("strata", strata.words if column is None else f"{column}: {strata.words}")]
+def strata_facts(strata: FittedStrata | None) -> Facts:
+    """Return the strata of a fit as a line of a table; none without any."""
+    return [] if strata is None else [("strata", strata.words)]
 
 
 def auc_with_interval(auc: float, interval: str, within_strata: bool, note: str = "") -> str:

@@ -319,7 +319,7 @@ class Search(Report):
                 ("alpha", f"{chosen.alpha:.3g}{edge}"),
                 *score,
                 ("held-out AUC", auc_with_interval(self.auc, low_high, within_strata)),
-                *strata_facts(self.within_strata, self.rows.strata),
+                *strata_facts(self.within_strata),
                 ("refit", f"{self.solver}, optimality {self.optimality:.1e}"),
                 ("weights", f"{self.nonzero:,} of {self.rows.features:,} nonzero"),
                 *calibration_facts(self.probability),

@@ -199,7 +199,7 @@ class Training(Report):
             interval = interval_text(auc.low, auc.high)
             auc_lines = [("training AUC", auc_with_interval(auc.auc, interval, within_strata))]
         facts += [
-            *self.fitted.facts(rows.strata),
+            *self.fitted.facts(),
             *auc_lines,
             ("seconds", f"{self.seconds:.2f}"),
             *read_facts(self.read),
