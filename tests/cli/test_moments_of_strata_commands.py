@@ -8,6 +8,7 @@ import pytest
 
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.estimators.files import load
+from aucmax.statistics.files import load_moments
 
 
 @pytest.fixture
@@ -56,9 +57,94 @@ def test_files_of_whole_strata_add_up_to_the_fit_of_all_rows(tables, good, mode)
     fitted = load(folder / "model")
     np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=1e-8)
     assert fitted.strata_ == model.strata_
+    assert fitted.strata_.column == model.strata_.column == "day"
     sites = good("moments", "fit", folder / "a", folder / "b", "-o", folder / "tuned")
     assert "tuned" in sites
     assert load(folder / "tuned").strata_ == model.strata_
+
+
+@pytest.fixture
+def messy(tables):
+    """Rare words, a gap, and more rows than fit into 1 MB; as svmlight text, too."""
+    _, folder = tables
+    rng, n = np.random.default_rng(1), 5000
+    table = pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"])
+    table["word"] = rng.choice(["red", "blue", "pink", "teal"], n, p=[0.5, 0.498, 0.001, 0.001])
+    table["day"], table["ill"] = rng.integers(0, 600, n), rng.random(n) < 0.3
+    table.loc[5, "b"] = np.nan
+    for k, name in enumerate(("one", "two")):
+        table.iloc[k::2].to_csv(folder / f"{name}.csv", index=False)
+    lines = [
+        f"{int(row.ill)} qid:{row.day} 1:{row.a:.6f} 2:{row.Index % 7}"
+        for row in table.itertuples()
+    ]
+    (folder / "rows.svm").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def same_moments(one, other):
+    assert (one.steps, one.feature_names) == (other.steps, other.feature_names)
+    assert one.target_name == other.target_name
+    np.testing.assert_array_equal(one.strata.digests, other.strata.digests)
+    for name, values in one._parts.items():
+        np.testing.assert_allclose(other._parts[name], values, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_files_in_parts_have_the_moments_of_those_in_memory(messy, good, run, covariance):
+    one, two, svm = messy / "one.csv", messy / "two.csv", messy / "rows.svm"
+    rows = ("--target", "ill", "--strata", "day")
+    for files in ((one, two, *rows), (svm,)):
+        command = ("moments", "build", *files, "--covariance", covariance)
+        good(*command, "-o", messy / "whole")
+        assert run(*command, "-o", messy / "parts", "--memory", "1MB")[0] == 0
+        same_moments(*(load_moments(messy / name) for name in ("whole", "parts")))
+    good("moments", "build", one, *rows, "-o", messy / "one")
+    for memory in ((), ("--memory", "1MB")):
+        command = ("moments", "build", two, *rows, "--like", messy / "one", *memory)
+        assert run(*command, "--min-rows", 1, "-o", messy / f"two{len(memory)}")[0] == 0
+    same_moments(*(load_moments(messy / f"two{k}") for k in (0, 2)))
+
+
+def test_rare_words_are_joined_within_strata(messy, good):
+    """As if they had been one level in the rows, so that features keep their spread."""
+    one = messy / "one.csv"
+    out = good("moments", "build", one, "--target", "ill", "--strata", "day", "-o", messy / "one")
+    assert "joined to 'other'" in out
+    held = ClassMoments.load(messy / "one")
+    rows = pd.read_csv(one)
+    (level,) = {"word_red", "word_blue"} & {*held.feature_names}
+    other = "word_" + rows["word"] != level
+    j = held.feature_names.index("word_other")
+    plain = ClassMoments.from_data(other.to_frame(), rows["ill"], strata=rows["day"])
+    assert held.spread_within_strata[j] == pytest.approx(plain.spread_within_strata[0])
+    np.testing.assert_allclose(held.covs[:, j, j], plain.covs[:, 0, 0])
+    assert held.strata.of_one_class == plain.strata.of_one_class
+
+
+def test_curves_within_strata_are_fitted_to_moments(tables, good, bad):
+    """That of all rows, which the model was fitted to, and of two files of whole strata."""
+    frame, folder = tables
+    known = ("--target", "ill", "--strata", "day")
+    good("train", folder / "all.csv", *known, "--shape", "curves", "--loss", "square",
+         "-o", folder / "model")  # fmt: skip
+    for name in ("a", "b", "all"):
+        good("moments", "build", folder / f"{name}.csv", "--like", folder / "model", *known,
+             "--min-rows", 1, "-o", folder / name)  # fmt: skip
+    good("moments", "merge", folder / "a", folder / "b", "-o", folder / "both", "--min-rows", 1)
+    expected = load(folder / "model")
+    scores = expected.decision_function(frame[["a", "b", "c"]])
+    for name in ("all", "both"):
+        text = good("moments", "fit", folder / name, "-o", folder / "fitted")
+        assert text.count("40 strata, weighed by their positives") == 1
+        fitted = load(folder / "fitted")
+        assert fitted[-1].strata_ == expected[-1].strata_
+        np.testing.assert_allclose(fitted.decision_function(frame[["a", "b", "c"]]), scores, 1e-6)
+    good("moments", "fit", folder / "a", folder / "b", "-o", folder / "tuned")
+    assert load(folder / "tuned")[-1].strata_ == expected[-1].strata_
+    assert "with strata use --within 0.5" in bad(
+        "moments", "fit", folder / "all", "--within", "0.2", "-o", folder / "fitted"
+    )
 
 
 def test_what_is_refused(tables, bad, good):
@@ -69,9 +155,6 @@ def test_what_is_refused(tables, bad, good):
     assert "22 of the strata are in both" in bad(
         "moments", "merge", folder / "a", folder / "all", "-o", folder / "sum"
     )
-    message = bad("moments", "build", folder / "a.csv", "--target", "ill", "--strata", "day",
-                  "--memory", "1MB", "--dask", "local", "-o", folder / "c")  # fmt: skip
-    assert "needs all rows at once" in message
     assert "not with --strata" in bad(
         "moments", "build", folder / "a.csv", "--target", "ill", "--strata", "day", "--epsilon",
         "1", "--labels", "ja,nein", "--bounds", "0", "1", "-o", folder / "c",

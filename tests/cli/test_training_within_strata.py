@@ -193,6 +193,89 @@ def test_the_strata_of_the_model_are_those_of_the_evaluation(folder, tmp_path, r
     assert told == ""
 
 
+def test_dependent_features_have_no_odds_ratios(folder, tmp_path, good):
+    rows = pd.read_csv(folder[0] / "rows.csv").assign(c=lambda of: of["a"] + 2 * of["b"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    options = ("--strata", "day", "--loss", "logistic", "--alpha", 0, "-o", tmp_path / "m.aucmax")
+    text = good("train", tmp_path / "rows.csv", *options)
+    assert "There are none: features are linearly dependent and have no penalty" in text
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """More rows than 1 MB holds, those of a stratum anywhere; with and without words."""
+    rng, n = np.random.default_rng(2), 6000
+    day = rng.integers(0, 900, n)
+    X = rng.normal(size=(n, 2)).round(4)
+    colour = rng.choice(["red", "green", "blue"], n)
+    score = X @ [1.5, -1] + (colour == "red") + 2 * rng.normal(size=900)[day]
+    y = score + rng.logistic(size=n) > 1.5
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(
+        colour=colour, day=[f"d{k}" for k in day], label=np.where(y, "yes", "no")
+    )
+    where = tmp_path_factory.mktemp("large")
+    table.to_csv(where / "words.csv", index=False)
+    table.drop(columns="colour").to_csv(where / "numbers.csv", index=False)
+    (where / "parts").mkdir()
+    for k in range(3):
+        table.iloc[k::3].to_csv(where / "parts" / f"{k}.csv", index=False)
+    return where, X, y, day
+
+
+IN_PARTS = ("--memory", "1MB")
+
+
+@pytest.mark.parametrize("name", ["words.csv", "numbers.csv", "parts"])
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_files_in_parts_are_fitted_as_in_memory(large, tmp_path, run, good, name, loss):
+    options = ("--strata", "day", "--loss", loss, "--alpha", 0.001, "--tol", 1e-8)
+    command = ("train", large[0] / name, "--target", "label", *options, "--json")
+    whole = json.loads(good(*command, "-o", tmp_path / "whole.aucmax"))
+    code, out, told = run(*command, "-o", tmp_path / "parts.aucmax", *IN_PARTS)
+    report = json.loads(out)
+    assert code == 0
+    assert "is read in parts" in told
+    model, expected = (load(tmp_path / f"{of}.aucmax") for of in ("parts", "whole"))
+    last, linear = (of[-1] if hasattr(of, "steps") else of for of in (model, expected))
+    np.testing.assert_allclose(last.coef_, linear.coef_, rtol=1e-4, atol=1e-6)
+    assert report["within_strata"] == whole["within_strata"]
+    assert report["training_auc"] == pytest.approx(whole["training_auc"], abs=1e-4)
+    assert ("odds_ratios" in report) == (loss == "logistic")
+    for line, other in zip(
+        report.get("odds_ratios", ()), whole.get("odds_ratios", ()), strict=True
+    ):
+        assert line["feature"] == other["feature"]
+        assert (line["low"], line["high"]) == pytest.approx((other["low"], other["high"]), rel=1e-3)
+
+
+def test_files_in_parts_are_tuned_on_whole_strata(large, tmp_path, run):
+    def good(*command):
+        code, out, told = run(*command, "--json")
+        assert code == 0
+        assert "is read in parts" in told
+        return json.loads(out)
+
+    rows, path = large[0] / "numbers.csv", tmp_path / "m.aucmax"
+    command = (rows, "--target", "label", "--strata", "day", *IN_PARTS)
+    report = good("train", *command, "--probability", "-o", path)
+    assert 100 < report["tuned_on"] < 3000
+    assert "strata kept whole" in report["folding"]
+    truth = AUCClassifier().fit(*large[1:3], strata=large[3])
+    own = load(path).coef_[0]
+    assert own @ truth.coef_[0] > 0.99 * np.linalg.norm(own) * np.linalg.norm(truth.coef_)
+    judged = good("evaluate", path, rows, *IN_PARTS)
+    area = judged["stratified"]["scorers"][0]["auc"]
+    assert report["training_auc"]["auc"] == pytest.approx(area)
+    assert "probability" in report
+    report = good("train", *command, "--shape", "curves", "-o", tmp_path / "c.aucmax")
+    assert (report["shape"], report["within_strata"]["column"]) == ("curves", "day")
+    assert report["training_auc"]["auc"] == pytest.approx(area, abs=0.01)
+    options = ("--losses", "square", "--alphas", 0.001, "--standardize", 1)
+    searched = good("cv", *command, *options)
+    whole = json.loads(run("cv", *command[:-2], *options, "--json")[1])
+    assert searched["auc"] == pytest.approx(whole["auc"])
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_path, good, run):
     where, X, _, _ = folder
@@ -215,7 +298,7 @@ def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_p
     ("options", "message"),
     [
         (("--solver", "spam"), "'spam' learns from one row after another and takes no strata"),
-        (("--one-pass",), "is read in parts by --one-pass, and --strata needs all rows at once"),
+        (("--one-pass",), "--one-pass reads rows once, and --strata takes three passes"),
         (("--loss", "logistic", "--strata-weight", "pairs"), "is for losses of pairs"),
     ],
 )

@@ -10,6 +10,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.datasets import scan
 from aucmax.estimators import additive, additive_search
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.sampled import sample_of
 from aucmax.metrics import stratified_auc
 
 ONE = {"alphas": [0.05], "focus": (0.0,), "n_knots": 5, "map_knots": 3, "tol": 1e-12}
@@ -189,7 +190,7 @@ def test_a_model_within_strata_is_saved(tmp_path):
     assert model.strata_.words in loaded._repr_html_()
 
 
-def test_what_does_not_go_with_strata_is_said(tmp_path, monkeypatch):
+def test_what_does_not_go_with_strata_is_said(monkeypatch):
     X, y, stratum, weight = drawn()
 
     def fails(match, of_rows=stratum, sample_weight=None, **settings):
@@ -206,12 +207,75 @@ def test_what_does_not_go_with_strata_is_said(tmp_path, monkeypatch):
     monkeypatch.undo()
     model = AdditiveAUCClassifier(0, shape="line", losses=("square",), **ONE)
     model.fit(X, y, strata=stratum)
-    for of_all in (model.pair_sums, model.moments):
-        with pytest.raises(ValueError, match="this model compares rows within strata"):
-            of_all(X, y)
-    with pytest.raises(ValueError, match="give strata if, and only if"):
-        model.left_out(X, y)
+    with pytest.raises(ValueError, match="this model compares rows within strata"):
+        model.pair_sums(X, y)
+    for of_rows in (model.left_out, model.moments):
+        with pytest.raises(ValueError, match="give strata if, and only if"):
+            of_rows(X, y)
+    reversed_labels = model.moments(X, 1 - y, strata=stratum).relabelled([1, 0])
+    with pytest.raises(ValueError, match="weigh strata by the rows of label 0, and 1 is positive"):
+        model.fit_moments(reversed_labels)
+
+
+@pytest.mark.parametrize("mode", ["positives", "strata"])
+def test_moments_of_whole_strata_give_the_fit_to_all(mode):
+    X, y, stratum, weight = drawn()
+    settings = ONE | {"losses": ("square",), "strata_weight": mode}
+    model = AdditiveAUCClassifier(1, shape="interactions", **settings)
+    scores = model.fit(X, y, weight, strata=stratum).decision_function(X)
+    of_all = model.strata_
+    halves = [
+        model.moments(X[rows], y[rows], weight[rows], stratum[rows])
+        for rows in (stratum < 11, stratum >= 11)
+    ]
+    model.fit_moments(halves[1])
+    assert np.ptp(model.decision_function(X) - scores) > 0.01
+    assert model.fit_moments(sum(halves)).strata_ == of_all
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-10)
+    with pytest.raises(ValueError, match="strata are in both"):
+        sum([*halves, halves[0]])
+
+
+@pytest.mark.parametrize("mode", ["positives", "pairs", "strata"])
+def test_rows_in_parts_are_fitted_as_those_in_memory(mode, tmp_path):
+    """Those of a stratum may be in any part; the sample has all strata, so it chooses the same."""
+    X, y, stratum, weight = drawn()
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(day=stratum, y=y, w=weight)
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    settings = ONE | {"losses": ("square",), "strata_weight": mode}
+    model = AdditiveAUCClassifier(1, shape="interactions", **settings)
+    whole = model.fit(X, y, weight, strata=stratum)
+    scores, strata = whole.decision_function(X), whole.strata_
+    source = scan(tmp_path / "rows.csv", target="y", weight="w", strata="day", part_bytes=4000)
+    fitted = model.fit(source)
+    assert sum(1 for _ in source) > 3
+    np.testing.assert_allclose(fitted.decision_function(X), scores, atol=1e-9)
+    assert fitted.strata_ == strata
+
+
+@pytest.mark.parametrize(("loss", "monotone"), [("logistic", None), ("square", {1: 1})])
+def test_other_fits_to_rows_in_parts(loss, monotone, tmp_path):
+    X, y, stratum, _ = drawn()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(day=stratum, y=y)
     table.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(ValueError, match="curves and maps within strata need all rows in memory"):
-        model.fit(scan(tmp_path / "rows.csv", target="y", strata="day"))
+    model = AdditiveAUCClassifier(0, monotone, shape="curves", losses=(loss,), **ONE)
+    model.set_params(tol=1e-9)
+    scores = model.fit(X, y, strata=stratum).decision_function(X)
+    source = scan(tmp_path / "rows.csv", target="y", strata="day", part_bytes=4000)
+    fitted = model.fit(source)
+    np.testing.assert_allclose(fitted.decision_function(X), scores, atol=1e-4)
+    assert fitted.strata_.likelihood == ("exact" if loss == "logistic" else None)
+
+
+def test_a_sample_has_whole_strata():
+    X, y, stratum, weight = drawn(2400, 400)
+    weight[::7] = 0.0
+    rows = Labelled(X, y == 1, weight, np.array([0, 1]), strata=stratum)
+    sample = sample_of(rows, 500)
+    assert 400 < len(sample) < 600
+    drawn_strata = np.unique(stratum[sample])
+    assert len(drawn_strata) > 40
+    of_drawn = np.isin(stratum, drawn_strata) & (weight > 0)
+    np.testing.assert_array_equal(sample, np.flatnonzero(of_drawn))
+    assert all(len(np.unique(y[of_drawn & (stratum == k)])) == 2 for k in drawn_strata)
+    np.testing.assert_array_equal(sample_of(rows, 2400), np.flatnonzero(weight))

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import (
-    AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
     ClassMoments,
@@ -111,8 +110,6 @@ def test_what_it_refuses(monkeypatch):
     source = in_parts(X, y, weight, stratum)
     with pytest.raises(ValueError, match="'opauc' learns from one row after another and takes no"):
         AUCClassifier(solver=OPAUC()).fit(source)
-    with pytest.raises(ValueError, match="curves and maps within strata need all rows in memory"):
-        AdditiveAUCClassifier().fit(in_parts(X, y, weight, stratum))
     with pytest.raises(ValueError, match="take the moments_ of AUCClassifier"):
         ClassMoments.from_data(source)
     with pytest.raises(ValueError, match="strata must have one value for each of 300 rows"):

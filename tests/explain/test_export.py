@@ -32,7 +32,16 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, datasets, load, to_onnx, to_sql
+from aucmax import (
+    AdditiveAUCClassifier,
+    AUCClassifier,
+    AUCClassifierCV,
+    HingeClassifier,
+    datasets,
+    load,
+    to_onnx,
+    to_sql,
+)
 from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.columns.encoder import TableEncoder
@@ -806,3 +815,20 @@ def test_the_sql_of_a_model_of_a_file_trims_words_and_tells_what_to_convert(tmp_
     towns = pd.DataFrame({"town": ["Ulm", " Ulm "], "vip": [1, 1], "fee": [0.5, 0.5]})
     one, other = run_sql(sql, towns)
     assert one == other
+
+
+@pytest.mark.parametrize("kind", ["line", "words", "curves and maps"])
+def test_models_within_strata(kind):
+    stratum = np.random.default_rng(3).integers(0, 40, len(Y))
+    frame = FRAME[["size", "colour"] if kind == "words" else ["size", 'a "b"']]
+    if kind == "words":
+        model = make_pipeline(TableEncoder(missing=True), AUCClassifier(alpha=0.01))
+        model.fit(frame, Y, aucclassifier__strata=stratum)
+    elif kind == "line":
+        model = AUCClassifier(loss="logistic", alpha=0.01).fit(frame, Y, strata=stratum)
+    else:
+        settings = {"losses": ["square"], "shape": "interactions", "cv": 3}
+        model = AdditiveAUCClassifier(1, **settings).fit(frame, Y, strata=stratum)
+    last = model[-1] if hasattr(model, "steps") else model
+    assert last.strata_.count == 40
+    same(model, frame)

@@ -176,9 +176,7 @@ def labelled_rows(
     with working(f"reading {path.name}", quiet):
         try:
             if large is not None and large.plan.takes(path, reading):
-                large.check_strata(path, reading.strata)
                 source = large.read(path, _with_own_labels(reading), transforms)
-                large.check_strata(path, source.get("strata"))
             elif transforms is None and reader_of(path, reading.format).columns is not None:
                 source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
             else:
@@ -225,6 +223,7 @@ def _sample(rows: Labelled, source: Bunch) -> Labelled | None:
     for name in ("weight", "groups", "time"):
         values = getattr(rows, name)
         of_rows[name] = None if values is None else values[places]
+    of_rows["strata"] = None if rows.coded_strata is None else rows.coded_strata.at(places)
     table = declare(source.some.reset_index(drop=True), columns)
     return replace(rows, X=table, columns=columns, statistics=None, store=None, **of_rows)
 

@@ -77,11 +77,6 @@ class Large(contextlib.AbstractContextManager[Any]):
         tell("note", f"{path} is read in parts{reason}")
         return rows
 
-    def check_strata(self, path: Any, strata: Any, one_pass: bool = False) -> None:
-        """Raise ValueError for strata to learn from: the rows of one may be in any part."""
-        if strata is not None:
-            self.plan.refuse(path, "strata", one_pass)
-
     def warn(self, name: Any, of_row: float, rows: int) -> None:
         """Say, before rows are read, that what is kept of them is more than there may be."""
         if excess := self.plan.excess(of_row, rows):
@@ -89,7 +84,11 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def one_pass(self, path: Any, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""
-        self.check_strata(path, reading.strata, one_pass=True)
+        if reading.strata is not None:
+            raise ValueError(
+                f"{path}: --one-pass reads rows once, and --strata takes three passes; leave out "
+                "--one-pass: files larger than memory are read in parts."
+            )
         if transforms.splines:
             self.plan.refuse(path, "splines", one_pass=True)
         if transforms.scale is not Scale.none:

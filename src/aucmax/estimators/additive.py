@@ -125,7 +125,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     search_rows : int
         Of more rows, and of those of a source, so many serve to choose all settings: about as many
         of each class, or all of the rarer and at most five times as many others. All rows confirm
-        the pairs, and are fitted to. With strata all rows do all of it.
+        the pairs, and are fitted to. With strata all rows in memory do all of it; of a source so
+        many rows, of whole strata, choose the pairs, too.
     verbose : int
         Show what is done, on a terminal.
 
@@ -255,8 +256,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         ------
         ValueError
             As for `AUCClassifierCV`; for a pair that names no column; for a monotone column that
-            does not exist or is one of words; with `monotone`, for more than 3,000 features; for
-            strata of rows that are read in parts.
+            does not exist or is one of words; with `monotone`, for more than 3,000 features.
         """
         X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Labelled):
@@ -268,7 +268,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if not (in_parts or many):
             self._fit(X, y, sample_weight, groups, strata)
             return self
-        every = ManyRows(X)
+        every = ManyRows(X, self.strata_weight)
         rows, drawn = every.sample(self.search_rows)
         cv = self.cv
         if not isinstance(cv, (str, int, np.integer)):
@@ -358,8 +358,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         is nearest to −g.
         """
         check_is_fitted(self)
-        if (strata is not None) != hasattr(self, "strata_"):
-            raise ValueError("give strata if, and only if, the model was fitted within strata.")
+        self._check_strata(strata)
         X, y, sample_weight, strata = _weighed(X, y, sample_weight, _codes(strata, X))
         if strata is not None:  # rows of strata of one class are compared with none
             of_rows = np.asarray(y) == self.classes_[1], sample_weights(sample_weight, len(y))
@@ -462,7 +461,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         gains = sums.gains(float(self.alphas_[1] if alpha is None else alpha))
         return {sums.pairs[m]: float(gains[m]) for m in np.argsort(-gains, kind="stable")}
 
-    def moments(self, X: Any, y: Any = None, sample_weight: Any = None) -> ClassMoments:
+    def moments(
+        self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None
+    ) -> ClassMoments:
         """Return the class moments of rows by the features of the fitted model.
 
         Those of other rows can be added, subtracted and decayed, also from files. Together they
@@ -474,24 +475,21 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             Rows as for `fit`; a source of these is read once, and has the labels and weights.
         y, sample_weight
             As for `fit`.
+        strata : array-like, shape (n,), optional
+            Of a model that was fitted within strata: whole strata, of rows in memory.
 
         Raises
         ------
         ValueError
-            If the model was fitted within strata.
+            For strata if, and only if, the model was fitted without any.
         """
         check_is_fitted(self)
         features = self.best_estimator_[0]
-        if hasattr(self, "strata_"):
-            raise ValueError(
-                "such moments are of rows that are all compared, and this model compares rows "
-                "within strata; fit one without strata, or fit this one to rows."
-            )
+        self._check_strata(strata)
         X, y, sample_weight = opened(X, y, sample_weight)
-        if isinstance(X, Source):
-            rows = ClassMoments.from_data(X.mapped(features.transform))
-        else:
-            rows = ClassMoments.from_data(features.transform(X), y, sample_weight)
+        X = X.mapped(features.transform) if isinstance(X, Source) else features.transform(X)
+        of_strata: dict[str, Any] = {"strata": strata, "strata_weight": self.strata_weight}
+        rows = ClassMoments.from_data(X, y, sample_weight, **of_strata)
         rows.feature_names = features.get_feature_names_out().tolist()
         rows.steps = as_text([("features", features)])
         return rows
@@ -527,6 +525,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         return self
 
     # ---- inside --------------------------------------------------------------------------
+
+    def _check_strata(self, strata: Any) -> None:
+        """Raise ValueError for strata if, and only if, the model was fitted without any."""
+        if (strata is not None) != hasattr(self, "strata_"):
+            raise ValueError("give strata if, and only if, the model was fitted within strata.")
 
     def _fit(
         self,
@@ -611,7 +614,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         """Fit what was chosen on a share of the rows to all; these choose the pairs."""
         features = copy.copy(self.best_estimator_[0])
         features.alphas_ = share * features.alphas_
-        if cell.shape == 2 and not search.features.pairs_:
+        chosen_pairs = cell.shape == 2 and not search.features.pairs_
+        if chosen_pairs and every.table.strata is None:  # within these the gains are no sums
             screening = search.screening(grid, cell)
             gains_of = partial(every.gains, alpha=share * screening.alpha)
             pairs, gains = screening.confirmed(part, cell.pairs, gains_of)

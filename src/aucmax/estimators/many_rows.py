@@ -24,16 +24,19 @@ from aucmax.data.rows import as_rows
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
+from aucmax.data.strata import StrataWeight
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.pair_rows import ScoredPairs, as_table, sums_of_rows
-from aucmax.estimators.sampled import sample_of_classes
+from aucmax.estimators.sampled import sample_of
+from aucmax.estimators.strata import strata_behind
 from aucmax.objective.mapped import MappedProblem
 from aucmax.objective.penalties.cone import L2Cone
 from aucmax.objective.problem import MomentsProblem
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pair_sums import PairSums
+from aucmax.statistics.strata_in_parts import statistics_in_parts
 
 __all__ = ["ManyRows", "by_features", "labelled_table"]
 
@@ -49,19 +52,14 @@ class ManyRows:
     ----------
     table : Labelled
         In memory, or a source.
-
-    Raises
-    ------
-    ValueError
-        If they have strata.
+    strata_weight : {"positives", "pairs", "strata"}
+        What their strata weigh, if they have any.
     """
 
-    def __init__(self, table: Labelled) -> None:
-        if table.strata is not None:
-            raise ValueError(
-                "curves and maps within strata need all rows in memory, and these are read in "
-                "parts; give them as a data frame or an array, or fit an AUCClassifier to them."
-            )
+    def __init__(self, table: Labelled, strata_weight: StrataWeight) -> None:
+        strata = table.coded_strata
+        if strata is not None:
+            table = replace(table, strata=strata.weighed(strata_weight))
         self.table = table
         self.sizes = getattr(table.X, "sizes", None)
         self.drawn = np.arange(0)  # the rows of a sample
@@ -78,13 +76,11 @@ class ManyRows:
         """Return the numbers of up to so many rows, ascending, and these rows in memory.
 
         There are about as many of each class, or all of the rarer and at most five times as many
-        others.
+        others; or whole strata.
         """
         table = self.table
         enough = max((1 + _RARER_TIMES) * table.rarest, _LEAST_ROWS)
-        counted = np.flatnonzero(table.counted(np.arange(len(table.positive))))
-        chosen = sample_of_classes(table.positive[counted], min(most, enough))
-        self.drawn = counted[chosen]
+        self.drawn = sample_of(table, most if table.strata is not None else min(most, enough))
         return self.drawn, replace(table.at(self.drawn), columns=table.columns)
 
     def gains(self, scores: Sequence[ScoredPairs], alpha: float) -> list[np.ndarray]:
@@ -124,13 +120,16 @@ class ManyRows:
         """
         prior, start = Prior(features), None
         if not settings.goal.by_moments:
-            start = ManyRows(drawn)._optimum(prior, settings, None)[0].coef
+            sample = ManyRows(drawn, model.strata_weight)
+            start = sample._optimum(prior, settings, None)[0].coef
         fit, held = self._optimum(prior, settings, start)
         fit.warn(stacklevel=4)
         model.n_features_in_ = features.n_features
         if self.table.target_name is not None:
             model.target_name_ = self.table.target_name
-        model.take_over(replace(fit, statistics=None, spread=None), self.table.classes)
+        strata = strata_behind(self.table, model.strata_weight, model.loss == "logistic")
+        fit = replace(fit, statistics=None, spread=None, strata=strata)
+        model.take_over(fit, self.table.classes)
         features, last = prior.behind(model, held.counts @ held.means)
         return Pipeline([("features", features), ("model", last)])
 
@@ -138,18 +137,24 @@ class ManyRows:
         self, prior: Prior, settings: Settings, start: np.ndarray | None
     ) -> tuple[Fit, ClassMoments]:
         """Return the fit of coordinates u to the rows, and the moments of the features."""
-        features, table = prior.features, self.table
+        features, table, strata = prior.features, self.table, self.table.coded_strata
         several_passes = not settings.goal.by_moments
-        rows = by_features(self.source, features, table.columns, several_passes)
-        held: ClassMoments = rows.total(_moments, repeat(()))
+        rows = by_features(
+            self.source, features, table.columns, several_passes or strata is not None
+        )
+        store = InParts(rows, np.array(self.sizes), features.n_features)
+        of_rows = table.positive, table.weight
+        if strata is None:
+            held: Any = rows.total(_moments, repeat(()))
+        else:
+            held = statistics_in_parts(store, ClassMoments([False, True]), *of_rows, strata)
         moments = prior.moments(held)
         if features.trends_:
             rises = monotone_scores(features, held.counts @ held.means)
             settings = replace(settings, penalty=L2Cone(1.0, rises.in_coordinates(prior.root)))
         if not several_passes:
             return solve(MomentsProblem(moments), settings), held
-        store = InParts(rows, np.array(self.sizes), features.n_features)
-        problem = MappedProblem.behind(store, prior.root, moments, table.positive, table.weight)
+        problem = MappedProblem.behind(store, prior.root, moments, *of_rows, strata)
         return solve(problem, settings, start), held
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import _safe_indexing
 
@@ -37,9 +36,9 @@ from aucmax.data.readers import reader_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
+from aucmax.data.strata import Strata
 from aucmax.data.tables.parquet_files import may_have_gaps
 from aucmax.data.transforms import scale
-from aucmax.estimators.inputs import names_after
 from aucmax.estimators.suspicions import dividing
 from aucmax.metrics import auc_interval
 from aucmax.statistics.moments import ClassMoments
@@ -385,10 +384,8 @@ class Learnt:
         """What was decided, with what the encoder decides."""
         return [*self.decided, *self.encoder.decisions()]
 
-    def joined(
-        self, moments: ClassMoments, fewest: int, option: str
-    ) -> tuple[Learnt, ClassMoments]:
-        """Return this, and moments of the features, without levels and markers of few rows.
+    def joined(self, moments: ClassMoments, fewest: int, option: str) -> tuple[Learnt, Any]:
+        """Return this without levels and markers of few rows, and T: features are Tᵀx; or None.
 
         Behind a norm no feature is 0 or 1, and nothing changes.
 
@@ -402,7 +399,7 @@ class Learnt:
             What sets it, for the decisions.
         """
         if self.norm != "none":
-            return self, moments
+            return self, None
         d = len(self.encoder.get_feature_names_out())
         counts = moments.effective_rows[:, None] * moments.means[:, :d]
         encoder, T = self.encoder.joined(counts, moments.effective_rows, fewest)
@@ -415,14 +412,10 @@ class Learnt:
             if old != new
         ]
         if not decided:
-            return self, moments
+            return self, None
         fewer = replace(self, encoder=encoder, decided=[*self.decided, *decided])
-        features = moments.mapped(
-            sparse.block_diag([T, sparse.eye_array(moments.n_features - d)], "csr")
-        )
-        features.feature_names = names_after(Pipeline(fewer.steps))
-        features.target_name = moments.target_name
-        return fewer, features
+        others = sparse.eye_array(moments.n_features - d)
+        return fewer, sparse.block_diag([T, others], "csr")
 
 
 def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
@@ -559,7 +552,7 @@ def _read_once(
     reading: Reading,
     useless: Sequence[str] | None,
 ) -> Bunch:
-    """Return the source, labels, weights, groups, times, a summary and a sample of all rows.
+    """Return the source, labels, weights, groups, times, strata, a summary, a sample of rows.
 
     The rows' digests are without columns that are useless, as the first part tells; with None they
     have none, and the columns may be some of the source's.
@@ -577,6 +570,7 @@ def _read_once(
         name: _joined([getattr(excerpt, name) for excerpt in excerpts])
         for name in ("target", "weight", "groups", "time")
     }
+    strata = [excerpt.strata for excerpt in excerpts if excerpt.strata is not None]
     raw.sizes = [excerpt.rows for excerpt in excerpts]
     starts = itertools.accumulate(raw.sizes, initial=0)
     places = [start + excerpt.places for start, excerpt in zip(starts, excerpts, strict=False)]
@@ -589,6 +583,7 @@ def _read_once(
         places=np.concatenate(places), some_columns=columns,
         decisions=[*sure, *doubts_of_parts([excerpt.decisions for excerpt in excerpts])],
         room=plan.room(sum(raw.sizes), path, reading), **of_rows,
+        strata=Strata.joined(strata) if strata else None,
     )  # fmt: skip
 
 
@@ -602,6 +597,7 @@ class _Excerpt(NamedTuple):
     weight: Any
     groups: Any
     time: Any
+    strata: Strata | None
     decisions: list[Decision]
     columns: tuple[bytes, ...]  # digests
     digests: DigestCounts | None  # of the rows that weigh
@@ -634,6 +630,7 @@ def _survey(
         part.weight,
         more.get("groups"),
         more.get("time"),
+        None if (strata := more.get("strata")) is None else Strata.of(strata, part.X.shape[0]),
         more.get("decisions", []),
         _digests_of_columns(table),
         None if useless is None else DigestCounts.of(rows.drop(columns=[*useless])).bounded(),

@@ -4,7 +4,28 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["sample_of_classes", "settings_for_all", "weight_of_all"]
+from aucmax.data.labelled import Labelled
+
+__all__ = ["sample_of", "sample_of_classes", "settings_for_all", "weight_of_all"]
+
+
+def sample_of(rows: Labelled, most: int) -> np.ndarray:
+    """Return the numbers of about so many rows that weigh anything, ascending.
+
+    Of rows with strata these are whole strata, evenly spread over those that have both classes.
+    """
+    strata = rows.coded_strata
+    counted = np.flatnonzero(rows.counted(np.arange(len(rows.positive))))
+    if strata is None:
+        return counted[sample_of_classes(rows.positive[counted], most)]
+    if most >= len(counted):
+        return counted
+    of_row = strata.compared(rows.positive, rows.weight).of_row > 0.0
+    compared = np.flatnonzero(np.bincount(strata.code[of_row], minlength=len(strata)))
+    count = int(len(compared) * min(most / max(of_row.sum(), 1), 1.0))
+    drawn = np.zeros(len(strata), dtype=bool)
+    drawn[compared[np.linspace(0, len(compared) - 1, count).astype(np.intp)]] = True
+    return np.flatnonzero(of_row & drawn[strata.code])
 
 
 def sample_of_classes(is_positive: np.ndarray, most: int) -> np.ndarray:

@@ -47,7 +47,7 @@ class FittedStrata:
     @classmethod
     def of(cls, known: KnownStrata) -> FittedStrata:
         """Return those of statistics."""
-        return cls(len(known), known.of_one_class, known.weighting)
+        return cls(len(known), known.of_one_class, known.weighting, column=known.column)
 
     @property
     def likelihood(self) -> str | None:
@@ -100,7 +100,8 @@ def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None
     if strata is None:
         return None
     of_one_class = strata.compared(labelled.positive, labelled.weight).of_one_class
-    return KnownStrata(weighting, 1.0, np.sort(strata.digests), of_one_class)
+    digests = np.sort(strata.digests)
+    return KnownStrata(weighting, 1.0, digests, of_one_class, labelled.strata_name)
 
 
 def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | None:

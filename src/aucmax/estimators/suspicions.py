@@ -286,7 +286,8 @@ def suspicions_of_sample(
     total : int
         The number of all rows.
     """
-    rows = replace(rows, columns=None if columns is None else tuple(columns))
+    # which are few of each stratum, so that these may have rows of one class
+    rows = replace(rows, columns=None if columns is None else tuple(columns), strata=None)
     if rows.in_parts:
         sample = _some_of(rows)
     else:

@@ -20,7 +20,7 @@ from aucmax.estimators.folds import FOLDS, Folding, folds_of
 from aucmax.estimators.labelling import of_two_classes
 from aucmax.estimators.many_rows import ManyRows
 from aucmax.estimators.probabilities import calibrate_folds
-from aucmax.estimators.sampled import sample_of_classes, settings_for_all, weight_of_all
+from aucmax.estimators.sampled import sample_of, settings_for_all, weight_of_all
 from aucmax.estimators.search import AUCClassifierCV
 from aucmax.estimators.shapes import Bent, bent
 from aucmax.estimators.strata import losses_within
@@ -61,6 +61,8 @@ class Tuned:
         The number of rows on which they were chosen, if these were not all.
     losses : list of str, optional
         The losses tried on these, for which there was room.
+    losses_left_out : list of str
+        The losses for which there was no room.
     dropped : int, optional
         `Folding.dropped`.
     suspicions : sequence of Suspicion
@@ -77,6 +79,7 @@ class Tuned:
     interval: AUCInterval
     rows: int | None = None
     losses: list[str] | None = None
+    losses_left_out: Sequence[str] = ()
     dropped: int | None = None
     suspicions: Sequence[Suspicion] = ()
     bent: Bent | None = None
@@ -85,11 +88,6 @@ class Tuned:
     def additive(self) -> AdditiveAUCClassifier | None:
         """The additive model, if the model is one."""
         return None if self.bent is None else self.bent.search
-
-    @property
-    def losses_left_out(self) -> list[str]:
-        """The losses for which there was no room."""
-        return [name for name in _LOSSES if self.losses is not None and name not in self.losses]
 
 
 def tuned(
@@ -111,7 +109,7 @@ def tuned(
     ----------
     rows : Labelled
         A source is tuned on as many of its rows as fit in memory, about as many of each class: the
-        ratio of the classes does not change a mean over pairs.
+        ratio of the classes does not change a mean over pairs; strata are drawn whole.
     room : Room, optional
         The memory for the rows of a source.
     table : Labelled, optional
@@ -127,7 +125,7 @@ def tuned(
     verbose : bool
         Show progress, on a terminal.
     strata_weight : {"positives", "pairs", "strata"}
-        What strata weigh, of rows in memory that have any.
+        What strata weigh, of rows that have any.
     **settings
         ``tol`` and ``max_iter``; ``losses`` and ``alphas`` of a shape that is named.
 
@@ -140,7 +138,7 @@ def tuned(
     if table is not None and "losses" not in settings:
         settings["losses"] = losses_within(_BENT_LOSSES, rows, strata_weight)
     if table is not None and (monotone or shape not in ("line", "auto")):
-        every = ManyRows(table) if table.in_parts else None
+        every = ManyRows(table, strata_weight) if table.in_parts else None
         if every is not None:
             most = AdditiveAUCClassifier().search_rows
             with working("reading some of the rows", not verbose):
@@ -157,11 +155,12 @@ def tuned(
             return line
         return _bent(table, seed, search, line, probability=probability, **settings)
     with working("reading some of the rows", not verbose):
-        sample = sample_of_classes(rows.positive, room.rows)
+        sample = sample_of(rows, room.rows)
         drawn = rows.at(sample)
     _check_enough(drawn, rows.name)
     rarer = rows.rarest / len(rows.positive)
-    losses = [name for name in _LOSSES if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
+    possible = losses_within(_LOSSES, rows, strata_weight)
+    losses = [name for name in possible if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, outcome = _searched(drawn, seed, verbose, losses=losses, **settings)
     chosen = settings_for_all(search, drawn.rarest / rows.rarest)
     suspicions = suspicions_of_sample(drawn, rows.columns, len(rows.positive))
@@ -177,7 +176,9 @@ def tuned(
             weight = weight_of_all(rows.positive, rows.weight, sample)
             of_folds = [scores[test] for test in tests]
             model.calibration_ = calibrate_folds(tests, held_out, of_folds, drawn.positive, weight)
-    return replace(outcome, model=model, rows=len(sample), losses=losses, suspicions=suspicions)
+    left_out = [name for name in possible if name not in losses]
+    of_sample: dict[str, Any] = {"rows": len(sample), "losses": losses, "losses_left_out": left_out}
+    return replace(outcome, model=model, suspicions=suspicions, **of_sample)
 
 
 def _check_enough(drawn: Labelled, name: str) -> None:
@@ -290,18 +291,23 @@ def fit_in_one_pass(
 def training_auc(rows: Labelled, model: AUCClassifier) -> AUCInterval | BinnedAUC | MomentAUC:
     """Return the AUC of the rows a model was fitted to, within their strata if they have any.
 
-    Rows in parts are not read again if the fit has kept their moments, which give an estimate;
-    otherwise their scores are kept in fixed memory.
+    Rows in parts are not read again if all are compared and the fit has kept their moments, which
+    give an estimate; otherwise their scores are kept, in fixed memory if all are compared.
     """
+    if (strata := rows.coded_strata) is not None:
+        scores = model.decision_function(rows.X) if rows.in_parts else _scores(rows, model)
+        areas = areas_within(rows.positive, rows.weight, scores, strata.code.astype(np.intp))
+        return areas.interval(model.strata_weight, 0.95)
     if not rows.in_parts:
-        scores = products.scores(as_rows(rows.X), model.coef_[0]) + model.intercept_[0]
-        if (strata := rows.coded_strata) is not None:
-            areas = areas_within(rows.positive, rows.weight, scores, strata.code.astype(np.intp))
-            return areas.interval(model.strata_weight, 0.95)
+        scores = _scores(rows, model)
         return auc_interval(rows.positive, scores, sample_weight=rows.weight)
     moments = getattr(model, "moments_", None)
     estimate = auc_of_moments(moments, model.coef_[0], rows.positive_label)
     return model.score_sketch(rows.X).auc() if estimate is None else estimate
+
+
+def _scores(rows: Labelled, model: AUCClassifier) -> np.ndarray:
+    return products.scores(as_rows(rows.X), model.coef_[0]) + model.intercept_[0]
 
 
 def auc_of_moments(

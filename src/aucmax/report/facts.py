@@ -321,7 +321,6 @@ def facts_of_fit(report: Any, settings: tuple[str, str]) -> Facts:
     return [
         ("positive", f"{report.positive}, against {report.negative}"),
         ("features", f"{report.features:,}"),
-        *([] if report.strata is None else [("strata", report.strata.words)]),
         settings,
         *report.fitted.facts(),
         *auc_facts(report.auc),

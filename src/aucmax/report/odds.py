@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.data.labelled import Labelled
-from aucmax.explain.within_strata import odds_ratios
+from aucmax.explain.within_strata import odds_ratios, odds_ratios_in_parts
 from aucmax.report.page import ResultTable, Section
 from aucmax.report.reports import unlisted
 from aucmax.report.text import left_out, p_text, plain_number
@@ -48,7 +48,10 @@ class OddsTable:
             return None
         arguments = rows.X, rows.labels, rows.strata, rows.weight
         try:
-            table = odds_ratios(model, *arguments, feature_names=names)
+            if rows.in_parts:
+                table = odds_ratios_in_parts(model, rows, names)
+            else:
+                table = odds_ratios(model, *arguments, feature_names=names)
         except ValueError as why:
             return cls(odds_ratios=[], no_odds_ratios=str(why))
         lines = [

@@ -36,7 +36,7 @@ from aucmax.basics.container import readable
 from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.data.rows import source as sources
 from aucmax.data.rows.threads import one_blas_thread
-from aucmax.data.strata import Strata, StrataWeight
+from aucmax.data.strata import Strata, StrataWeight, strata_name
 from aucmax.statistics.strata import (
     DIGESTS,
     NO_STRATA,
@@ -382,7 +382,10 @@ class ClassStatistics:
         if strata is None:
             self.add_rows(rows, y, weight, names)
         else:
+            column = strata_name(strata)
             self.add_strata(rows, y, weight, Strata.of(strata, len(y), strata_weight), names)
+            if self.strata is not None and column is not None:
+                self.strata = replace(self.strata, column=column)
         if self.target_name is None and isinstance(target, str):
             self.target_name = target
         return self

@@ -10,6 +10,7 @@ and the code below is the block form (Chan, Golub & LeVeque 1983; Gao et al. 201
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -135,6 +136,8 @@ class ClassMoments(ClassStatistics):
             for X, y, w, of_rows in answer.rows:
                 moments.update(X, y, w, of_rows, strata_weight)
         moments.target_name = target
+        if moments.strata is not None:
+            moments.strata = replace(moments.strata, column=strata)
         return moments
 
     @property
@@ -160,8 +163,8 @@ class ClassMoments(ClassStatistics):
     def mapped(self, T: Any) -> "ClassMoments":
         """Return the moments of Tᵀx, as if rows had been mapped before they were counted.
 
-        Of rows within strata, here and below, these are moments of two classes without strata that
-        have the same means and the same J.
+        Of rows within strata they have the same J, and stay within these; only the spread within
+        strata is not known of sums of features, and is that of the rows as the strata weigh them.
 
         Parameters
         ----------
@@ -170,10 +173,25 @@ class ClassMoments(ClassStatistics):
         covariances = np.array([T.T @ (T.T @ covariance).T for covariance in self.covs])
         k = np.arange(covariances.shape[1])
         covariances[:, k, k] = np.maximum(covariances[:, k, k], 0.0)  # rounding can lower it
-        return self._with(self.means @ T, covariances)
+        if self.strata is None:
+            return self._with(self.means @ T, covariances)
+        features = self._with(self._parts["means"] @ T, covariances)
+        features.strata, own = self.strata, self._parts["own"]
+        scatter = own[:, None] * features.variances
+        origins = self._parts["origins"] @ T
+        features._parts |= {"origins": origins, "scatter": scatter, "own": own}
+        return features
 
     def scaled(self, factor: np.ndarray) -> "ClassMoments":
-        """Return the moments of the first k features, multiplied by factors (k,)."""
+        """Return the moments of the first k features, multiplied by factors (k,).
+
+        Of rows within strata, here and below, these are moments of two classes without strata that
+        have the same means and the same J.
+
+        Parameters
+        ----------
+        factor : ndarray, shape (k,)
+        """
         k = len(factor)
         covariances = self.covs[:, :k, :k] * factor
         covariances *= factor[:, None]

@@ -42,12 +42,15 @@ class KnownStrata:
         One for each stratum, ascending; two of 2³⁰ strata are taken for one with a chance of 3 %.
     of_one_class : int
         How many of them have rows of one class only, and no weight.
+    column : str, optional
+        What they are called, such as their column in a table.
     """
 
     weighting: StrataWeight
     positive: Any
     digests: NDArray[np.uint64]
     of_one_class: int
+    column: str | None = None
 
     def __len__(self) -> int:
         return len(self.digests)
@@ -83,7 +86,7 @@ class KnownStrata:
         """Return what is written to a file, as JSON and as an array."""
         place = classes.tolist().index(self.positive)
         facts = {"weighting": self.weighting, "positive": place, "of_one_class": self.of_one_class}
-        return facts, self.digests
+        return facts | {"column": self.column}, self.digests
 
     @classmethod
     def unpacked(
@@ -91,12 +94,13 @@ class KnownStrata:
     ) -> KnownStrata:
         """Return those that `packed` wrote."""
         check_strata_weight(facts["weighting"])
-        place, of_one_class = facts["positive"], facts["of_one_class"]
-        if not (is_whole(of_one_class) and place in range(len(classes))):
+        place, of_one_class, column = facts["positive"], facts["of_one_class"], facts.get("column")
+        named = isinstance(column, str | None)
+        if not (is_whole(of_one_class) and place in range(len(classes)) and named):
             raise ValueError("its strata are not described as they should be")
         if np.any(digests[1:] <= digests[:-1]):
             raise ValueError("the digests of its strata are not in order")
-        return cls(facts["weighting"], classes.tolist()[place], digests, of_one_class)
+        return cls(facts["weighting"], classes.tolist()[place], digests, of_one_class, column)
 
     def _check_alike(self, other: KnownStrata) -> None:
         for name, mine, theirs in (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,8 +15,9 @@ from aucmax.cli.common import listed, show, working
 from aucmax.cli.large import Large
 from aucmax.cli.like import Like, like_of
 from aucmax.cli.moments.combine import added, of_usual_labels, write
-from aucmax.cli.moments.common import MIN_ROWS, Align, MinRows, Out
+from aucmax.cli.moments.common import MIN_ROWS, Align, Kept, MinRows, Out, check_memory, kind_of
 from aucmax.cli.moments.show import report_of
+from aucmax.cli.moments.strata import HeldRows, RowsInParts
 from aucmax.cli.options import (
     Json,
     Preparing,
@@ -35,30 +35,21 @@ from aucmax.data.reading import Reading
 
 with postponed():
     import numpy as np
-    import scipy.sparse as sp
 
     from aucmax.cli.front import parts_of_rows, parts_of_table, tell_doubts
     from aucmax.data.bunch import Bunch, Labels
-    from aucmax.data.classes import positive_of
-    from aucmax.data.large_files import Plan
+    from aucmax.data.named import named
+    from aucmax.data.readers import reader_of
+    from aucmax.data.strata import QUERY
     from aucmax.estimators.inputs import names_after
     from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
     from aucmax.estimators.written_steps import as_text, in_front
-    from aucmax.solvers import Exact
     from aucmax.statistics.base import ClassStatistics
-    from aucmax.statistics.diagonal import DiagonalMoments
     from aucmax.statistics.files import read_bounds
     from aucmax.statistics.moments import ClassMoments
     from aucmax.statistics.private import BoundedSums
 
 __all__ = ["build"]
-
-
-class Kept(StrEnum):
-    """How covariances are kept."""
-
-    full = "full"
-    diagonal = "diagonal"
 
 
 Files = Annotated[
@@ -189,7 +180,7 @@ def build(
     if columns.bends and (like is not None or privacy.epsilon is not None):
         raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
     model = None if like is None else like_of(like)
-    rows = _Rows([given_file(path) for path in data], reading, columns, sums, large.plan, as_json)
+    rows = _Rows([given_file(path) for path in data], reading, columns, sums, large, as_json)
     learned = None
     if privacy.epsilon is not None:
         total: ClassStatistics = rows.private(privacy, privacy.epsilon, model)
@@ -219,7 +210,7 @@ class _Rows:
     reading : Reading
     columns : Columns
     sums : Sums
-    plan : Plan
+    large : Large
     quiet : bool
         Whether nothing is shown while they are read.
     """
@@ -228,7 +219,7 @@ class _Rows:
     reading: Reading
     columns: Columns
     sums: Sums
-    plan: Plan
+    large: Large
     quiet: bool
 
     def private(self, privacy: Privacy, epsilon: float, model: Any) -> ClassMoments:
@@ -241,38 +232,67 @@ class _Rows:
     def moments(self, model: Any) -> tuple[ClassStatistics, Learnt | None]:
         """Return the moments of the rows, and how their columns become numbers if it was learnt."""
         reading, sums, learned = self.reading, self.sums, None
+        within = reading.strata is not None or self._has_queries()
+        in_parts = self._read_in_parts() if within else None
         count: Callable[..., Any] = partial(_moments, covariance=sums.covariance)
         add: Callable[..., Any] = partial(_sum, align=sums.align)
-        if reading.strata is not None:
-            for path in self.files:
-                if self.plan.takes(path, reading):
-                    self.plan.refuse(path, "strata")
-            count, add = _Held.of, _Held.with_part
+        if within:
+            count, add = _held, HeldRows.with_part
+        plain_only = reading if model is None and reading.prepare else None
         try:
             if self.columns.bends:
                 raise _NotNumbers
-            plain_only = reading if model is None and reading.prepare else None
-            total = self._total(partial(count, plain_only=plain_only), add, model)
+            if in_parts is None:
+                total = self._total(partial(count, plain_only=plain_only), add, model)
+            else:
+                _refuse_words(next(self.large.plan.parts(in_parts, reading)), plain_only)
+                total = RowsInParts.of(in_parts, reading, model, self.large)
         except (TableError, _NotNumbers):
             if model is not None or not (reading.prepare or reading.missing or reading.text):
                 raise
             learned = self._learnt()
-            total = self._total(count, add, in_front(learned.steps), tells_doubts=False)
-        if isinstance(total, _Held):
-            total = total.moments(sums)
+            front = in_front(learned.steps)
+            if in_parts is None:
+                total = self._total(count, add, front, tells_doubts=False)
+            else:
+                total = RowsInParts.of(in_parts, reading, front, self.large)
+        weighting: Any = sums.strata_weight.value
+        kept = sums.covariance, weighting, reading.strata or QUERY
+        rows = total if isinstance(total, HeldRows | RowsInParts) else None
+        total = total if rows is None else rows.moments(*kept)
         total = of_usual_labels(total) if reading.prepare else total
         if learned is None or not isinstance(total, ClassMoments):
             return total, learned
-        learned, total = learned.joined(total, sums.min_rows, "--min-rows")
+        learned, T = learned.joined(total, sums.min_rows, "--min-rows")
+        if T is not None:
+            target = total.target_name
+            total = total.mapped(T) if rows is None else rows.moments(*kept, T)
+            total.feature_names = names_after(in_front(learned.steps)[:-1])
+            total.target_name = target
         return total, learned
+
+    def _has_queries(self) -> bool:
+        """Return whether rows of svmlight text name their strata."""
+        first = self.files[0]
+        if not exists(first) or reader_of(first, self.reading.format).columns is not None:
+            return False
+        return next(self.large.plan.parts(first, self.reading)).strata is not None
+
+    def _read_in_parts(self) -> Any:
+        """Return the file or files, if they are so large that they are read in parts."""
+        files = [*map(str, self.files)] if len(self.files) > 1 else self.files[0]
+        path = named(files) if all(map(exists, self.files)) else None
+        return path if path is not None and self.large.plan.takes(path, self.reading) else None
 
     def _learnt(self) -> Learnt:
         """Return how their columns become numbers."""
-        count = sum(self.plan.rows_in(path, self.reading) for path in self.files if exists(path))
+        count = sum(
+            self.large.plan.rows_in(path, self.reading) for path in self.files if exists(path)
+        )
         columns = self.columns
         with working("learning how columns become numbers", self.quiet):
             return learnt(
-                partial(parts_of_table, self.files, plan=self.plan),
+                partial(parts_of_table, self.files, plan=self.large.plan),
                 self.reading,
                 columns.splines,
                 columns.scale.value,
@@ -304,7 +324,7 @@ class _Rows:
         with working("reading", self.quiet) as now:
             for path in self.files:
                 now(f"reading {path.name}")
-                parts = parts_of_rows(model, path, self.reading, task, self.plan, features)
+                parts = parts_of_rows(model, path, self.reading, task, self.large.plan, features)
                 for part, decisions in parts:
                     if tells_doubts:
                         tell_doubts(decisions, path)
@@ -314,52 +334,6 @@ class _Rows:
     def _features(self, model: Any) -> int | None:
         """Return the number of features, if the rows do not tell it."""
         return self.sums.features if model is None else getattr(model, "n_features_in_", None)
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Rows of all files, as those of a stratum may be in any of them."""
-
-    parts: list[Bunch]
-
-    @classmethod
-    def of(cls, rows: Bunch, plain_only: Reading | None = None) -> _Held:
-        """Return the rows; raise _NotNumbers if only numbers as they are are wanted."""
-        _refuse_words(rows, plain_only)
-        return cls([rows])
-
-    def with_part(self, part: _Held, path: Any) -> _Held:
-        """Return these rows and those of a part of a file, which has the same columns."""
-        names = self.parts[0].names, part.parts[0].names
-        if names[0] != names[1]:
-            raise ValueError(f"{path}: its features are not those of the rows before it.")
-        return _Held([*self.parts, *part.parts])
-
-    def moments(self, sums: Sums) -> ClassStatistics:
-        """Return the moments of the rows within their strata."""
-        first = self.parts[0]
-        X = [part.data for part in self.parts]
-        rows = sp.vstack(X, format="csr") if sp.issparse(X[0]) else np.concatenate(X)
-        y = np.concatenate([part.target for part in self.parts])
-        weight = None
-        if first.weight is not None:
-            weight = np.concatenate([part.weight for part in self.parts])
-        strata = [value for part in self.parts for value in np.asarray(part.strata).tolist()]
-        labels, counts = np.unique(y, return_counts=True)
-        if len(labels) != 2:
-            raise ValueError(
-                f"{first.name}: strata are for rows of two labels, and there are {len(labels):,}."
-            )
-        positive = positive_of(labels.tolist(), counts)
-        kind = ClassMoments if sums.covariance is Kept.full else DiagonalMoments
-        moments: ClassStatistics = kind(feature_names=first.names)
-        _check_memory(moments, Bunch(name=first.name, data=rows, target=y))
-        weighting: Any = sums.strata_weight.value
-        moments.update(rows, (y == positive).astype(int), weight, strata, weighting)
-        negative = next(label for label in labels.tolist() if label != positive)
-        moments = moments.relabelled([negative, positive])
-        moments.target_name = first.target_name
-        return moments
 
 
 def _counted(
@@ -378,10 +352,15 @@ def _counted(
 def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -> ClassStatistics:
     """Return the moments of rows; raise _NotNumbers if only numbers as they are are wanted."""
     _refuse_words(rows, plain_only)
-    kind = ClassMoments if covariance is Kept.full else DiagonalMoments
-    moments: ClassStatistics = kind(feature_names=rows.names)
-    _check_memory(moments, rows)
+    moments = kind_of(covariance)(feature_names=rows.names)
+    check_memory(moments, rows)
     return moments.update(rows.data, rows.target, rows.weight)
+
+
+def _held(rows: Bunch, plain_only: Reading | None = None) -> HeldRows:
+    """Return the rows; raise _NotNumbers if only numbers as they are are wanted."""
+    _refuse_words(rows, plain_only)
+    return HeldRows([rows])
 
 
 def _refuse_words(rows: Bunch, plain_only: Reading | None) -> None:
@@ -407,7 +386,7 @@ def _sum_of_bounded(total: BoundedSums, part: BoundedSums, path: Any) -> Bounded
 
 def _bounded(rows: Bunch, privacy: Privacy, features: int | None) -> BoundedSums:
     """Return the exact sums of rows, which are only to be released with noise."""
-    _check_memory(ClassMoments(), rows)
+    check_memory(ClassMoments(), rows)
     if rows.names is None and features is None:
         raise ValueError(
             f"{rows.name}: --epsilon needs --features, because the number of features must not "
@@ -421,17 +400,6 @@ def _bounded(rows: Bunch, privacy: Privacy, features: int | None) -> BoundedSums
         return BoundedSums(labels, bounds, rows.names).update(rows.data, rows.target)
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
-
-
-def _check_memory(empty: ClassStatistics, rows: Bunch) -> None:
-    """Raise ValueError if covariances would not fit in memory."""
-    labels, d = len(np.unique(rows.target)), rows.data.shape[1]
-    size = empty.nbytes(d) * labels / 2
-    if size > Exact.max_moment_bytes:
-        raise ValueError(
-            f"{rows.name}: the covariances of {d:,} features and {labels} labels would take "
-            f"{size / 1e9:.1f} GB; keep only variances, with --covariance diagonal."
-        )
 
 
 def _announced(words: list[str], y: np.ndarray) -> list[Any]:
