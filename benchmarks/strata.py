@@ -1,14 +1,20 @@
 """Fits within strata beside the same fits without, and conditional logistic regression.
 
 The ratios are of processor time, medians of five runs that take turns. Statsmodels is compared if
-it is installed, with Newton's method, which reaches the same optimum; rankers of queries, with
-their default settings, by the AUC within queries (GAUC).
+it is installed, with Newton's method, which reaches the same optimum, and so is ``clogit`` of R's
+package survival (Debian's r-cran-survival), with its exact likelihood, in a process of its own that
+counts its fits alone; rankers of queries, with their default settings, by the AUC within queries
+(GAUC).
 """
 
+import shutil
+import subprocess
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,12 +73,20 @@ def beside_fits_without() -> Iterator[list[str]]:
                 ]  # fmt: skip
 
 
+SMALL = (1000, 3, 1), (600, 5, 1), (300, 10, 3), (100, 30, 9)
+LARGE = (10_000, 10, 1), (10_000, 10, 3), (100_000, 10, 1)
+
+
+def conditional() -> AUCClassifier:
+    return AUCClassifier(0.0, loss="logistic", standardize=0.0, tol=1e-10)
+
+
 def beside_statsmodels() -> Iterator[list[str]]:
     from statsmodels.discrete.conditional_models import ConditionalLogit
 
-    for sets, size, cases in ((1000, 3, 1), (600, 5, 1), (300, 10, 3), (100, 30, 9)):
+    for sets, size, cases in SMALL:
         X, y, stratum = matched(sets, size, cases, 5)
-        model = AUCClassifier(0.0, loss="logistic", standardize=0.0, tol=1e-10)
+        model = conditional()
         peer = ConditionalLogit(y, X, groups=stratum)
         own, other = seconds(
             lambda m=model, X=X, y=y, s=stratum: m.fit(X, y, strata=s),
@@ -82,6 +96,54 @@ def beside_statsmodels() -> Iterator[list[str]]:
         yield [
             f"{sets:,} of {size}", str(cases), f"{own:.3f}", f"{other:.2f}",
             f"{other / own:.0f}", f"{apart:.0e}",
+        ]  # fmt: skip
+
+
+CLOGIT = """
+library(survival)
+arguments <- commandArgs(TRUE)
+rows <- read.csv(arguments[1])
+features <- setdiff(names(rows), c("y", "stratum"))
+formula <- reformulate(c(features, "strata(stratum)"), "y")
+seconds <- numeric(0)
+for (run in 0:as.integer(arguments[2])) {
+  spent <- system.time(fit <- clogit(formula, rows, method = "exact"))
+  if (run > 0) seconds <- c(seconds, spent[1] + spent[2])
+}
+cat(sprintf("%.17g", c(median(seconds), coef(fit))))
+"""
+
+
+def has_clogit() -> bool:
+    """Return whether R and its package survival are installed."""
+    asked = ["Rscript", "-e", "library(survival)"]
+    return (
+        bool(shutil.which("Rscript")) and not subprocess.run(asked, capture_output=True).returncode
+    )
+
+
+def clogit(X: np.ndarray, y: np.ndarray, stratum: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the median processor time of R's fits, and the coefficients."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, header = Path(folder) / "rows.csv", [f"x{j}" for j in range(X.shape[1])]
+        rows = np.column_stack([X, y, stratum])
+        names = ",".join([*header, "y", "stratum"])
+        np.savetxt(path, rows, delimiter=",", header=names, comments="", fmt="%.17g")
+        command = ["Rscript", "-e", CLOGIT, str(path), str(RUNS)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    own, *coef = map(float, answer.split())
+    return own, np.array(coef)
+
+
+def beside_clogit() -> Iterator[list[str]]:
+    for sets, size, cases in (*SMALL, *LARGE):
+        X, y, stratum = matched(sets, size, cases, 5)
+        model = conditional()
+        (own,) = seconds(lambda m=model, X=X, y=y, s=stratum: m.fit(X, y, strata=s))
+        other, coef = clogit(X, y, stratum)
+        yield [
+            f"{sets:,} of {size}", str(cases), f"{own:.4f}", f"{other:.3f}", f"{other / own:.0f}",
+            f"{np.abs(coef - model.coef_[0]).max():.0e}",
         ]  # fmt: skip
 
 
@@ -164,6 +226,11 @@ def main() -> None:
     if find_spec("statsmodels"):
         show(["sets", "cases each", "seconds", "statsmodels", "ratio", "coefficients differ by"],
              beside_statsmodels())  # fmt: skip
+    if has_clogit():
+        show(["sets", "cases each", "seconds", "clogit of R", "ratio", "coefficients differ by"],
+             beside_clogit())  # fmt: skip
+    else:
+        print("clogit is not compared: install R and its package survival (r-cran-survival)\n")
     show(["sets", "cases each", "seconds", "µs a row"], large())
     show(["queries", "features", "truth", "ranker", "AUC within new queries", "95 % interval",
           "seconds"], within_queries())  # fmt: skip
