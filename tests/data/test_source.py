@@ -681,7 +681,7 @@ def test_a_later_file_is_held_to_the_first_and_not_to_a_model(values, what, tmp_
     pd.DataFrame({"a": [1.0, 2.0], "b": values, "y": [0, 1]}).to_parquet(second)
     with pytest.raises(DataFileError, match=r"2\.parquet(, |: )" + what) as error:
         AUCClassifier().fit(datasets.scan([first, second], target="y"))
-    assert "the first part has a number in every row, so correct it, or leave" in str(error.value)
+    assert "the first part, which decides, has none such; correct it, or leave" in str(error.value)
     assert "out (drop=['b'])" in str(error.value)
     assert "model" not in str(error.value)
     model = AUCClassifier().fit(datasets.scan([first, second], target="y", drop=["b"]))

@@ -127,7 +127,11 @@ def test_how_a_file_is_written_is_found_and_told(come):
     assert set(rows.data[:, 0]) == {"Müller", "Weiß"}
 
 
-@pytest.mark.parametrize("both", [("no", "yes"), ("nein", "ja"), ("N", "Y"), ("f", "t")])
+@pytest.mark.parametrize(
+    "both",
+    [("no", "yes"), ("nein", "ja"), ("N", "Y"), ("f", "t"), ("no", "sí"), ("não", "sim"),
+     ("nie", "tak"), ("faux", "vrai"), ("Нет", "Да")],
+)  # fmt: skip
 def test_yes_and_no_are_one_and_zero(come, both):
     rows = come([*both, both[1]])
     assert rows.columns == (YesNo("a", words=both),)
@@ -424,6 +428,34 @@ def test_codes_are_words_whole_and_in_parts(table, run, tmp_path):
         assert "in parts" in err or not more
 
 
+@pytest.mark.parametrize(("name", "lowest"), [("area", 1_000), ("code postal", 10_000)])
+def test_codes_of_which_the_first_rows_have_most_once_are_words(table, name, lowest):
+    """By their zeros, or by their name; if most are in one row of the whole file, as any words."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(lowest, lowest + 15_000, 40_000)
+    path = table("\n".join([f"{name},y", *(f"{code:05},{code % 2}" for code in codes), ""]))
+    rows = datasets.read(path, target="y", prepare=True)
+    assert rows.columns[0].is_text
+    assert [str(one) for one in rows.decisions] == [f"{name}: codes, not amounts: taken as words"]
+    assert datasets.read(path, target="y", prepare=True, numbers=[name]).columns[0].is_number
+
+
+def test_telephone_numbers_are_left_out_whole_and_in_parts(table, run, tmp_path):
+    """They have a zero in front, and are too far apart to count rows."""
+    rng = np.random.default_rng(0)
+    lines = (f"0{phone},{k / 9:.2f},{k % 3 == 0}" for k, phone in enumerate(
+        rng.integers(10**8, 10**9, 60_000)))  # fmt: skip
+    path = table("\n".join(["phone,x,y", *lines, ""]))
+    for more in ((), ("--memory", "1MB")):
+        fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", *more)
+        code, out, err = run(*fit, "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        assert report["features"] == 1
+        [told] = [one for one in report["decisions"] if one["column"] == "phone"]
+        assert told["what"].endswith("left out")
+
+
 def test_codes_of_digits_and_letters_are_words(come):
     """01, 02 and 3a are not amounts of the unit a."""
     words = ["01", "02", "3a", "10"] * 20
@@ -435,3 +467,55 @@ def test_thousands_and_millions_have_letters(come):
     rows = come(words)
     assert rows.data[:7, 0].tolist() == [1100, 634, 2000, 3_400_000, 12_000, 7000, 250]
     assert not any("one unit" in decision.what for decision in rows.decisions)
+
+
+def test_true_and_false_labels_are_the_words_of_the_file(table, run, tmp_path):
+    lines = (f"{k % 17},{'TRUE' if k % 17 > 12 else 'FALSE'}" for k in range(200))
+    path, model = table("\n".join(["x,y", *lines, ""])), tmp_path / "m"
+    code, _, err = run("train", path, "--target", "y", "--alpha", 0.1, "-o", model)
+    assert code == 0, err
+    code, out, err = run("score", model, path, "--flag", 1)
+    assert code == 0, err
+    assert {line.split(",")[2] for line in out.split()[1:]} == {"FALSE", "TRUE"}
+    code, out, err = run("show", model, "--json")
+    assert (json.loads(out)["negative"], json.loads(out)["positive"]) == ("FALSE", "TRUE"), err
+
+
+def test_a_model_of_amounts_takes_another_decimal_mark(table, run, tmp_path):
+    path, model = tmp_path / "train.csv", tmp_path / "m"
+    lines = (f"1.{k % 17:03},50 €;{('nein', 'ja')[k % 2]};{k % 17 > 12}" for k in range(200))
+    path.write_text("\n".join(["a;vip;y", *lines, ""]))
+    code, _, err = run("train", path, "--target", "y", "--alpha", 0.1, "-o", model)
+    assert code == 0, err
+    code, german, err = run("score", model, table("a;vip\n1.003,50;ja\n"))
+    assert code == 0, err
+    path = table('a,vip\n"1,003.50",ja\n')
+    code, _, err = run("score", model, path)
+    assert (code, "(--decimal .)" in err) == (2, True)
+    assert run("score", model, path, "--decimal", ".")[1] == german
+    code, _, err = run("score", model, table("a;vip\n1.003,50;perhaps\n"))
+    assert (code, "'perhaps', which is not 'nein' or 'ja'" in err) == (2, True)
+
+
+def test_durations_of_parquet_are_no_times_of_day(tmp_path):
+    import pyarrow.parquet as pq
+
+    spans = pa.array([60 * k for k in range(60)], pa.duration("s"))
+    clocks = pa.array([60 * k for k in range(60)], pa.time32("s"))
+    pq.write_table(pa.table({"a": spans, "b": clocks, "y": LABELS}), tmp_path / "a.parquet")
+    rows = datasets.read(tmp_path / "a.parquet", target="y", prepare=True)
+    assert rows.columns == (Time("a", duration=True), Time("b"))
+    assert rows.data[:, 0].tolist() == rows.data[:, 1].tolist()
+
+
+def test_advice_about_a_gap_in_rows_to_score_works(table, run, tmp_path):
+    path, model = tmp_path / "train.csv", tmp_path / "m"
+    path.write_text("\n".join(["x,y", *(f"{k % 17},{k % 17 > 12}" for k in range(200)), ""]))
+    fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model)
+    assert run(*fit)[0] == 0
+    new = table("x,z\n1,a\n,b\n")
+    code, _, err = run("score", model, new)
+    assert (code, "train the model with --no-prepare and --impute" in err) == (2, True)
+    assert run(*fit, "--no-prepare", "--impute")[0] == 0
+    code, out, err = run("score", model, new)
+    assert (code, len(out.split())) == (0, 3), err

@@ -173,6 +173,8 @@ def test_an_amount_that_predicts_is_no_group(tmp_path):
     frame["age"] = rng.integers(18, 400, N)
     fraud = rng.random(N) < np.clip((frame["age"] - 200) / 250, 0.02, 0.9)
     assert suspected(tmp_path, frame, fraud) == []
+    amount = np.round(frame.pop("age") / 7, 1).to_numpy()
+    assert suspected(tmp_path, frame, fraud, {"amount": amount.astype(str).astype(object)}) == []
 
 
 # ---- times
@@ -199,10 +201,11 @@ def test_the_share_of_positives_drifts(form, tmp_path):
             assert kinds == (["time"] if form == "day" else [])
 
 
-def test_a_date_of_birth_is_no_time(tmp_path):
+@pytest.mark.parametrize("name", ["birth_date", "Geburtstag", "date de naissance"])
+def test_a_date_of_birth_is_no_time(name, tmp_path):
     frame, _, rng = table()
     age = rng.integers(20, 80, N)
-    frame["birth_date"] = (DAY - 365 * age).astype(str)
+    frame[name] = (DAY - 365 * age).astype(str)
     assert suspected(tmp_path, frame, rng.random(N) < age / 400) == []
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "few_positives",
     "gives_chance",
     "help_of",
+    "labels_in_file",
     "listed",
     "listed_numbers",
     "load_model",
@@ -111,6 +112,12 @@ def load_model(path: Path) -> Any:
             "model saved by 'aucmax train' or aucmax.save."
         )
     return model
+
+
+def labels_in_file(model: Any) -> list[Any]:
+    """Return the negative and the positive label, as the file of the training has them."""
+    words = getattr(_steps.parts_of(model)[1], "label_words_", None)
+    return words or np.asarray(model.classes_).tolist()
 
 
 def feature_names(model: Any, count: int) -> list[str]:

@@ -23,7 +23,7 @@ from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
-from aucmax.data.columns import declare, named
+from aucmax.data.columns import Amount, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts
 from aucmax.data.files import exists, size_of
@@ -118,6 +118,8 @@ class Prepared:
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline, with what was decided."""
         model.decisions_ = [str(decision) for decision in self.decisions]
+        if self.classes.words:
+            model.label_words_ = [self.classes.shown(label) for label in self.classes.labels]
         return _inputs.behind(self.steps, model)
 
     def names(self, model: Any) -> list[str]:
@@ -456,6 +458,11 @@ def _on_table(part: Part, task: Callable[[Bunch], Any], about: Bunch) -> Any:
 def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
     """The arguments of `datasets.read` for what a model takes in."""
     arguments = {"missing": False, "text": False, "dates": False} | inputs.arguments
+    if reading.decimal is not None and arguments["columns"] is not None:
+        arguments["columns"] = [
+            replace(column, decimal=reading.decimal) if isinstance(column, Amount) else column
+            for column in arguments["columns"]
+        ]
     if reading.target is not None:
         return arguments
     last = model[-1] if hasattr(model, "steps") else model

@@ -18,7 +18,15 @@ from aucmax.basics.doors import postponed
 from aucmax.basics.memory import Footprint
 from aucmax.basics.replacing import replacing
 from aucmax.basics.visible import json_text, spreadsheet_cell
-from aucmax.cli.common import chance_of, counted, gives_chance, listed, load_model, working
+from aucmax.cli.common import (
+    chance_of,
+    counted,
+    gives_chance,
+    labels_in_file,
+    listed,
+    load_model,
+    working,
+)
 from aucmax.cli.flagging import Flagging, Flags
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
@@ -130,7 +138,7 @@ def score(
         _write(data_out(), tables, as_json)
     else:
         written = f"{counted(count, 'score')} written to {output}"
-        say(f"{written}; the higher, the more likely {fitted.classes_.tolist()[1]}", sys.stderr)
+        say(f"{written}; the higher, the more likely {labels_in_file(fitted)[1]}", sys.stderr)
     if flags is not None:
         tell("note", str(flags))
     tell_doubts_of_parts(rows.data, source)
@@ -227,7 +235,7 @@ def _tables(
 ) -> Iterator[_Table]:
     """Yield the output, part by part."""
     model, first = stages.model, 1
-    names = model.classes_.tolist()
+    names = labels_in_file(model)
     for scores, (kept, reasons) in parts:
         columns: dict[str, Iterable[Any]] = {
             "row": range(first, first + len(scores)),

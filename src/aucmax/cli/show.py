@@ -12,7 +12,7 @@ import typer
 from aucmax.basics.doors import postponed
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli import options
-from aucmax.cli.common import feature_names, load_model
+from aucmax.cli.common import feature_names, labels_in_file, load_model
 from aucmax.cli.common import show as show_report
 from aucmax.cli.options import Json
 
@@ -83,7 +83,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
         settings["standardize"] = linear.standardize_
     if not isinstance(settings.get("solver"), (str, type(None))):
         settings["solver"] = " ".join(repr(settings["solver"]).split())
-    negative, positive = np.asarray(model.classes_).tolist()
+    negative, positive = labels_in_file(model)
     return Model(
         model=str(path),
         type=type(model).__name__,

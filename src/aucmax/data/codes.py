@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from aucmax.data.obstacles import Obstacle
 
-__all__ = ["ID_DOUBT", "PAIR", "different_cells", "doubt", "names_codes"]
+__all__ = [
+    "CODE_DOUBT", "ID_DOUBT", "PAIR", "different_cells", "doubt", "has_zeros", "names_codes",
+]  # fmt: skip
 
 ID_DOUBT = re.compile("looks like (an ID column|IDs)")  # doubts about ids
+CODE_DOUBT = re.compile("looks like codes")
 
 # "120/80", "48.1, 11.6", "(48.1,11.6)", "POINT (48.1 11.6)"
 PAIR = re.compile(
@@ -38,11 +41,11 @@ _JOINED_ID = re.compile(
     r"(row|record|customer|client|user|member|patient|person|account|order|transaction|session|"
     r"case|subject|loan|policy|product|item|device)_?id"
 )
-_CODE = {"zip", "zipcode", "postcode", "postalcode", "plz", "fips"}
-_CODES = {("zip", "code"), ("postal", "code"), ("post", "code")}
+_CODE = {"zip", "zipcode", "postcode", "postalcode", "postleitzahl", "plz", "fips"}
+_CODES = {("zip", "code"), ("postal", "code"), ("post", "code"), ("code", "postal")}
 
 
-def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obstacle | None:
+def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | None:
     """Return the obstacle to treating a column as measurements, or None.
 
     Parameters
@@ -51,14 +54,13 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
         The name of the column.
     values : ndarray, shape (n,)
         Its numbers, NaN for missing values.
-    written : iterable of str
-        The first values, as they are written.
+    zeros : bool
+        Whether some of them have zeros in front.
     """
     finite = values[np.isfinite(values)]
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
         return None
     different = np.unique(finite)
-    zeros = any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
     names_a_code = names_codes(name) or zeros
     names_an_id = bool(_ID & set(_words(name))) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
     alone = len(different) > len(finite) / 2
@@ -76,6 +78,11 @@ def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obs
     else:
         return None
     return Obstacle(name, f"column {name!r} {problem}", hint, remedy={remedy: [name]})
+
+
+def has_zeros(words: Iterable[str]) -> bool:
+    """Return whether some words have zeros in front, as no amount has."""
+    return any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in words)
 
 
 def different_cells(count: int, rows: int, words: Sequence[str]) -> str:

@@ -31,8 +31,14 @@ _ERRORS = ("#n/a", "#nv", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#nu
 NO_WORD = ("", "na", "n/a", "nan", "null", "?", *_ERRORS)
 NO_NUMBER = (*NO_WORD, "none", "-", "--", ".", "n.a.", "missing")
 # in any case
-_NO = ("false", "no", "n", "f", "off", "nein", "non")
-_YES = ("true", "yes", "y", "t", "on", "ja", "oui")
+_NO = (
+    "false", "no", "n", "f", "off", "nein", "non", "nee", "nej", "nei", "não", "nao", "nie", "нет",
+    "falsch", "faux", "falso",
+)  # fmt: skip
+_YES = (
+    "true", "yes", "y", "t", "on", "ja", "oui", "si", "sí", "sì", "sim", "tak", "да",
+    "wahr", "vrai", "vero", "verdadero", "verdadeiro",
+)  # fmt: skip
 
 
 def is_gap(value: Any) -> bool:
@@ -377,7 +383,7 @@ def column_of(name: str, values: NDArray[Any]) -> Column:
     if values.dtype.kind == "b":
         return YesNo(name)
     if values.dtype.kind in "mM":
-        return (Date if values.dtype.kind == "M" else Time)(name)
+        return Date(name) if values.dtype.kind == "M" else Time(name, duration=True)
     if values.dtype.kind not in "OUST":
         return Column(name)
     if any(isinstance(value, str) for value in values):

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from aucmax.basics.errors import DataWarning
 from aucmax.data.bunch import Bunch, objects_of, rows_and_labels
+from aucmax.data.codes import CODE_DOUBT
 from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     FORMATS,
@@ -275,7 +276,7 @@ def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
 
 def _codes(doubts: Sequence[Obstacle]) -> list[str]:
     """Return the columns in doubt whose numbers look like codes."""
-    return [name for doubt in doubts for name in (doubt.remedy or {}).get("categories", ())]
+    return [doubt.column for doubt in doubts if CODE_DOUBT.search(doubt.what)]
 
 
 def _tried(path: Any, reader: Reader, reading: Reading) -> tuple[Bunch, list[Obstacle]]:

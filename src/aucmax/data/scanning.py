@@ -286,8 +286,10 @@ def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     except TableError as error:
         for obstacle in error.obstacles:
             if obstacle.column in (reading.names or ()) and obstacle.remedy is None:
+                name = [obstacle.column]
+                as_words = f"take the column as words (categories={name!r}), "
                 obstacle.hint = (
-                    "the first part has a number in every row, so correct it, or leave the column "
-                    f"out (drop={[obstacle.column]!r})"
+                    "the first part, which decides, has none such; correct it, "
+                    f"{as_words if reading.prepare else ''}or leave the column out (drop={name!r})"
                 )
         raise TableError(error.path, error.obstacles, error.remedy, error.found) from None

@@ -109,6 +109,7 @@ class LinearScorer(ClassifierMixin, LinearModel):
     classes_: np.ndarray
     calibration_: Calibration
     training_rows_: RowDigests
+    label_words_: list[str]  # of labels that are false and true in the file of a command
     positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
@@ -178,6 +179,9 @@ class LinearScorer(ClassifierMixin, LinearModel):
             raise ValueError("the map to its probabilities is not one of the known kinds")
         if not isinstance(getattr(self, "training_rows_", None), RowDigests | None):
             raise ValueError("the digests of its training rows are of another kind")
+        words = getattr(self, "label_words_", ["", ""])
+        if type(words) is not list or list(map(type, words)) != [str, str]:
+            raise ValueError("the words of its labels are not two words")
         names = getattr(self, "feature_names_in_", None)
         classes: Any = getattr(self, "classes_", None)
         # the positive label is the last, wherever it sorts

@@ -112,8 +112,13 @@ def _tells_nothing(X: Any, j: int, column: Column, first: dict[bytes, str]) -> D
     return None
 
 
-def _ids(X: Any, j: int, column: Column, reading: Reading) -> Decision | None:
-    """Return the decision that a column has ids, or cells that differ like them, if so."""
+def _ids(
+    X: Any, j: int, column: Column, reading: Reading, codes: Sequence[str] = ()
+) -> Decision | None:
+    """Return the decision that a column has ids, or cells that differ like them, if so.
+
+    Codes are the columns that look like words as they are written.
+    """
     name, values = column.name, _values(X, j)
     gaps = _gaps(column, values)
     if column.is_text and name not in reading.categories:
@@ -122,16 +127,16 @@ def _ids(X: Any, j: int, column: Column, reading: Reading) -> Decision | None:
             words = X.iloc[:, j].cat.categories[:_FIRST_WORDS].tolist()
             finding = different_cells(different, total, words)
             return Decision(name, finding, {"categories": [name]})
-    if "drop" in _doubt(column, values, reading):
+    if "drop" in _doubt(column, values, reading, name in codes):
         return Decision(name, "ids, which cannot generalise", {"numbers": [name]})
     return None
 
 
-def _doubt(column: Column, values: np.ndarray, reading: Reading) -> dict[str, Any]:
+def _doubt(column: Column, values: np.ndarray, reading: Reading, zeros: bool) -> dict[str, Any]:
     """Return the remedy if the numbers of a column look like names of things."""
     if not column.is_number or column.name in reading.numbers:
         return {}
-    obstacle = doubt(column.name, values, ())
+    obstacle = doubt(column.name, values, zeros)
     return {} if obstacle is None else obstacle.remedy or {}
 
 
@@ -504,18 +509,14 @@ def plain(rows: Bunch, reading: Reading) -> bool:
 def _decided_by_part(
     columns: Sequence[Column], X: Any, reading: Reading, codes: Sequence[str]
 ) -> list[Decision]:
-    """Return the decisions that columns of the first part are ids, or words in digits.
-
-    Codes are those that look like words as they are written.
-    """
+    """Return the decisions that columns of the first part are ids, or words; codes as in `_ids`."""
     decisions = []
     for j, column in enumerate(columns):
-        values = _values(X, j)
-        decision = _ids(X, j, column, reading)
+        decision = _ids(X, j, column, reading, codes)
         if decision is not None:
             finding = f"{decision.what}, in the first part: left out"
             decisions.append(replace(decision, what=finding, leaves_out=True))
-        elif column.name in codes or "categories" in _doubt(column, values, reading):
+        elif column.name in codes:
             finding = "codes in the first part, not amounts: taken as words"
             decisions.append(Decision(column.name, finding, {"numbers": [column.name]}))
     return decisions

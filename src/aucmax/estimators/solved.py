@@ -113,6 +113,7 @@ class SolvedScorer(LinearScorer):
         """
         for name in (
             "moments_", "_stream", "passes_", "calibration_", "training_rows_", "strata_",
+            "label_words_",
         ):  # fmt: skip
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes, classes_=classes)

@@ -94,7 +94,10 @@ _OWNER = re.compile(
     re.IGNORECASE,
 )
 _ID_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w.-]+")  # an id: one word of both
-_BIRTH = re.compile(r"birth|dob\b|_dob|born", re.IGNORECASE)
+_FRACTION = re.compile(r"[+-]?[0-9]*[.,][0-9]+")  # an amount, where columns are read as text
+_BIRTH = re.compile(
+    r"birth|dob\b|_dob|born|geb(?:urt|oren|\b)|naissance|nacimiento|nasci", re.IGNORECASE
+)
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -210,8 +213,12 @@ class _Values:
         """Whether its values may be the ids of those to whom several rows belong."""
         if not self.column.is_text:
             return bool(_OWNER.search(self.column.name)) and self.is_whole
+        return self.are_mostly(_ID_WORD)
+
+    def are_mostly(self, form: re.Pattern[str]) -> bool:
+        """Return whether most of its first words are of a form."""
         words = [str(value) for value in self.values[:_SAMPLE_ROWS][~self.missing[:_SAMPLE_ROWS]]]
-        return sum(map(bool, map(_ID_WORD.fullmatch, words))) > _MOSTLY * len(words)
+        return sum(map(bool, map(form.fullmatch, words))) > _MOSTLY * len(words)
 
 
 def suspicions_of(
@@ -546,7 +553,8 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
     """Return a suspicion for each column of many values whose rows share their labels."""
     suspicions = []
     for cells in columns:
-        if not (cells.column.name and (cells.column.is_text or cells.is_whole)):
+        has_names = not cells.are_mostly(_FRACTION) if cells.column.is_text else cells.is_whole
+        if not (cells.column.name and has_names):
             continue
         codes = cells.codes[cells.codes >= 0]
         least = _MIN_ICC if cells.rows_per_value <= _FEW_GROUP_ROWS else _MIN_ICC_OF_LARGE
@@ -695,7 +703,7 @@ def _ids(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
     for cells in columns:
         if cells.column.is_text or not (cells.column.name and cells.column.is_number):
             continue
-        obstacle = doubt(cells.column.name, cells.values, ())
+        obstacle = doubt(cells.column.name, cells.values, zeros=False)
         is_id = obstacle is not None and ID_DOUBT.search(obstacle.what)
         if is_id and obstacle is not None:
             reason = obstacle.what.removeprefix(cells.name).strip()

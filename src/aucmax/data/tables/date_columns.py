@@ -49,8 +49,10 @@ def typed_dates(column: FileColumn) -> Read:
 
     declared = column.declared
     if column.reading.dates is True or (declared is not None and declared.is_days):
-        kind = Time if types.is_time(column.kind) or types.is_duration(column.kind) else Date
-        return Read(kind(column.name), days_of_arrow(column.values))
+        kind: Column = Date(column.name)
+        if types.is_time(column.kind) or types.is_duration(column.kind):
+            kind = Time(column.name, duration=types.is_duration(column.kind))
+        return Read(kind, days_of_arrow(column.values))
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
@@ -143,10 +145,11 @@ def declared_dates(column: FileColumn, declared: Column) -> Read:
     strange = np.isnan(days) & ~distinct.are(NO_NUMBER)
     decision = None
     if strange.any():
+        kind = "date" if declared.is_date else "time"
         decision = column.not_one(
             strange,
-            f"a date such as {declared.example}",
-            of_model="the model was trained on dates of this format, so give one",
+            f"a {kind} such as {declared.example}",
+            of_model=f"the model was trained on {kind}s of this format, so give one",
         )
     return Read(declared, distinct.of_rows(days), () if decision is None else (decision,))
 

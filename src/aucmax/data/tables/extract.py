@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.data.bunch import Bunch, rows_and_labels, table_of
-from aucmax.data.codes import doubt
+from aucmax.data.codes import doubt, has_zeros
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, fault, files_of
@@ -81,7 +81,8 @@ def extract(
         written = source.first_words()
         for j, column in enumerate(columns):
             if column.is_number and column.name not in reading.numbers:
-                doubts.append(doubt(column.name, values[j], written.get(column.name, ())))
+                zeros = has_zeros(written.get(column.name, ()))
+                doubts.append(doubt(column.name, values[j], zeros))
     if reading.prepare and reading.columns is None and source.unnamed:
         decisions.append(Decision("", "a column without a name, probably row numbers: left out"))
     if reading.keep:

@@ -50,6 +50,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _DIGIT = re.compile("[0-9]")
 _CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
+_GIVE_ONE_WORD = "the model was trained on yes and no here, so give one of them"
 
 
 def feature(column: FileColumn) -> Read:
@@ -115,7 +116,7 @@ def _checked(column: FileColumn, read: Read) -> Read:
             f"fill it in (or let missing=True do so), or leave the column {column.out}",
             int(np.argmax(gaps)),
             remedy={"missing": True},
-            of_model="fill it in, or score with a model trained with missing=True",
+            of_model="fill it in, or train the model with prepare=False and missing=True",
         )
     return read
 
@@ -245,12 +246,24 @@ def _of_text(column: FileColumn) -> Read:
     if cells.strange.any() and not reading.prepare:
         _check_decimal(column, cells.strange)
     if reading.for_model or column.declared is not None:
-        strange = column.not_one(cells.strange, "a number", of_model=_GIVE_A_NUMBER)
+        kind, hint = _wanted_by_model(declared)
+        strange = column.not_one(cells.strange, kind, of_model=hint)
         decisions = (strange, *_doubts_of_declared(column, cells))
         return Read(declared, distinct.of_rows(cells.numbers), decisions)
     if reading.prepare:
         return _as_written(column, cells)
     return _only_text(column, cells)
+
+
+def _wanted_by_model(declared: Column) -> tuple[str, str]:
+    """Return what a model needs in a column, and how to give it."""
+    if isinstance(declared, YesNo):
+        return " or ".join(map(repr, declared.words)), _GIVE_ONE_WORD
+    if not isinstance(declared, Amount):
+        return "a number", _GIVE_A_NUMBER
+    mark = next(mark for mark in DECIMALS if mark != declared.decimal)
+    hint = f"{_GIVE_A_NUMBER}; say so if its decimal mark is another one (decimal={mark!r})"
+    return "a number", hint
 
 
 def _as_written(column: FileColumn, plain: _Cells) -> Read:
