@@ -49,8 +49,16 @@ _TIME = re.compile(
     r"(?:\s?\([A-Za-z ]+\))?\]?"
 )
 _NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
+_CLOCK = ("hour", "minute", "second")
+_DAYS = {  # of each part of a duration
+    "year": 365.25, "month": 365.25 / 12, "week": 7.0, "day": 1.0,
+    "hour": 1 / 24, "minute": 1 / 1440, "second": 1 / 86_400,
+}  # fmt: skip
 _DURATION = re.compile(
-    rf"(?i:(?:(?P<day>{_NUMBER})\s?d(?:ays?)?,?\s*)?(?:"
+    rf"(?i:(?:(?P<year>{_NUMBER})\s?y(?:(?:ea)?rs?)?,?\s*)?"
+    rf"(?:(?P<month>{_NUMBER})\s?mo(?:n(?:th)?)?s?,?\s*)?"
+    rf"(?:(?P<week>{_NUMBER})\s?w(?:(?:ee)?ks?)?,?\s*)?"
+    rf"(?:(?P<day>{_NUMBER})\s?d(?:ays?)?,?\s*)?(?:"
     r"(?P<clock>[0-9]+:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]+)?)?)|"
     rf"(?:(?P<hour>{_NUMBER})\s?h(?:ours?|rs?)?\s*)?"
     rf"(?:(?P<minute>{_NUMBER})\s?m(?:in(?:ute)?s?)?\s*)?"
@@ -198,19 +206,20 @@ def day_fraction(text: str) -> float | None:
 
 
 def duration_of(text: str) -> float | None:
-    """Return the days of a duration such as ``"13d 15h"`` or ``"31:05:00"``; None of another."""
+    """Return the days of a duration such as ``"13d 15h"`` or ``"31:05:00"``; None of another.
+
+    In ISO 8601 it is ``"P13DT15H"``, where M stands for months before T and for minutes after it.
+    """
+    if text.startswith("P"):
+        date, _, clock = text[1:].partition("T")
+        text = f"{date.replace('M', 'mo')} {clock}".strip()
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return None
-    day, hour, minute, second = (float((part or "0").replace(",", ".")) for part in _parts(match))
-    return day + (3600 * hour + 60 * minute + second) / 86_400
-
-
-def _parts(match: re.Match[str]) -> Iterable[str | None]:
-    part = match.groupdict()
-    if part["clock"]:
-        return part["day"], *(part["clock"] + ":0").split(":")[:3]
-    return part["day"], part["hour"], part["minute"], part["second"]
+    parts = {name: part.replace(",", ".") for name, part in match.groupdict("0").items()}
+    clock = parts.pop("clock").split(":")
+    days = sum(_DAYS[name] * float(part) for name, part in parts.items())
+    return days + sum(_DAYS[name] * float(part) for name, part in zip(_CLOCK, clock, strict=False))
 
 
 def forms_of(words: Iterable[str]) -> dict[str, int]:

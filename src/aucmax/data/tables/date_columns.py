@@ -87,6 +87,8 @@ def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
     times = np.array(distinct.each(kind.number), dtype=np.float64)
     if any(day_fraction(f" {word}") is None for word in first) or (times[known] > 1.0).any():
         kind = Time(column.name, duration=True)
+        if known.sum() <= 2:  # two words are as good as numbers
+            return None
     strange = known & np.isnan(times)
     if distinct.rows(strange) > (1 - NEARLY_ALL) * distinct.rows(known):
         return None
