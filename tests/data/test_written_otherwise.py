@@ -67,8 +67,7 @@ def test_a_unit_that_comes_later_is_converted(come):
 )
 def test_a_doubt_about_units_is_told_and_stops_a_strict_reader(come, words, doubt):
     rows = come(words)
-    [told] = [decision for decision in rows.decisions if decision.doubtful]
-    assert doubt in told.what
+    [told] = [decision for decision in rows.decisions if doubt in decision.what]
     assert come(words, **told.otherwise).columns[0].is_text
     with pytest.raises(DataFileError, match=f"{doubt.split(':')[0]}.*in one unit"):
         come(words, strict=True)
@@ -131,13 +130,13 @@ def test_millions_alone_are_no_metres(come):
 
 def test_columns_of_mostly_numbers_that_are_words(come):
     words = [*map(str, range(40)), *(f"{k} or {k + 1}" for k in range(20))]
-    [told] = [one for one in come(words).decisions if one.doubtful]
+    [told] = [one for one in come(words).decisions if one.column == "a"]
     assert told.what.startswith("40 values are numbers, 20 are not, such as '0 or 1', so all are")
 
 
 @pytest.mark.parametrize("words", [["5%", "0", "7%"], ["$5", "7", "$9"], ["1.2K", "300", "2M"]])
 def test_numbers_without_a_unit_are_no_doubt(come, words):
-    assert not any(decision.doubtful for decision in come(words).decisions)
+    assert not any("no unit" in decision.what for decision in come(words).decisions)
 
 
 @pytest.mark.parametrize(
@@ -172,9 +171,28 @@ def test_midnight_at_the_end_of_a_day(come):
 def test_pairs_of_numbers_are_told(come):
     words = [f"{100 + k}/{60 + k}" for k in range(40)]
     [told] = [one for one in come(words).decisions if one.column == "a"]
-    assert told.doubtful
     assert "60 pairs of numbers such as '100/60'" in told.what
     assert "in columns of their own" in told.what
+
+
+@pytest.mark.parametrize(
+    ("words", "doubt"),
+    [
+        (["120/80", "140/95"], "pairs of numbers such as"),
+        (["12", "13", "14", "1 or 2"], "are taken as words"),
+        (["5%", "0.05"], "have no unit"),
+    ],
+)
+def test_what_is_doubted_of_a_column_is_told_of_files_in_parts(words, doubt, run, tmp_path):
+    path = tmp_path / "a.csv"
+    cells = (f"{1 + k % 31}{words[k % len(words)]}" for k in range(60_000))
+    lines = (f"{cell},{k % 7},{k % 7 == 6}" for k, cell in enumerate(cells))
+    path.write_text("\n".join(["a,b,y", *lines, ""]))
+    fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", "--json")
+    for more in ((), ("--memory", "1MB")):
+        code, out, err = run(*fit, *more)
+        assert (code, "in parts" in err) == (0, bool(more)), err
+        assert sum(doubt in one["what"] for one in json.loads(out)["decisions"]) == 1
 
 
 CELLS = {

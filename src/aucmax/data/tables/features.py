@@ -314,7 +314,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
             f"{total - others:,} values are numbers, {others:,} are not, such as {word!r}, so all "
             "are taken as words: write numbers alone, or leave the other cells empty"
         )
-        return (Decision(column.name, sentence, doubtful=True),)
+        return (Decision(column.name, sentence),)
     pairs = np.array(distinct.each(PAIR.fullmatch), dtype=bool) & cells.filled
     count = distinct.rows(pairs)
     if count < NEARLY_ALL * total:
@@ -323,7 +323,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
         "model takes as words only: write the two numbers in columns of their own to use them"
     )
-    return (Decision(column.name, sentence, doubtful=True),)
+    return (Decision(column.name, sentence),)
 
 
 def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
@@ -394,8 +394,8 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
     bare, measure = counts.pop("", 0), measure_of(kind.units) if kind.unit else None
     units = sorted(counts if measure else counts.keys() - MULTIPLES.keys())
     otherwise = {"categories": [column.name]}
-    doubt = ""
-    if not (measure or are_one(units)):
+    doubt, several = "", not (measure or are_one(units))
+    if several:
         most = max(units, key=lambda unit: counts[unit])
         doubt = (
             f"{' and '.join(units)} stand at these numbers, which are taken as of one unit; the "
@@ -407,7 +407,7 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
         doubt = f"{with_unit}, and {bare:,} have no unit: taken as {meaning}"
     if doubt and column.reading.strict:
         raise column.wrong(doubt, "write them in one unit", remedy=otherwise)
-    decisions = [Decision(column.name, doubt, otherwise, doubtful=True)] if doubt else []
+    decisions = [Decision(column.name, doubt, otherwise, doubtful=several)] if doubt else []
     if measure and len({measure[unit.lower()] for unit in units}) > 1:
         decisions.append(
             Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise)
