@@ -211,8 +211,8 @@ def duration_of(text: str) -> float | None:
     In ISO 8601 it is ``"P13DT15H"``, where M stands for months before T and for minutes after it.
     """
     if text.startswith("P"):
-        date, _, clock = text[1:].partition("T")
-        text = f"{date.replace('M', 'mo')} {clock}".strip()
+        date, _, time = text[1:].partition("T")
+        text = f"{date.replace('M', 'mo')} {time}".strip()
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return None
