@@ -408,6 +408,9 @@ def test_advice_about_labels_is_a_command_that_works(table, run, tmp_path):
     assert code == 2
     assert "'n/a?' may be a slip" in " ".join(err.split())
     assert err.rstrip().endswith("--positive yes")
+    rarer = path.read_text().replace("no\n", "unknown\n", 20)
+    assert run(*fit[:1], table(rarer), *fit[2:])[2].rstrip().endswith("--positive yes")
+    path = table("\n".join(["x,y", *(f"{k % 17},{word}" for k, word in enumerate(label)), ""]))
     code, out, err = run(*fit, "--positive", "yes")
     assert (code, "n/a? (1 row)" in " ".join(out.split())) == (0, True), err
 

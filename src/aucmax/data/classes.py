@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax.basics.errors import DataWarning
 from aucmax.data.bunch import Bunch
-from aucmax.data.columns import named, usual_spellings
+from aucmax.data.columns import YesNo, named, usual_spellings
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.obstacles import Obstacle, TableError
@@ -298,9 +298,9 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         few = len(labels) <= _MANY_LABELS
         frequent = counts > _STRAY_ROWS  # others are more likely slips than the event
         rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
-        remedy: dict[str, Any] = (
-            {"positive": str(labels.tolist()[int(np.argmin(rare))])} if few else {}
-        )
+        yes = [label for label in map(str, labels.tolist()) if YesNo("").number(label)]
+        rarest = str(labels.tolist()[int(np.argmin(rare))])
+        remedy: dict[str, Any] = {"positive": [*yes, rarest][0]} if few else {}
         spelt = usual_spellings(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
         if spelt:  # which were not made one
             first = " and ".join(map(repr, next(iter(spelt.items()))))

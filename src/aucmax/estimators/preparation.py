@@ -427,7 +427,7 @@ def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
     """Return what became of the features of a column that are 1 in few rows."""
     count = sum(map(len, old.names(""))) - sum(map(len, new.names("")))
     if isinstance(old, Filled):
-        return f"{counted(count, 'marker or weekday')} left out"
+        return f"{counted(count, 'feature')} of gaps or weekdays left out"
     return f"{counted(count + (not old.has_other), 'level')} joined to 'other'"
 
 
