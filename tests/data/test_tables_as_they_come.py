@@ -522,3 +522,12 @@ def test_advice_about_a_gap_in_rows_to_score_works(table, run, tmp_path):
     assert run(*fit, "--no-prepare", "--impute")[0] == 0
     code, out, err = run("score", model, new)
     assert (code, len(out.split())) == (0, 3), err
+
+
+def test_a_table_that_only_has_a_constant_says_so(table, run, tmp_path):
+    path = table("\n".join(["x,y", *(f"7,{k % 3 == 0}" for k in range(60)), ""]))
+    fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", "--json")
+    code, out, err = run(*fit)
+    assert code == 0, err
+    [told] = json.loads(out)["decisions"]
+    assert told["what"] == "the same value in every row, but no other column remains: kept"

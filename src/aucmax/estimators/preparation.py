@@ -68,18 +68,25 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
         if decision is None and (decision := _ids(rows.X, j, column, reading)) is not None:
             worth = _worth(rows, _values(rows.X, j))
         if decision is not None:
-            finding = f"{decision.what}{worth}: left out"
-            decisions[j] = replace(decision, what=finding, leaves_out=True)
-    if not decisions or len(decisions) == len(columns):
+            decisions[j] = replace(decision, what=f"{decision.what}{worth}")
+    if not decisions:
         return rows, []
-    kept = [j for j in range(len(columns)) if j not in decisions]
+    remain = [j for j in range(len(columns)) if j not in decisions]
+    end = ": left out" if remain else ", but no other column remains: kept"
+    lines = [
+        replace(own, what=own.what + end, leaves_out=bool(remain)) for own in decisions.values()
+    ]
+    if not remain:
+        return rows, lines
     X: Any = (
-        rows.X.iloc[:, kept] if hasattr(rows.X, "iloc") else np.ascontiguousarray(rows.X[:, kept])
+        rows.X.iloc[:, remain]
+        if hasattr(rows.X, "iloc")
+        else np.ascontiguousarray(rows.X[:, remain])
     )
-    if hasattr(X, "iloc") and not any(columns[j].is_text for j in kept):
+    if hasattr(X, "iloc") and not any(columns[j].is_text for j in remain):
         X = np.asarray(X, dtype=np.float64)
-    fewer = replace(rows, X=X, columns=tuple(columns[j] for j in kept))
-    return fewer, list(decisions.values())
+    fewer = replace(rows, X=X, columns=tuple(columns[j] for j in remain))
+    return fewer, lines
 
 
 def _values(X: Any, j: int) -> np.ndarray:
