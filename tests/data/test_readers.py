@@ -678,7 +678,7 @@ def test_categories_keep_what_the_file_says(write, tmp_path):
 def test_a_model_is_told_what_it_can_do(write):
     """Columns that a model needs cannot be left out, nor turned into something else."""
     cases = {
-        "a,b\n1,\n2,3\n": "line 2: column 'b' has a missing value; fill it in, or score with",
+        "a,b\n1,\n2,3\n": "line 2: column 'b' has a missing value; fill it in, or train the",
         "a,b\n1,x\n": "line 2: column 'b' holds 'x', which is not a number; the model was",
         "a,b\n1,inf\n": "line 2: column 'b' holds inf, which is not finite; replace it",
         "a,b\n1,2024-01-31\n": "column 'b' holds dates, such as 2024-01-31, not numbers; the",
