@@ -323,6 +323,24 @@ def test_a_path_keeps_what_the_last_penalty_left(loss, monkeypatch):
         assert goal.value(w) - best <= 1e-6 * (goal.at_zero - best)
 
 
+def test_an_earlier_second_derivative_is_a_share_of_that_at_a_point():
+    """The second derivative less its share is nowhere negative."""
+    X, y, weight = problem(8, n=300, d=5)
+    data = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0), weight + 1.0).scaled(1.0)
+    goal = Objective(data, LOSSES["logistic"], L2(1e-2))
+    part, rng = proximal_newton.ColumnSet(goal, np.arange(5)), np.random.RandomState(0)
+    z = data.scores(rng.randn(5))
+    earlier = part.bend(goal.at(z))
+    assert part.share(goal.at(z)) == 1.0
+    for size in (0.01, 0.3, 3.0):
+        there = goal.at(z + data.scores(size * rng.randn(5)))
+        share = part.share(there)
+        assert 0.0 < share < 1.0
+        assert np.linalg.eigvalsh(part.hessian(there) - share * earlier).min() >= -1e-12
+    hinge = Objective(data, LOSSES["squared_hinge"], L2(1e-2))
+    assert proximal_newton.ColumnSet(hinge, np.arange(5)).share(hinge.at(z)) == 0.0
+
+
 def test_systems_solved_together_are_those_solved_by_themselves():
     rng = np.random.RandomState(0)
     matrices = [np.eye(6) + (B := rng.randn(6, 6)) @ B.T * scale for scale in (0.0, 0.1, 3.0)]

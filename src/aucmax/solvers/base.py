@@ -7,7 +7,7 @@ objective and returns a `Result`; it never changes the solver.
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -169,7 +169,8 @@ class Run:
     monitor : Monitor
     tol, max_iter : float, int
         The estimator's; a solver's own settings with these names take precedence.
-    rng : RandomState
+    rng : RandomState, optional
+        From which stochastic solvers draw.
     sure : bool
         Check, at the cost of a dozen products, directions that the solver may not have explored.
     """
@@ -177,7 +178,7 @@ class Run:
     monitor: Monitor
     tol: float = 1e-4
     max_iter: int = 1000
-    rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
+    rng: np.random.RandomState | None = None
     sure: bool = True
 
 

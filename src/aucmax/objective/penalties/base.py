@@ -71,6 +71,13 @@ class Pieces(NamedTuple):
         """Whether w_j is neither at a kink nor at a bound."""
         return self.left == self.right
 
+    def distance(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the distance of −gradient (d,) to the subdifferential, by coordinate.
+
+        It is zero everywhere exactly when w minimises data term + penalty, if that is convex.
+        """
+        return np.maximum(np.maximum(gradient + self.left, -gradient - self.right), 0.0)
+
 
 class Penalty(BaseEstimator):
     """Base of the penalties, Ω(w) = Σ_j Ω_j(w_j).
@@ -165,23 +172,6 @@ class Penalty(BaseEstimator):
         """
         return _proxes(self.compiled(), u, np.broadcast_to(np.float64(step), u.shape))
 
-    def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return, coordinate by coordinate, the distance of −gradient to the subdifferential at w.
-
-        Parameters
-        ----------
-        gradient : ndarray, shape (d,)
-            The gradient of the data term at w.
-        w : ndarray, shape (d,)
-
-        Returns
-        -------
-        ndarray, shape (d,)
-            All zero exactly when w minimises data term + penalty, if that is convex.
-        """
-        left, right, *_ = self.pieces(w)
-        return np.maximum(np.maximum(gradient + left, -gradient - right), 0.0)
-
     def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Return the largest gain of a step on each coordinate alone, shape (d,).
 
@@ -189,8 +179,9 @@ class Penalty(BaseEstimator):
         ``gradient``. Unlike the distance, it does not depend on the units of the features.
         """
         if "convex" in self.offers:
-            gain = 0.5 * self.distance(gradient, w) ** 2
-            bend = curvature + self.pieces(w).bend
+            pieces = self.pieces(w)
+            gain = 0.5 * pieces.distance(gradient) ** 2
+            bend = curvature + pieces.bend
             return np.divide(gain, bend, out=np.zeros(len(w)), where=bend > 0.0)
         step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)
         target = self.prox(w - step * gradient, step)

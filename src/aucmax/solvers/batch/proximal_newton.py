@@ -45,8 +45,10 @@ _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where 
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _MAX_PRODUCTS_PER_MODEL = 200  # most products spent on one model
 _SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
+_LEAST_SHARE = 0.25  # of an earlier matrix in the one at a point, for a decrement from it
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
+_SET_GROWTH = 1.5  # of a working set that is replaced: few are made on a path
 _MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
@@ -72,6 +74,17 @@ class Point(NamedTuple):
     gradient: np.ndarray
 
 
+class Reached(NamedTuple):
+    """The scores (n,) and the data term where steps on a working set have led.
+
+    Its gradient (d,) is known if the set holds all features.
+    """
+
+    z: np.ndarray
+    term: LossAt
+    gradient: np.ndarray | None
+
+
 class Trace:
     """What a solve leaves to the next one, with another penalty on the same features of the rows.
 
@@ -85,12 +98,16 @@ class Trace:
         self.part: ColumnSet | None = None
         self._end: Point | None = None
 
-    def point(self, objective: Objective, w: np.ndarray) -> Point:
-        """Return the data term at w; at the end of the last solve it is known."""
+    def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
+        """Return the data term at w, whose scores are known where steps have reached it."""
         if self._end is None or not np.array_equal(self._end.w, w):
-            z = objective.problem.scores(w)
-            term = objective.at(z)
-            self._end = Point(w.copy(), z, term, objective.adjoint(term.gradient))
+            if reached is None:
+                z = objective.problem.scores(w)
+                reached = Reached(z, objective.at(z), None)
+            z, term, gradient = reached
+            if gradient is None:
+                gradient = objective.adjoint(term.gradient)
+            self._end = Point(w.copy(), z, term, gradient)
         return self._end
 
     def columns(
@@ -102,6 +119,7 @@ class Trace:
             off[self.part.S] = 0.0
             if off.sum() <= _SHARE_OFF * promise.sum():
                 return self.part
+            size = max(size, round(_SET_GROWTH * len(self.part.S)))
         S = working_set(promise, w, objective.penalty, size)
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S)
@@ -118,15 +136,16 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
-    before, enough = np.inf, 0.0 if run.sure else _ENOUGH
+    before, enough, reached = np.inf, 0.0 if run.sure else _ENOUGH, None
     while True:
-        point = trace.point(objective, w)
+        point = trace.point(objective, w, None if run.sure else reached)
         promise = penalty.promise(point.gradient, w, curvature)
         gap = objective.gap(point.term.value, point.gradient, w)
         value = point.term.value + penalty.value(w)
         fall, before = before - value, value
-        if objective.relative(gap, value) > run.tol and trace.part is not None:
-            left = _decrement(objective, trace.part, promise, point, run.sure)
+        part = trace.part
+        if reached and part and objective.relative(gap, value) > run.tol:
+            left = _decrement(objective, part, promise, point, run.sure)
             # far away, and while pairs become active or inactive, that is too small
             near = objective.loss.concordant and objective.relative(fall, value) <= _NEAR
             if run.sure or not near:
@@ -140,7 +159,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         aim = _SET_TOL * float(promise[part.S].sum())
         aim = max(aim, enough * run.tol * (objective.at_zero - value))
         enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
-        w, newton_steps, spent = _on_set(
+        w, reached, newton_steps, spent = _on_set(
             objective, part, point, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
@@ -153,12 +172,15 @@ def _decrement(
 ) -> float:
     """Return `decrement` of the working set, infinite if a feature outside promises a gain.
 
-    It is that of the matrix there if it has to be ``sure``.
+    A matrix that is a share of the one there gives a bound of it; else it is computed from the
+    matrix there if it has to be ``sure``.
     """
     S, term = part.S, point.term
     if promises_off(S, promise, point.w, objective.data_curvature()):
         return np.inf
     place = point.gradient[S], point.w[S], objective.penalty.of(S)
+    if part.bent is not None and (share := part.share(term)) >= _LEAST_SHARE:
+        return decrement(share * part.bent, *place)
     if part.small and (sure or part.bent is None):
         return decrement(part.bend(term), *place)
     return decrement_by_products(
@@ -192,6 +214,7 @@ class ColumnSet:
                 self.matrix -= problem.mean_neg[S]
         self.transposed = self.matrix.T
         self.bent: np.ndarray | None = None
+        self._weights = np.zeros(0)  # of the rows in it
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
         # a sparse product costs less
@@ -201,7 +224,20 @@ class ColumnSet:
     def bend(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, and keep it as ``bent``."""
         self.bent = self.hessian(term)
+        if isinstance(term, ByRow):
+            self._weights = term.bent[:]
         return self.bent
+
+    def share(self, term: LossAt) -> float:
+        """Return a c for which the second derivative there is at least c times ``bent``.
+
+        c is the least ratio of a row's weights there and in ``bent``: a weighted sum of squares
+        about the mean is monotone in the weights. It is 0 if there are no such weights.
+        """
+        if not isinstance(term, ByRow):
+            return 0.0
+        before, weights = self._weights, term.bent[:]
+        return float(np.divide(weights, before, out=np.ones(len(before)), where=before > 0.0).min())
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -247,10 +283,10 @@ def _on_set(
     max_cost: int,
     before: int,
     monitor: Monitor,
-) -> tuple[np.ndarray, int, int]:
+) -> tuple[np.ndarray, Reached, int, int]:
     """Take steps over a working set until the possible gain of its features is at most ``aim``.
 
-    Returns w, the number of steps and their cost.
+    Returns w and what is known there, the number of steps and their cost.
     """
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
@@ -283,7 +319,8 @@ def _on_set(
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    return w, steps, cost
+    known = iterate.gradient if len(part.S) == len(w) else None
+    return w, Reached(iterate.z, iterate.term, known), steps, cost
 
 
 class _Iterate:

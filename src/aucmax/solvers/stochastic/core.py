@@ -167,14 +167,15 @@ class StochasticSolver(Solver):
     def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
         """Yield the solution after every epoch."""
         n_epochs = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
-        problem, penalty = objective.problem, objective.penalty
+        problem, penalty, rng = objective.problem, objective.penalty, run.rng
+        assert rng is not None
         rows = Whole(problem, problem.n_features * self.sums_rows)
-        sampler, passes, slower = Sampler(problem.n_samples, self.order, run.rng), 0.0, 1.0
+        sampler, passes, slower = Sampler(problem.n_samples, self.order, rng), 0.0, 1.0
         state, finite = self.fresh(rows, penalty, start, {}), start
         sound, since, epoch = copy.deepcopy(state), 0, 0  # the last state below J(0), and when
         while epoch < n_epochs:
             for batch in rows.ordered(sampler.take(problem.n_samples)):
-                self.step(state, batch, penalty, run.rng)
+                self.step(state, batch, penalty, rng)
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
             # J costs a pass over the data: compute it after 1, 2, 4, 8, … epochs and the last

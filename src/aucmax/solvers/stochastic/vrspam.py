@@ -98,6 +98,7 @@ class VRSPAM(StochasticSolver):
         state, m = self.fresh(rows, penalty, start, {}), self.steps_for(n)
         self._centre(rows)
         eta = min(self._step_size(state, part) for part in rows.batches())
+        assert run.rng is not None
         sampler, passes = Sampler(n, self.order, run.rng), 0.0
         if start is None and self.init == "spam":
             warm_up = SPAM(n_epochs=1, order=self.order)
