@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax import datasets
+from aucmax.data.files import Mark
 
 __all__ = [
     "Presence",
@@ -102,6 +103,12 @@ class Presence(NamedTuple):
         return words | dict.fromkeys(self.broken, "its files cannot be read")
 
 
+@lru_cache(maxsize=64)
+def _verified(name: str, split: str, files: tuple[Mark | None, ...]) -> bool | None:
+    """Return what `datasets.load` says of ``files``; they are not read again while unchanged."""
+    return datasets.load(name, split).verified
+
+
 def present(sources: Sequence[Source]) -> Presence:
     """Return which data sets are available."""
     presence = Presence([], [], {}, [])
@@ -110,12 +117,12 @@ def present(sources: Sequence[Source]) -> Presence:
             presence.readable.append(source)
             continue
         try:
-            datasets.locate(source.name, source.split)
+            files = datasets.locate(source.name, source.split)
         except ValueError:
             presence.missing.append(source.name)
             continue
         try:
-            verified = datasets.load(source.name, source.split).verified
+            verified = _verified(source.name, source.split, tuple(map(Mark.of, files)))
         except Exception as error:
             presence.broken[source.name] = str(error)
             continue
