@@ -49,6 +49,7 @@ _LEAST_SHARE = 0.25  # of an earlier matrix in the one at a point, for a decreme
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
 _SET_GROWTH = 1.5  # of a working set that is replaced: few are made on a path
+_MAX_GROWN_FEATURES = 300  # up to which features beyond those in demand cost little
 _MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
@@ -119,7 +120,8 @@ class Trace:
             off[self.part.S] = 0.0
             if off.sum() <= _SHARE_OFF * promise.sum():
                 return self.part
-            size = max(size, round(_SET_GROWTH * len(self.part.S)))
+            grown = round(_SET_GROWTH * len(self.part.S))
+            size = max(size, min(grown, _MAX_GROWN_FEATURES))
         S = working_set(promise, w, objective.penalty, size)
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S)
