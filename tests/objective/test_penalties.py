@@ -103,7 +103,7 @@ def test_a_penalty_promises_nothing_at_fixed_points_of_the_prox(kind, u, step):
     scale = 1.0 + np.abs(u).max() ** 2
     assert penalty.promise(g, w, h).max() <= 1e-12 * scale * (1 + 1 / step)
     if "convex" in penalty.offers:
-        assert penalty.pieces(w).distance(g).max() <= 1e-12 * scale * (1 + 1 / step)
+        assert np.abs(penalty.pieces(w).slope(g)).max() <= 1e-12 * scale * (1 + 1 / step)
     for off in (40.0 / step, -40.0 / step):
         moved = np.abs(penalty.prox(w - step * (g + off), step) - w) > 1e-9
         np.testing.assert_array_equal(penalty.promise(g + off, w, h) > 1e-9, moved)
@@ -189,7 +189,7 @@ def test_the_three_point_inequality(u, other, alpha, rho, step):
 @given(vectors, vectors, strengths, ratios)
 def test_the_distance_is_that_to_an_interval(g, w, alpha, rho):
     np.testing.assert_allclose(
-        penalties.ElasticNet(alpha, rho).pieces(w).distance(g),
+        np.abs(penalties.ElasticNet(alpha, rho).pieces(w).slope(g)),
         distance_to_subdifferential(-g, w, alpha, rho),
         atol=1e-11,
     )

@@ -17,8 +17,10 @@ from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import krylov, proximal_newton
+from aucmax.solvers.batch.coordinate_descent import on_matrix
 from aucmax.solvers.batch.expansion import Expansion, PartExpansions
 from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.working_set import decrement, decrement_by_products, working_set
 from oracles import rows
 from oracles.pairs import Pairs, elastic_net_optimum
 
@@ -339,6 +341,37 @@ def test_an_earlier_second_derivative_is_a_share_of_that_at_a_point():
         assert np.linalg.eigvalsh(part.hessian(there) - share * earlier).min() >= -1e-12
     hinge = Objective(data, LOSSES["squared_hinge"], L2(1e-2))
     assert proximal_newton.ColumnSet(hinge, np.arange(5)).share(hinge.at(z)) == 0.0
+
+
+def test_features_that_leave_a_kink_count_in_the_decrement():
+    """It bounds what the model can gain where their coefficients may only move to one side."""
+    rng = np.random.RandomState(0)
+    A = rng.randn(40, 6)
+    H, target, penalty = A.T @ A, rng.randn(6), ElasticNet(20.0, 0.9)
+    w = np.array([0.4, -0.3, 0.0, 0.0, 0.0, 0.0])
+    gradient = H @ (w - target)
+    assert np.any(np.abs(gradient[2:]) > penalty.l1)
+    least, reached = on_matrix(H, H @ target, penalty, w.copy(), 1e-14, 10_000)[::2]
+    assert reached
+
+    def value(v):
+        return 0.5 * (v - target) @ H @ (v - target) + penalty.value(v)
+
+    left = decrement(H, gradient, w, penalty)
+    assert value(w) - value(least) <= 0.5 * left * (1.0 + 1e-12) < np.inf
+    by_products = decrement_by_products(lambda v: H @ v, np.diag(H), gradient, w, penalty)
+    assert by_products == pytest.approx(left, rel=1.0)
+    assert by_products >= 0.99 * left
+
+
+def test_a_working_set_holds_what_will_join_the_support_next():
+    """First what promises a gain, then what is nearest to doing so."""
+    penalty, w = ElasticNet(1.0, 1.0), np.zeros(8)
+    w[5] = 0.1
+    gradient = np.array([0.1, -0.9, 1.5, 0.5, -0.2, -1.0, 0.95, 0.0])
+    promise = penalty.promise(gradient, w, np.ones(8))
+    chosen = [working_set(promise, gradient, w, penalty, size).tolist() for size in (1, 2, 3, 9)]
+    assert chosen == [[2, 5], [2, 5, 6], [1, 2, 5, 6], list(range(8))]
 
 
 def test_systems_solved_together_are_those_solved_by_themselves():

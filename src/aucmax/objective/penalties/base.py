@@ -71,12 +71,17 @@ class Pieces(NamedTuple):
         """Whether w_j is neither at a kink nor at a bound."""
         return self.left == self.right
 
-    def distance(self, gradient: np.ndarray) -> np.ndarray:
-        """Return the distance of −gradient (d,) to the subdifferential, by coordinate.
+    def slope(self, gradient: np.ndarray) -> np.ndarray:
+        """Return the subgradient of data term + penalty nearest to 0, by coordinate.
 
-        It is zero everywhere exactly when w minimises data term + penalty, if that is convex.
+        It is zero everywhere exactly when w minimises their sum, if that is convex.
+
+        Parameters
+        ----------
+        gradient : ndarray, shape (d,)
+            The gradient of the data term at w.
         """
-        return np.maximum(np.maximum(gradient + self.left, -gradient - self.right), 0.0)
+        return gradient + np.minimum(np.maximum(-gradient, self.left), self.right)
 
 
 class Penalty(BaseEstimator):
@@ -180,7 +185,7 @@ class Penalty(BaseEstimator):
         """
         if "convex" in self.offers:
             pieces = self.pieces(w)
-            gain = 0.5 * pieces.distance(gradient) ** 2
+            gain = 0.5 * pieces.slope(gradient) ** 2
             bend = curvature + pieces.bend
             return np.divide(gain, bend, out=np.zeros(len(w)), where=bend > 0.0)
         step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)

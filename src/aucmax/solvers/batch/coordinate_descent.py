@@ -260,7 +260,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
             return w, gap, sweeps
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
-        S = working_set(promise, w, penalty, size)
+        S = working_set(promise, gradient, w, penalty, size)
         columns = sparse_columns(problem, S, problem.seen_columns(S))
         aim, remaining = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= MAX_SET_MATRIX_FEATURES:

@@ -48,8 +48,7 @@ _SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the
 _LEAST_SHARE = 0.25  # of an earlier matrix in the one at a point, for a decrement from it
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
-_SET_GROWTH = 1.5  # of a working set that is replaced: few are made on a path
-_MAX_GROWN_FEATURES = 300  # up to which features beyond those in demand cost little
+_NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
 _MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
@@ -112,7 +111,7 @@ class Trace:
         return self._end
 
     def columns(
-        self, objective: Objective, promise: np.ndarray, w: np.ndarray, size: int
+        self, objective: Objective, promise: np.ndarray, point: Point, size: int
     ) -> "ColumnSet":
         """Return a working set: the last one, unless other features promise a share of the gain."""
         if self.part is not None:
@@ -120,11 +119,10 @@ class Trace:
             off[self.part.S] = 0.0
             if off.sum() <= _SHARE_OFF * promise.sum():
                 return self.part
-            grown = round(_SET_GROWTH * len(self.part.S))
-            size = max(size, min(grown, _MAX_GROWN_FEATURES))
-        S = working_set(promise, w, objective.penalty, size)
+            size = max(size, _NEXT_SET_FEATURES)
+        S = working_set(promise, point.gradient, point.w, objective.penalty, size)
         if self.part is None or not np.array_equal(S, self.part.S):
-            self.part = ColumnSet(objective, S)
+            self.part = ColumnSet(objective, S, self.part)
         return self.part
 
 
@@ -157,7 +155,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             return Minimum(w, value, gap, steps, cost)
         if size >= len(w) and stalled(float(promise.sum())):
             return Minimum(w, value, gap, steps, cost)
-        last, part = trace.part, trace.columns(objective, promise, w, size)
+        last, part = trace.part, trace.columns(objective, promise, point, size)
         aim = _SET_TOL * float(promise[part.S].sum())
         aim = max(aim, enough * run.tol * (objective.at_zero - value))
         enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
@@ -193,6 +191,22 @@ def _decrement(
     )
 
 
+def _columns(objective: Objective, S: np.ndarray) -> np.ndarray | sp.csc_array:
+    """Return columns, dense unless few entries are stored, as `ColumnSet` shifts them."""
+    problem = objective.problem
+    columns = problem.columns(S)
+    if isinstance(columns.X, np.ndarray):
+        held = columns.X
+        if objective.translates:
+            held -= problem.mean_neg[S]
+        return held
+    matrix = sparse_columns(problem, S, columns, objective.translates).matrix
+    entries = problem.n_samples * len(S)
+    if MIN_DENSITY * entries <= matrix.nnz and entries <= _MAX_HELD_ENTRIES:
+        return np.asfortranarray(matrix.toarray())
+    return matrix
+
+
 class ColumnSet:
     """The columns of a working set, dense or sparse, in the problem's coordinates.
 
@@ -200,20 +214,16 @@ class ColumnSet:
     where its products keep their digits.
     """
 
-    def __init__(self, objective: Objective, S: np.ndarray) -> None:
-        problem = objective.problem
+    def __init__(
+        self, objective: Objective, S: np.ndarray, before: "ColumnSet | None" = None
+    ) -> None:
         self.objective, self.S = objective, S
+        entries = objective.problem.n_samples * len(S)
         self.matrix: np.ndarray | sp.csc_array
-        columns = problem.columns(S)
-        if not isinstance(columns.X, np.ndarray):
-            self.matrix = sparse_columns(problem, S, columns, objective.translates).matrix
-            entries = problem.n_samples * len(S)
-            if MIN_DENSITY * entries <= self.matrix.nnz and entries <= _MAX_HELD_ENTRIES:
-                self.matrix = np.asfortranarray(self.matrix.toarray())
+        if before is None or sp.issparse(before.matrix) or entries > _MAX_HELD_ENTRIES:
+            self.matrix = _columns(objective, S)
         else:
-            self.matrix = columns.X
-            if objective.translates:
-                self.matrix -= problem.mean_neg[S]
+            self.matrix = before._with_more(S)
         self.transposed = self.matrix.T
         self.bent: np.ndarray | None = None
         self._weights = np.zeros(0)  # of the rows in it
@@ -221,7 +231,16 @@ class ColumnSet:
         dense = isinstance(self.matrix, np.ndarray)
         # a sparse product costs less
         most = MAX_MATRIX_FEATURES if dense else MAX_MATRIX_FEATURES // 3
-        self.small = len(S) <= most and problem.n_samples * len(S) <= _MAX_HELD_ENTRIES
+        self.small = len(S) <= most and entries <= _MAX_HELD_ENTRIES
+
+    def _with_more(self, S: np.ndarray) -> np.ndarray:
+        """Return the columns S, dense; those of this set are copied."""
+        rows = np.empty((len(S), len(self.matrix)))
+        known = np.isin(S, self.S)
+        rows[known] = self.transposed[np.searchsorted(self.S, S[known])]
+        new = _columns(self.objective, S[~known])
+        rows[~known] = (new if isinstance(new, np.ndarray) else new.toarray()).T
+        return rows.T
 
     def bend(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, and keep it as ``bent``."""

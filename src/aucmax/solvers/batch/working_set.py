@@ -30,15 +30,22 @@ _MAX_PRODUCTS_PER_DECREMENT = 100  # most products spent on one decrement
 _ROUNDING_FACTOR = 100.0  # smaller eigenvalues or slopes cannot be distinguished from 0
 
 
-def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
-    """Return the support and the features of largest ``promise``, about ``size`` in all, sorted.
+def working_set(
+    promise: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, size: int
+) -> np.ndarray:
+    """Return the support and ``size`` more features, sorted: those that will most likely join it.
 
-    Features that are not at a kink count as support, even with a coefficient of 0.
+    These are the features of largest ``promise``, and then those nearest to promising anything: a
+    step, or a weaker penalty, will make some of them do so. Features that are not at a kink count
+    as support, even with a coefficient of 0.
     """
-    support = np.flatnonzero((w != 0.0) | penalty.pieces(w).smooth)
-    size = min(max(size, 2 * len(support)), len(w))
-    ranked = promise.copy()
-    ranked[support] = np.inf
+    pieces = penalty.pieces(w)
+    support = (w != 0.0) | pieces.smooth
+    room = np.minimum(-gradient - pieces.left, gradient + pieces.right)
+    width = np.where(np.isfinite(pieces.right - pieces.left), pieces.right - pieces.left, 1.0)
+    near = np.divide(room, width, out=np.ones(len(w)), where=width > 0.0)
+    ranked = np.where(support, np.inf, np.where(promise > 0.0, promise, -near))
+    size = min(size + int(support.sum()), len(w))
     return np.sort(np.argpartition(-ranked, size - 1)[:size])
 
 
@@ -55,17 +62,15 @@ class Stall:
 
 
 def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
-    """Return twice the gain of a Newton step on the support: J(w) − J* if the pieces stay the same.
+    """Return twice the gain of a Newton step: J(w) − J* if no feature leaves its piece.
 
-    It is infinite if a feature off the support promises a gain of its own.
+    Features at a kink whose slope makes them move count as if they were on the piece they move to.
     """
     h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
-    S = support_of(h, pieces)
-    if promises_off(S, penalty.promise(gradient, w, h), w, h):
-        return np.inf
-    rhs = gradient[S] + pieces.left[S]
-    move = solved(H[np.ix_(S, S)], pieces.bend[S], rhs)
-    return float("inf") if move is None else abs(float(rhs @ move))
+    slope = pieces.slope(gradient)
+    S = _moving(h, pieces, slope)
+    move = solved(H[np.ix_(S, S)], pieces.bend[S], slope[S])
+    return float("inf") if move is None else abs(float(slope[S] @ move))
 
 
 def decrement_by_products(
@@ -81,9 +86,8 @@ def decrement_by_products(
     ``h`` (d,) is about H's diagonal, and ``near`` (d, d) about H itself, if it is known.
     """
     pieces = penalty.pieces(w)
-    S = support_of(h, pieces)
-    if promises_off(S, penalty.promise(gradient, w, h), w, h):
-        return np.inf
+    slope = pieces.slope(gradient)
+    S = _moving(h, pieces, slope)
     bend, definite = pieces.bend[S], True
 
     def bent(v: np.ndarray) -> np.ndarray:
@@ -100,7 +104,7 @@ def decrement_by_products(
     inverse = None if near is None else inverted(near[np.ix_(S, S)] + np.diag(bend))
     model = minimise(
         bent,
-        -(gradient[S] + pieces.left[S]),
+        -slope[S],
         inverse or (lambda v: v / diagonal),
         lambda gained, left: left <= gained,
         _MAX_PRODUCTS_PER_DECREMENT,
@@ -116,6 +120,11 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
     lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
     return bool(np.any(np.delete(promise, S) > 0.5 * lost * lost))
+
+
+def _moving(h: np.ndarray, pieces: Pieces, slope: np.ndarray) -> np.ndarray:
+    """Return the features on which J depends that are not at a kink, or that move away from it."""
+    return np.flatnonzero((pieces.smooth | (slope != 0.0)) & (h + pieces.bend != 0.0))
 
 
 def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
