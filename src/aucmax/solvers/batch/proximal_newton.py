@@ -236,10 +236,10 @@ class ColumnSet:
     def _with_more(self, S: np.ndarray) -> np.ndarray:
         """Return the columns S, dense; those of this set are copied."""
         rows = np.empty((len(S), len(self.matrix)))
-        known = np.isin(S, self.S)
-        rows[known] = self.transposed[np.searchsorted(self.S, S[known])]
-        new = _columns(self.objective, S[~known])
-        rows[~known] = (new if isinstance(new, np.ndarray) else new.toarray()).T
+        shared = np.isin(S, self.S)
+        rows[shared] = self.transposed[np.searchsorted(self.S, S[shared])]
+        new = _columns(self.objective, S[~shared])
+        rows[~shared] = (new if isinstance(new, np.ndarray) else new.toarray()).T
         return rows.T
 
     def bend(self, term: LossAt) -> np.ndarray:
@@ -340,8 +340,8 @@ def _on_set(
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    known = iterate.gradient if len(part.S) == len(w) else None
-    return w, Reached(iterate.z, iterate.term, known), steps, cost
+    gradient = iterate.gradient if len(part.S) == len(w) else None
+    return w, Reached(iterate.z, iterate.term, gradient), steps, cost
 
 
 class _Iterate:
