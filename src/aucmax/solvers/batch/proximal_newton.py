@@ -340,8 +340,8 @@ def _on_set(
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    gradient = iterate.gradient if len(part.S) == len(w) else None
-    return w, Reached(iterate.z, iterate.term, gradient), steps, cost
+    of_all = iterate.gradient if len(part.S) == len(w) else None
+    return w, Reached(iterate.z, iterate.term, of_all), steps, cost
 
 
 class _Iterate:
