@@ -3,10 +3,9 @@
 The weight of a pair is p_ij = ahead_i · behind_j, a product of q numbers for each row: of one if
 all pairs count the same, of two if they count by the difference of their degrees, as y_i − y_j is
 (y_i, 1)·(1, −y_j). So sums over pairs are sums over rows: over those of lower degree, in one pass
-by degree; and over those whose score is also near, by merging rows of neighbouring degrees in the
-order of their scores, in O(n log n) (Lee & Lin 2014, "Large-scale linear RankSVM", and Pölsterl,
-Navab & Katouzian 2015, "Fast training of support vector machines for survival analysis", have the
-same by search trees).
+by degree; and over those whose score is also near, in two sweeps by score with a tree of the
+degrees, in O(n log n) (as Lee & Lin 2014, "Large-scale linear RankSVM", and Pölsterl, Navab &
+Katouzian 2015, "Fast training of support vector machines for survival analysis").
 """
 
 from __future__ import annotations
@@ -176,10 +175,10 @@ class Comparisons:
         z : ndarray, shape (n,)
             Scores.
         """
-        _, bounds, first = self.partners[:3]
         rows = ascending(z, np.arange(len(z)))
-        rows, _ = grouped(self.level, len(bounds) - 1, rows)
-        return replace(self, partners=NearPartners(rows, bounds, first, z, reach, closed))
+        rows, start = grouped(self.strata.code, len(self.strata), rows)
+        partners = NearPartners(rows, start, self.level, z, reach, closed)
+        return replace(self, partners=partners)
 
 
 def _paired(first: Any, second: Any) -> Floats:

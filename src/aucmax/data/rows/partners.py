@@ -55,13 +55,14 @@ class AllPartners(NamedTuple):
 class NearPartners(NamedTuple):
     """Only those of `AllPartners` whose scores z differ by less than a reach, z_i − z_j < reach.
 
-    The rows of two neighbouring degrees, each by score, have their sums by two sweeps, and are then
-    merged, until all rows of a stratum are.
-
     Parameters
     ----------
-    rows, bounds, first
-        As for `AllPartners`; those of a degree are by ascending score.
+    rows : ndarray of int, shape (n,)
+        The rows, stratum by stratum and by ascending score.
+    start : ndarray of int, shape (G + 1,)
+        Where those of each stratum begin, and the end.
+    level : ndarray of int, shape (n,)
+        The number of each row's degree, ascending from the lowest of the first stratum on.
     z : ndarray, shape (n,)
         Scores.
     reach : float
@@ -70,8 +71,8 @@ class NearPartners(NamedTuple):
     """
 
     rows: Places
-    bounds: Places
-    first: Places
+    start: Places
+    level: NDArray[np.int32]
     z: Floats
     reach: float
     closed: bool
@@ -81,9 +82,7 @@ class NearPartners(NamedTuple):
     ) -> tuple[Floats, Floats]:
         """Return the sums of `AllPartners.sums` over these partners."""
         below, above = np.empty((2, len(u)))
-        order = AllPartners(self.rows, self.bounds, self.first)
-        near = self.z, self.reach, self.closed
-        _near(order, near, (ahead, behind, margin, u), below, above)
+        _near(self, (ahead, behind, margin, u), below, above)
         return below, above
 
 
@@ -116,68 +115,36 @@ def _all(rows, bounds, first, summands, below, above):
 
 
 @compiled
-def _near(order, near, summands, below, above):
-    # a row's numbers move with it, so that each pass reads memory in order: z, u, its sums below
-    # and above, the factors ahead and behind
-    rows, bounds, first = order
-    z, reach, closed = near
+def _near(near, summands, below, above):
+    # of each row the partners by score are those that a sweep has met; a tree adds them by degree
+    rows, start, level, z, reach, closed = near
     ahead, behind, margin, u = summands
-    q, most = ahead.shape[1], 1
-    for g in range(len(first) - 1):
-        most = max(most, bounds[first[g + 1]] - bounds[first[g]])
-    table, merged = np.empty((most, 4 + 2 * q)), np.empty((most, 4 + 2 * q))
-    owner, owners = np.empty(most, rows.dtype), np.empty(most, rows.dtype)
-    edges = np.empty(most + 1, np.int64)
-    for g in range(len(first) - 1):
-        begin, end = bounds[first[g]], bounds[first[g + 1]]
-        for k in range(end - begin):
-            i = rows[begin + k]
-            owner[k] = i
-            table[k, 0], table[k, 1], table[k, 2], table[k, 3] = z[i], u[i], 0.0, 0.0
-            for c in range(q):
-                table[k, 4 + c], table[k, 4 + q + c] = ahead[i, c], behind[i, c]
-        blocks = first[g + 1] - first[g]
-        for k in range(blocks + 1):
-            edges[k] = bounds[first[g] + k] - begin
-        while blocks > 1:
-            for b in range(0, blocks - 1, 2):
-                places = edges[b], edges[b + 1], edges[b + 2]
-                _add_sums(table, places, reach, closed, margin)
-                _merge(table, owner, places, merged, owners)
-            if blocks % 2 == 1:
-                for k in range(edges[blocks - 1], edges[blocks]):
-                    for c in range(table.shape[1]):
-                        merged[k, c] = table[k, c]
-                    owners[k] = owner[k]
-            for b in range(0, blocks, 2):
-                edges[b // 2] = edges[b]
-            edges[(blocks + 1) // 2] = edges[blocks]
-            blocks = (blocks + 1) // 2
-            table, merged, owner, owners = merged, table, owners, owner
-        for k in range(end - begin):
-            below[owner[k]], above[owner[k]] = table[k, 2], table[k, 3]
-
-
-@compiled
-def _add_sums(table, places, reach, closed, margin):
-    # of rows of lower degree and of rows of higher degree that follow them, both by score
-    low, middle, high = places
-    q = (table.shape[1] - 4) // 2
-    for c in range(4, 4 + q):
-        j, mass, total = middle, 0.0, 0.0
-        for i in range(high - 1, middle - 1, -1):
-            while j > low and _is_near(table[i, 0] - table[j - 1, 0], reach, closed):
+    most = 1
+    for g in range(len(start) - 1):
+        most = max(most, start[g + 1] - start[g])
+    table, place = np.empty((most, 2 + 2 * ahead.shape[1])), np.empty(most, np.int64)
+    nodes = np.empty((most + 1, 2 * ahead.shape[1]))
+    for g in range(len(start) - 1):
+        of_stratum = rows[start[g] : start[g + 1]]
+        count = _gather(of_stratum, (level, z, u, ahead, behind), table, place)
+        m, tree = len(of_stratum), nodes[: count + 1]
+        q = ahead.shape[1]
+        own, other = slice(2, 2 + q), slice(2 + q, 2 + 2 * q)
+        tree[:] = 0.0
+        j = m
+        for i in range(m - 1, -1, -1):
+            while j > 0 and _is_near(table[i, 0] - table[j - 1, 0], reach, closed):
                 j -= 1
-                mass += table[j, q + c]
-                total += table[j, q + c] * table[j, 1]
-            table[i, 2] += table[i, c] * ((margin - table[i, 1]) * mass + total)
-        i, mass, total = middle, 0.0, 0.0
-        for j in range(low, middle):
-            while i < high and _is_near(table[i, 0] - table[j, 0], reach, closed):
-                mass += table[i, c]
-                total += table[i, c] * table[i, 1]
+                _add(tree, place[j], table[j, other], table[j, 1])
+            below[of_stratum[i]] = _sum(tree, place[i], table[i, own], margin - table[i, 1], 1.0)
+        tree[:] = 0.0
+        i = 0
+        for j in range(m):
+            while i < m and _is_near(table[i, 0] - table[j, 0], reach, closed):
+                _add(tree, count - 1 - place[i], table[i, own], table[i, 1])
                 i += 1
-            table[j, 3] += table[j, q + c] * ((margin + table[j, 1]) * mass - total)
+            rank, far = count - 1 - place[j], margin + table[j, 1]
+            above[of_stratum[j]] = _sum(tree, rank, table[j, other], far, -1.0)
 
 
 @inlined
@@ -186,16 +153,40 @@ def _is_near(apart, reach, closed):
 
 
 @compiled
-def _merge(table, owner, places, merged, owners):
-    low, middle, high = places
-    i, j = low, middle
-    for k in range(low, high):
-        if j == high or (i < middle and table[i, 0] <= table[j, 0]):
-            lower = i
-            i += 1
-        else:
-            lower = j
-            j += 1
-        owners[k] = owner[lower]
-        for c in range(table.shape[1]):
-            merged[k, c] = table[lower, c]
+def _gather(rows, numbers, table, place):
+    # a row's numbers beside each other, and its degree from 0 on; returns the number of degrees
+    level, z, u, ahead, behind = numbers
+    q = ahead.shape[1]
+    low, high = level[rows[0]], level[rows[0]]
+    for i in rows:
+        low, high = min(low, level[i]), max(high, level[i])
+    for k in range(len(rows)):
+        i = rows[k]
+        place[k] = level[i] - low
+        table[k, 0], table[k, 1] = z[i], u[i]
+        for c in range(q):
+            table[k, 2 + c], table[k, 2 + q + c] = ahead[i, c], behind[i, c]
+    return high - low + 1
+
+
+@inlined
+def _add(tree, place, factor, u):
+    # Σ p and Σ p u of the factors, in a binary indexed tree (Fenwick 1994)
+    for c in range(len(factor)):
+        k = place + 1 if factor[c] != 0.0 else len(tree)
+        while k < len(tree):
+            tree[k, 2 * c] += factor[c]
+            tree[k, 2 * c + 1] += factor[c] * u
+            k += k & -k
+
+
+@inlined
+def _sum(tree, place, factor, far, sign):
+    # Σ p (far ± u) over the places before this one
+    total = 0.0
+    for c in range(len(factor)):
+        k = place if factor[c] != 0.0 else 0
+        while k > 0:
+            total += factor[c] * (far * tree[k, 2 * c] + sign * tree[k, 2 * c + 1])
+            k -= k & -k
+    return total
