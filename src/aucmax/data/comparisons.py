@@ -95,13 +95,13 @@ class Comparisons:
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The rows by stratum and by degree."""
+        """The rows by stratum, and by degree, or by score in `near`."""
         return self.partners.rows
 
     @property
     def start(self) -> NDArray[np.intp]:
         """Where each stratum begins among them, and the end."""
-        return self.partners.bounds[self.partners.first]
+        return self.partners.start
 
     def sums(self, margin: float, u: Floats) -> tuple[Floats, Floats]:
         """Return Σ p_ij (margin − u_i + u_j) by the upper row i and by the lower row j, (n,) each.

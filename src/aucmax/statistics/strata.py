@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.archive import ArraySpec, Specs
 from aucmax.basics.checks import is_whole
-from aucmax.data.rows import Rows, compiled, inlined, n_features, row_add
+from aucmax.data.rows import Rows, compiled, fetch_ahead, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
 __all__ = [
@@ -289,6 +289,7 @@ def _sum(X, rows, bounds, weights, centres, sums):
         row_add(X, rows[low], -1.0, base)
         mass_neg, mass_pos, omega = 0.0, 0.0, 0.0
         for k in range(low, high):
+            fetch_ahead(rows, k, X)
             for j in range(d):
                 x[j] = base[j]
             row_add(X, rows[k], 1.0, x)
@@ -321,6 +322,7 @@ def _place(X, rows_of_strata, centres, mean, weight, out):
     x = np.empty(d)
     for g in range(len(bounds) - 1):
         for k in range(bounds[g], bounds[g + 1]):
+            fetch_ahead(rows, k, X)
             if chosen[k]:
                 for j in range(d):
                     x[j] = -centres[g, j]

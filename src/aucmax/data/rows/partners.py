@@ -30,6 +30,11 @@ class AllPartners(NamedTuple):
     bounds: Places
     first: Places
 
+    @property
+    def start(self) -> Places:
+        """Where each stratum begins among the rows, and the end."""
+        return self.bounds[self.first]
+
     def sums(
         self, ahead: Floats, behind: Floats, margin: float, u: Floats
     ) -> tuple[Floats, Floats]:
@@ -127,24 +132,23 @@ def _near(near, summands, below, above):
     for g in range(len(start) - 1):
         of_stratum = rows[start[g] : start[g + 1]]
         count = _gather(of_stratum, (level, z, u, ahead, behind), table, place)
-        m, tree = len(of_stratum), nodes[: count + 1]
-        q = ahead.shape[1]
-        own, other = slice(2, 2 + q), slice(2 + q, 2 + 2 * q)
+        m, q, tree = len(of_stratum), ahead.shape[1], nodes[: count + 1]
+        upper, lower = slice(2, 2 + q), slice(2 + q, 2 + 2 * q)
         tree[:] = 0.0
         j = m
         for i in range(m - 1, -1, -1):
             while j > 0 and _is_near(table[i, 0] - table[j - 1, 0], reach, closed):
                 j -= 1
-                _add(tree, place[j], table[j, other], table[j, 1])
-            below[of_stratum[i]] = _sum(tree, place[i], table[i, own], margin - table[i, 1], 1.0)
+                _add(tree, place[j], table[j, lower], table[j, 1])
+            below[of_stratum[i]] = _sum(tree, place[i], table[i, upper], margin - table[i, 1], 1.0)
         tree[:] = 0.0
         i = 0
         for j in range(m):
             while i < m and _is_near(table[i, 0] - table[j, 0], reach, closed):
-                _add(tree, count - 1 - place[i], table[i, own], table[i, 1])
+                _add(tree, count - 1 - place[i], table[i, upper], table[i, 1])
                 i += 1
             rank, far = count - 1 - place[j], margin + table[j, 1]
-            above[of_stratum[j]] = _sum(tree, rank, table[j, other], far, -1.0)
+            above[of_stratum[j]] = _sum(tree, rank, table[j, lower], far, -1.0)
 
 
 @inlined
