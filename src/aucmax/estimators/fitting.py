@@ -30,8 +30,11 @@ from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Fit", "Settings", "fit", "one_pass", "posed", "problem_of", "solve", "step"]
+__all__ = [
+    "FEW_FEATURES", "Fit", "Settings", "fit", "one_pass", "posed", "problem_of", "solve", "step",
+]  # fmt: skip
 
+FEW_FEATURES = 100  # whose matrix costs no more than one pass over the rows
 _MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
 
@@ -159,8 +162,12 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     if not isinstance(settings.solver, StochasticSolver):  # whose steps are those of given rows
         labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)
-    moments_suffice = empty is not None and empty.has_covariances
-    if labelled.strata is not None and moments_suffice and problem.n_features <= max_features:
+    if not settings.goal.by_moments:
+        takes_matrix = problem.n_features <= FEW_FEATURES
+    else:
+        moments_suffice = empty is not None and empty.has_covariances
+        takes_matrix = moments_suffice and problem.n_features <= max_features
+    if labelled.strata is not None and takes_matrix:
         problem.moments()  # which have the spread, too, so that the rows are seen once
     fitted = solve(problem, settings, start)
     return replace(fitted, strata=fitted_strata(labelled, posed(problem, settings)))
