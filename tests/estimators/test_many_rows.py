@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acting_together import patients
-from aucmax import AdditiveAUCClassifier, AUCClassifier, Source, load
+from aucmax import AdditiveAUCClassifier, AUCClassifier, Source, datasets, load
 from aucmax.estimators.many_rows import ManyRows, labelled_table
 from aucmax.estimators.pair_rows import ScoredPairs
 from aucmax.statistics.pair_sums import PairSums
@@ -47,6 +47,18 @@ def test_the_model_is_that_of_all_rows(rows, loss, accuracy):
     assert np.ptp(apart) < accuracy
 
 
+def test_the_columns_of_a_file_have_their_names(rows, tmp_path):
+    table = rows[0][["dose", "age"]].assign(sick=rows[1] == "sick").dropna()
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    source = datasets.scan(tmp_path / "rows.csv", target="sick")
+    model = AdditiveAUCClassifier([("dose", "age")], losses=["square"], cv=3).fit(source)
+    assert model.feature_names_in_.tolist() == ["dose", "age"]
+    assert model.interactions_ in ([("dose", "age")], [])
+    reordered = table[["sick", "age", "dose"]]
+    numbers = table[["dose", "age"]].to_numpy()
+    assert np.array_equal(model.decision_function(reordered), model.decision_function(numbers))
+
+
 def test_all_rows_have_the_gains_by_which_pairs_are_chosen(rows):
     X, y, weight = rows
     model = trained(X, y, weight)
@@ -55,7 +67,7 @@ def test_all_rows_have_the_gains_by_which_pairs_are_chosen(rows):
     # at any curves: the gains of pairs over all rows in memory
     features = model.best_estimator_[0].with_pairs(())
     coef = np.random.default_rng(2).normal(size=features.n_features) / 10
-    every = ManyRows(labelled_table(X, y, weight, None, "sick"))
+    every = ManyRows(labelled_table(X, y, weight, None, "sick"), "positives")
     pairs = np.array([(0, 1), (1, 2), (2, 3)])
     (found,) = every.gains([ScoredPairs(features, coef, pairs, (False, True))], 0.02)
     counted = weight > 0
@@ -67,7 +79,7 @@ def test_all_rows_have_the_gains_by_which_pairs_are_chosen(rows):
 
 def test_a_sample_has_rows_that_weigh_and_most_of_the_rarer_class(rows):
     X, y, weight = rows
-    every = ManyRows(labelled_table(X, y, weight, None, "sick"))
+    every = ManyRows(labelled_table(X, y, weight, None, "sick"), "positives")
     places, drawn = every.sample(600)
     assert (weight[places] > 0).all()
     assert drawn.positive.sum() == pytest.approx(300, abs=20)
@@ -80,7 +92,7 @@ def test_alphas_are_those_of_all_rows(rows):
     X, y, _ = rows
     for alphas in ([0.04], [0.01, 0.04]):
         assert np.isclose(trained(X, y, alphas=alphas).alphas_[:, None], alphas).any(axis=1).all()
-    places, drawn = ManyRows(labelled_table(X, y, None, None, "sick")).sample(800)
+    places, drawn = ManyRows(labelled_table(X, y, None, None, "sick"), "positives").sample(800)
     alone = trained(drawn.X, y[places], search_rows=10_000)
     share = drawn.rarest / (y == "sick").sum()
     np.testing.assert_allclose(trained(X, y).alphas_, share * alone.alphas_)

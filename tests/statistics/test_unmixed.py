@@ -45,7 +45,8 @@ def test_a_prior_that_the_mixture_contradicts_is_refused():
 def test_the_area_against_the_negatives_follows_from_that_against_unlabelled_rows():
     X, labelled, truth, prior = drawn()
     score = X @ [1.0, 0.5, -0.2]
-    found = unlabelled_auc(labelled, score, prior)
+    found = unlabelled_auc(labelled, score, np.float64(prior))
+    assert {type(number) for number in found} == {float}
     assert found.auc == pytest.approx(roc_auc(truth, score[:130]), abs=1e-12)
     observed = auc_interval(labelled, score)
     assert found.std_error == pytest.approx(observed.std_error / (1 - prior))

@@ -17,7 +17,7 @@ from aucmax.basics.checks import sample_weights
 from aucmax.columns.additive import AdditiveFeatures
 from aucmax.columns.monotone import monotone_scores
 from aucmax.data.classes import two_classes
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, named
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import rows_of
 from aucmax.data.rows import as_rows
@@ -177,8 +177,11 @@ def labelled_table(
     ValueError
         If there are not two labels, or one for each row.
     """
+    columns = None
     if isinstance(X, Source):
         X = X.with_labels(y, sample_weight)
+        if X.feature_names is not None:
+            columns = tuple(named(X.feature_names, X.columns))
         of_rows = rows_of(X)
         y, weight, X.sizes = (of_rows[name] for name in ("target", "weight", "sizes"))
         if y is None:
@@ -190,7 +193,7 @@ def labelled_table(
         weight = sample_weights(sample_weight, len(y))
     classes = two_classes(np.unique(y), positive)
     groups = None if groups is None else np.asarray(groups)
-    rows = Labelled(X, np.asarray(y) == classes[1], weight, classes, groups)
+    rows = Labelled(X, np.asarray(y) == classes[1], weight, classes, groups, columns=columns)
     return rows if strata is None else rows.within(strata)
 
 

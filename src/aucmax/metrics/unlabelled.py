@@ -70,7 +70,7 @@ def unlabelled_auc(
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*unlabelled_auc(labelled, score, 0.147)[:3]))
     0.761 (0.744 to 0.777)
     """
-    number(prior, "prior", high=1.0, open_high=True)
+    prior = float(number(prior, "prior", high=1.0, open_high=True))
     observed = auc_interval(y, score, confidence, pos_label, sample_weight, groups)
     auc, low, high = ((area - 0.5 * prior) / (1.0 - prior) for area in observed[:3])
     if low > 1.0:
