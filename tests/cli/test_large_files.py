@@ -13,6 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, datasets, load
 from aucmax.data import large_files
+from aucmax.data.digests import RowDigests
 from aucmax.data.rows import as_rows
 from aucmax.estimators.sampled import weight_of_all
 from aucmax.explain.explanation import rows_to_explain
@@ -79,6 +80,8 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
     np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-8)
     assert getattr(b, "target_name_", None) == getattr(a, "target_name_", None)
     assert b.classes_.tolist() == a.classes_.tolist()
+    assert b.training_rows_.rows == a.training_rows_.rows == 12_000
+    np.testing.assert_array_equal(b.training_rows_.smallest, a.training_rows_.smallest)
     found = []
     for more in ((), SMALL):
         code, out, err = run("score", tmp_path / "0.aucmax", folder / name, "--flag", "1%", *more)
@@ -340,6 +343,8 @@ def test_one_pass_is_the_fit_to_the_moments(folder, tmp_path, run):
         assert (report["rank"], report["positive"]) == (None, "yes")
         assert list(model.feature_names_in_) == list("abcd")
         assert model.target_name_ == "booked"
+        smallest = RowDigests.of(rows.data).smallest
+        np.testing.assert_array_equal(model.training_rows_.smallest, smallest)
         assert report["auc"]["at_least"] < report["auc"]["if_normal"]
 
 

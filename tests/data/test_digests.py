@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from aucmax.data.digests import MOST_KEPT, DigestCounts, RowDigests, copies_in, digests_of
+from aucmax.data.digests import MOST_KEPT, DigestCounts, RowDigests, Watch, copies_in, digests_of
+from aucmax.data.rows.source import Source
 
 
 def test_forms_of_the_same_rows_have_the_same_digests():
@@ -68,6 +69,22 @@ def test_digests_of_parts_merge_to_those_of_all_rows():
     assert merged.rows == whole.rows
     np.testing.assert_array_equal(merged.smallest, whole.smallest)
     assert merged.repeated == pytest.approx(whole.repeated, abs=0.02)  # of those that are kept
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_a_watch_takes_the_digests_of_rows_that_weigh_in_the_first_whole_pass(form):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(300, 3)), rng.integers(0, 2, 300).astype(float)
+    parts = [*zip(map(form, np.array_split(X, 4)), np.array_split(weight, 4), strict=True)]
+    source = Source([lambda part=part: (part[0], None, part[1]) for part in parts])
+    source.watch = watch = Watch()
+    next(iter(source))
+    assert watch.counts is None
+    twice = source.mapped(lambda X: 2.0 * X)
+    for _ in (*twice, *source, *source):
+        pass
+    assert watch.counts.rows == weight.sum()
+    np.testing.assert_array_equal(watch.counts.digests, np.sort(digests_of(X[weight > 0.0])))
 
 
 def test_copies_are_told_from_rows_that_coincide():

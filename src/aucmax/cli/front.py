@@ -25,7 +25,7 @@ from aucmax.data.bunch import Bunch
 from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_labels
 from aucmax.data.columns import Amount, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
-from aucmax.data.digests import DigestCounts
+from aucmax.data.digests import DigestCounts, Watch
 from aucmax.data.files import exists, size_of
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, Room
@@ -82,6 +82,8 @@ class Prepared:
         That of all its rows, if there is a sample.
     digests : DigestCounts or None
         Those of all its rows, as the model reads them, if the pass knew its columns.
+    watch : Watch or None
+        Those of a file of numbers in parts, once a pass has read all of its columns.
     before : Prepared or None
         The same before the steps, without the columns that are left out.
     """
@@ -97,6 +99,7 @@ class Prepared:
     sample: Labelled | None = None
     summary: TableSummary | None = None
     digests: DigestCounts | None = None
+    watch: Watch | None = None
     before: Prepared | None = None
 
     def bent(self, additive: Any) -> Prepared:
@@ -205,6 +208,7 @@ def labelled_rows(
             _sample(rows, source),
             source.get("summary"),
             source.get("digests"),
+            getattr(source.get("table"), "watch", None),
         )
         if rows.in_parts and "table" in source:
             raw = replace(rows, X=source.table, columns=source.table_columns)

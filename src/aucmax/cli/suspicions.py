@@ -100,8 +100,9 @@ def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
 def with_digests(prepared: Prepared, model: Any) -> Any:
     """Return the model and its steps, with digests of the rows it learned from, if known."""
     table = prepared.table
-    if prepared.digests is not None:
-        model.training_rows_ = prepared.digests.kept()
+    digests = prepared.digests or (prepared.watch and prepared.watch.counts)
+    if digests:
+        model.training_rows_ = digests.kept()
     if table is not None and not table.in_parts:
         counted = table.counted(np.arange(len(table.positive)))
         rows = table.named[counted]

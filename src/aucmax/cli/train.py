@@ -25,6 +25,7 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.shape import Bends, Form
+from aucmax.data.digests import Watch
 from aucmax.data.files import exists
 from aucmax.data.reading import Reading
 from aucmax.objective import MAX_MATRIX_FEATURES
@@ -245,9 +246,12 @@ def _fit_in_one_pass(
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
+    source.watch = watch = Watch()
     held = _training.fit_in_one_pass(model, source, reading.positive, str(path))
     negative, positive = model.classes_.tolist()
     auc = _training.auc_of_moments(held, model.coef_[0], positive)
+    if watch.counts is not None:
+        model.training_rows_ = watch.counts.kept()
     persist.save(model, output)
     counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
     return _reports.OnePassFit(

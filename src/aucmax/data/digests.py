@@ -5,8 +5,9 @@ A digest is a sum over the cells that are not 0, so that columns can be taken to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 from aucmax.basics.checks import is_whole
 from aucmax.basics.needs import needs
 from aucmax.data.columns import is_no_word, names_in, values_at
+from aucmax.data.rows.passes import Part
 
 __all__ = [
-    "MOST_KEPT", "Copies", "DigestCounts", "RowDigests", "cell_bits", "copies_in", "digests_of",
-    "mixed",
+    "MOST_KEPT", "Copies", "DigestCounts", "RowDigests", "Watch", "cell_bits", "copies_in",
+    "digests_of", "mixed",
 ]  # fmt: skip
 
 MOST_KEPT = 4096  # digests, 32 KB
+_BLOCK_CELLS = 1 << 15  # numbers at a time, which stay in the cache
 _SAMPLE_ROWS = 2000  # on which columns are ordered by how often two of their cells are equal
 Digests = NDArray[np.uint64]
+T = TypeVar("T")
 
 
 def digests_of(X: Any) -> Digests:
@@ -34,6 +38,10 @@ def digests_of(X: Any) -> Digests:
     X : ndarray, csr_matrix or data frame, shape (n, d)
         Numbers, and text in columns of objects. Columns go by their position.
     """
+    if sp.issparse(X):
+        return mixed(_sums_by_row(sp.csr_matrix(X), _terms_of_sparse(sp.csr_matrix(X))))
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":
+        return mixed(_sums_of_numbers(X))
     return mixed(_sums(X)[0].sum(axis=0))
 
 
@@ -91,7 +99,8 @@ class RowDigests:
             raise ValueError("the digests of its training rows are not those of rows")
 
 
-class DigestCounts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DigestCounts:
     """The smallest digests of rows, with their counts; those of parts merge to that of all rows.
 
     Parameters
@@ -114,9 +123,17 @@ class DigestCounts(NamedTuple):
         digests, counts = np.unique(digests_of(X), return_counts=True)
         return cls(int(counts.sum()), digests, counts)
 
+    @classmethod
+    def of_part(cls, part: Part) -> DigestCounts:
+        """Return the smallest ones of the rows of a part that weigh."""
+        if part.weight is None or np.all(part.weight):
+            return cls.of(part.X).bounded()
+        return cls.of(part.X[np.flatnonzero(part.weight)]).bounded()
+
     def bounded(self, most: int = MOST_KEPT) -> DigestCounts:
         """Return the smallest ones only."""
-        return self._replace(digests=self.digests[:most].copy(), counts=self.counts[:most].copy())
+        digests, counts = self.digests[:most].copy(), self.counts[:most].copy()
+        return replace(self, digests=digests, counts=counts)
 
     def merge(self, other: DigestCounts) -> DigestCounts:
         """Return the smallest ones of the rows of both."""
@@ -126,10 +143,39 @@ class DigestCounts(NamedTuple):
         counts = np.bincount(place, np.concatenate([self.counts, other.counts])).astype(np.int64)
         return DigestCounts(self.rows + other.rows, digests, counts).bounded()
 
+    __add__ = merge  # of what the parts of a source give
+
     def kept(self) -> RowDigests:
         """Return what is kept of the rows; of a part of them, their repeated share is estimated."""
         repeated = self.counts[self.counts > 1].sum() / self.counts.sum()
         return RowDigests(self.rows, float(repeated), self.bounded().digests)
+
+
+class Watch:
+    """Digests of rows in parts, taken in the first pass that reads all of them.
+
+    Parameters
+    ----------
+    counts : DigestCounts, optional
+        Those of the rows that weigh; None before the end of that pass.
+    """
+
+    def __init__(self, counts: DigestCounts | None = None) -> None:
+        self.counts = counts
+
+    def over(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """Yield the parts of a pass."""
+        if self.counts is not None:
+            return parts
+        return self.taken((part, DigestCounts.of_part(part)) for part in parts)
+
+    def taken(self, of_parts: Iterable[tuple[T, DigestCounts]]) -> Iterator[T]:
+        """Yield the first of each pair of a pass; the second has the digests of a part."""
+        counts = None
+        for result, of_part in of_parts:
+            counts = of_part if counts is None else counts.merge(of_part)
+            yield result
+        self.counts = counts
 
 
 # ---- rows that occur more than once
@@ -195,6 +241,17 @@ def _equal_pairs(counts: NDArray[np.int64]) -> float:
 # ---- sums over the cells of a row
 
 
+def _sums_of_numbers(X: NDArray[Any]) -> Digests:
+    """Return the sums of an array of numbers, of some of its rows at a time."""
+    n, d = X.shape
+    sums, step = np.empty(n, np.uint64), max(_BLOCK_CELLS // max(d, 1), 1)
+    columns = np.arange(d, dtype=np.uint64)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        sums[rows] = _terms(_bits(X[rows]), columns).sum(axis=1)
+    return sums
+
+
 def _sums(X: Any) -> tuple[Digests, float]:
     """Return the sums of two halves of the columns (2, n), and the chance that two rows are equal.
 
@@ -221,7 +278,7 @@ def _sums(X: Any) -> tuple[Digests, float]:
 def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
     """Return the same of sparse rows."""
     n, d = X.shape
-    terms = _terms(_bits(X.data), X.indices.astype(np.uint64))
+    terms = _terms_of_sparse(X)
     cells, rows = sp.csr_matrix((terms, X.indices, X.indptr), X.shape), min(n, _SAMPLE_ROWS)
     sample = cells[np.linspace(0, n - 1, rows).astype(np.intp)]
     _, first, counts = np.unique(sample.data, return_index=True, return_counts=True)
@@ -231,10 +288,19 @@ def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
     side, halves = np.empty(d, np.intp), np.empty((2, n), np.uint64)
     side[np.argsort(equal, kind="stable")] = np.arange(d) % 2
     for half in range(2):
-        own = np.where(side[X.indices] == half, terms, np.uint64(0))
-        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(own)])
-        halves[half] = running[X.indptr[1:]] - running[X.indptr[:-1]]
+        halves[half] = _sums_by_row(X, np.where(side[X.indices] == half, terms, np.uint64(0)))
     return halves, float(np.prod(equal))
+
+
+def _terms_of_sparse(X: sp.csr_matrix) -> Digests:
+    """Return what the stored cells add to the sums of their rows."""
+    return _terms(_bits(X.data), X.indices.astype(np.uint64))
+
+
+def _sums_by_row(X: sp.csr_matrix, terms: Digests) -> Digests:
+    """Return the sums of terms of the stored cells."""
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
+    return running[X.indptr[1:]] - running[X.indptr[:-1]]
 
 
 def _terms(bits: Digests, column: Any) -> Digests:

@@ -21,6 +21,7 @@ import numpy as np
 from aucmax.basics.needs import needs
 from aucmax.data.blocks import Blocks, of_bag, of_rows
 from aucmax.data.decisions import Decision
+from aucmax.data.digests import DigestCounts
 from aucmax.data.frames import scan_fragments
 from aucmax.data.reading import Reading
 from aucmax.data.rows.passes import Part
@@ -249,20 +250,33 @@ class _OnDask(Source):
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
     ) -> Iterator[Any]:
-        noting = partial(_with_doubts, task)
+        noting, watch = partial(_with_doubts, self._watched(task)), self.watch
         self.doubts.clear()
-        for results in self._groups((noting, *common), given, self._threads(), lambda nodes: nodes):
-            for result, doubts in results:
-                self.doubts.append(doubts)
-                yield result
+        groups = self._groups((noting, *common), given, self._threads(), lambda nodes: nodes)
+        noted = (self._noting(*pair) for results in groups for pair in results)
+        yield from noted if watch is None or watch.counts is not None else watch.taken(noted)
+
+    def _noting(self, result: Any, doubts: list[Decision]) -> Any:
+        self.doubts.append(doubts)
+        return result
+
+    def _watched(self, task: OnPart) -> OnPart:
+        """Return a task that also gives the digests of a part, if they are asked for."""
+        asked = self.watch is not None and self.watch.counts is None
+        return partial(_with_digests, task) if asked else task
 
     def total(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
     ) -> Any:
         # sums of 2ᵏ parts are computed on the cluster and added here: the same tree of sums
         size = 1 << (4 * self._threads() - 1).bit_length()
-        groups = self._groups((task, *common), given, size, lambda nodes: [sum_in_order(nodes)])
-        return sum_in_order(group_sum for (group_sum,) in groups)
+        watched = self._watched(task)
+        groups = self._groups((watched, *common), given, size, lambda nodes: [sum_in_order(nodes)])
+        total = sum_in_order(group_sum for (group_sum,) in groups)
+        if self.watch is None or watched is task:
+            return total
+        (result,) = self.watch.taken([total])
+        return result
 
     def with_labels(self, y: Any = None, weight: Any = None) -> Source:
         if self.sizes is None:
@@ -526,6 +540,10 @@ def _itself(part: Part) -> Part:
 
 def _with_doubts(task: OnPart, part: Part, *arguments: Any) -> tuple[Any, list[Decision]]:
     return task(part, *arguments), doubts_in(part)
+
+
+def _with_digests(task: OnPart, part: Part, *arguments: Any) -> tuple[Any, DigestCounts]:
+    return task(part, *arguments), DigestCounts.of_part(part)
 
 
 def _n_rows(part: Part) -> int:

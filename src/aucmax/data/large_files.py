@@ -21,6 +21,7 @@ from aucmax.basics.memory import Footprint, free_memory, require
 from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
 from aucmax.data.columns import Column
+from aucmax.data.digests import Watch
 from aucmax.data.files import absolute, exists, files_of, is_packed, opened, size_of
 from aucmax.data.readers import reader_of
 from aucmax.data.reading import ASIDE, FIELDS, Reading
@@ -96,13 +97,14 @@ class Plan(contextlib.AbstractContextManager[Any]):
         require(_PROGRAM_BYTES, size, f"{path} in memory")
         return False
 
-    def read(self, path: Any, reading: Reading) -> Bunch:
+    def read(self, path: Any, reading: Reading, watch: Watch | None = None) -> Bunch:
         """Return the result of `datasets.read`, with a source as ``data``.
 
         It also has the available memory as ``room``. Without labels (``labels="none"``) nothing is
-        read yet.
+        read yet. The digests of the rows are asked for by a ``watch``.
         """
         source = self.source(path, reading)
+        source.watch = watch
         rows = {} if reading.labels == "none" else self._labels_of(source, path, reading)
         if rows:
             rows["room"] = self.room(sum(source.sizes or ()), path, reading)

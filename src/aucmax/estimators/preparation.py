@@ -27,7 +27,7 @@ from aucmax.data.bunch import Bunch, frame
 from aucmax.data.codes import different_cells, doubt
 from aucmax.data.columns import Column, columns_in, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
-from aucmax.data.digests import DigestCounts, cell_bits
+from aucmax.data.digests import DigestCounts, Watch, cell_bits
 from aucmax.data.files import files_of
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, narrow, take
@@ -275,7 +275,7 @@ def in_parts(
     """
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not reading.prepare:
-        return _behind(plan.read(path, reading), spool, [], splines, norm)
+        return _behind(plan.read(path, reading, Watch()), spool, [], splines, norm)
     raw, columns, first = _opened(plan, path, reading)
     decided, shared = _decided_by_part(columns, first.X, reading, raw.codes), []
     if decided:
@@ -330,8 +330,9 @@ def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]
     It has a summary and a sample of the columns that are watched, as they may divide the rows.
     """
     if not watched:
-        return plan.read(path, reading)
+        return plan.read(path, reading, Watch())
     source = plan.source(path, reading)
+    source.watch = Watch()
     labels = plan.narrow(source, path, reading, watched)
     rows = _read_once(labels, tuple(watched), plan, path, reading, None)
     names = source.feature_names or []

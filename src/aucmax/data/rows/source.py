@@ -12,6 +12,7 @@ import numpy as np
 
 from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
+from aucmax.data.digests import Watch
 from aucmax.data.rows.passes import Part, PassCounts, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
@@ -98,6 +99,7 @@ class Source:
         self.label_words: Mapping[int, str] = {}  # of labels that are true or false
         # about the cells of each part that are not used, in the last pass over files
         self.doubts: list[list[Decision]] = []
+        self.watch: Watch | None = None  # digests of the rows, if they are asked for
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod
@@ -141,7 +143,8 @@ class Source:
         self.check()
         self.doubts.clear()
         loaded = self._factory() if self.loads is None else (load() for load in self.loads)
-        parts = (self._noted(as_part(values, self.name(k))) for k, values in enumerate(loaded))
+        noted = (self._noted(as_part(values, self.name(k))) for k, values in enumerate(loaded))
+        parts = noted if self.watch is None else self.watch.over(noted)
         yield from parts if self.spool is None else self.spool.written(parts)
         self.check()
         if self.spool is not None:
@@ -217,6 +220,7 @@ class Source:
         """
         view = copy.copy(self)
         view.spool, view.feature_names, view.n_features, view.columns = spool, None, None, ()
+        view.watch = None
         if self.loads is not None:
             view.loads = [partial(_mapped, load, function) for load in self.loads]
             return view
