@@ -250,6 +250,41 @@ def test_codes_with_zeros_in_front_are_words_in_parts(tmp_path, run):
     assert "bank_0007" in names[0]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_columns_that_are_empty_at_first_are_what_their_first_values_are(name, tmp_path, run):
+    rng = np.random.default_rng(0)
+    n = 90_000
+    late = {
+        "colour": (25_000, rng.choice(["red", "blue"], n)),
+        "price": (50_000, [f"${price:.2f}" for price in rng.uniform(1, 99, n)]),
+        "vip": (70_000, rng.choice(["yes", "no"], n)),
+        "day": (70_000, [f"2024-03-{day:02d}" for day in rng.integers(1, 29, n)]),
+        "fee": (70_000, rng.normal(size=n).round(3)),
+    }
+    rows = pd.DataFrame({"x": rng.normal(size=n).round(4)})
+    for column, (start, values) in late.items():
+        rows[column] = np.where(np.arange(n) < start, None, np.array(values, dtype=object))
+    rows["fee"] = rows["fee"].astype(float)
+    rows["y"] = (rows["x"] + rng.normal(size=n) > 1.5).astype(int)
+    if name.endswith("parquet"):
+        rows.to_parquet(tmp_path / name, row_group_size=15_000)
+    else:
+        rows.to_csv(tmp_path / name, index=False)
+    models = []
+    for k, more in enumerate(((), SMALL)):
+        command = ("train", tmp_path / name, "--target", "y", "--alpha", "0.01", "--shape", "line")
+        code, _, err = run(*command, *more, "-o", tmp_path / str(k))
+        assert code == 0, err
+        assert ("is read in parts" in err) == bool(more)
+        models.append(load(tmp_path / str(k)))
+    whole, parts = models
+    names = [model[0].get_feature_names_out().tolist() for model in models]
+    assert names[1] == names[0]
+    assert {"colour_red", "price", "vip", "day", "fee"} < {*names[0]}
+    np.testing.assert_allclose(parts[-1].coef_, whole[-1].coef_, rtol=1e-2, atol=1e-4)
+    assert [*map(type, parts[0].columns_)] == [*map(type, whole[0].columns_)]
+
+
 def test_constants_of_numbers_in_parts_are_told_and_kept(tmp_path, run):
     """No pass before the fit sees all rows of numbers without gaps."""
     rng = np.random.default_rng(0)

@@ -176,6 +176,17 @@ def test_codes_with_zeros_are_words(come):
     assert come(["01234", "04567", "12345"], numbers=["a"]).columns[0].is_number
 
 
+@pytest.mark.parametrize("code", ["0123", " 0123 ", '"=""0123"""'])
+def test_one_zero_in_front_among_the_first_10_000_rows_tells_codes(table, code):
+    codes = [f"{1000 + k % 700}" for k in range(12_000)]
+    for place, is_text in ((9_999, True), (10_000, False)):
+        cells = [*codes[:place], code, *codes[place + 1 :]]
+        path = table(
+            "\n".join(["area,y", *(f"{cell},{k % 2}" for k, cell in enumerate(cells)), ""])
+        )
+        assert datasets.read(path, target="y", prepare=True).columns[0].is_text == is_text
+
+
 def test_labels_that_differ_in_case_are_one(tmp_path, run):
     """Whatever parts they are in, and for a model that knows one spelling."""
     rng = np.random.default_rng(0)

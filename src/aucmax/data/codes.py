@@ -33,6 +33,7 @@ _CELLS = {  # which mostly differ: what they are, and what a model would need
     "web addresses": (re.compile(r"https?://\S+"), "whose parts need columns"),
     "texts": (re.compile(r"\S+(?:\s+\S+){3,}"), "whose subjects need columns"),
 }
+_ZEROS = re.compile(r"^[^\S\n]*(?:0[0-9]+|=\"0[0-9]+\")[^\S\n]*$", re.MULTILINE)
 _MOST_CELLS = 0.9  # share of them
 _MIN_ROWS = 50  # rows from which numbers that all differ are suspect
 _MIN_EQUAL_PAIRS = 10  # expected among measured numbers; none at all is then suspect
@@ -81,8 +82,8 @@ def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | Non
 
 
 def has_zeros(words: Iterable[str]) -> bool:
-    """Return whether some words have zeros in front, as no amount has."""
-    return any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in words)
+    """Return whether some words have zeros in front, as no amount has, such as 01 or ="01"."""
+    return _ZEROS.search("\n".join(words)) is not None
 
 
 def different_cells(count: int, rows: int, words: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source, Stored
 from aucmax.data.rows.spool import Spool
-from aucmax.data.scanning import read_parts, scan
+from aucmax.data.scanning import read_parts, scan, with_kinds
 from aucmax.data.tables.parquet_files import parquet_metadata
 
 __all__ = ["Plan", "Room", "narrow", "take"]
@@ -120,6 +120,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         reading: Reading,
         one_pass: bool = False,
         spool: bool | None = None,
+        kinds: Sequence[Column] = (),
     ) -> Source:
         """Return a file as a source, without reading it yet.
 
@@ -131,6 +132,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
             Whether it will be read only once, however much memory there is.
         spool : bool, optional
             As for `scan`.
+        kinds : sequence of Column
+            Columns that the first part shows otherwise.
 
         Raises
         ------
@@ -144,7 +147,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
                 self.refuse(path, name, one_pass)
         if self.dask is None:
             self._check_parts(path, reading, one_pass)
-        return self._source(path, reading.in_parts() | {"spool": False if one_pass else spool})
+        arguments = reading.in_parts() | {"spool": False if one_pass else spool}
+        return self._source(path, arguments, kinds)
 
     def parts(self, path: Any, reading: Reading) -> Iterator[Bunch]:
         """Yield the results of `datasets.read` for the parts of a file, each read once."""
@@ -255,11 +259,11 @@ class Plan(contextlib.AbstractContextManager[Any]):
         share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
         return Room(int(n * share), _ROWS_SHARE * self._allowed / n if n else np.inf)
 
-    def _source(self, path: Any, known: dict[str, Any]) -> Source:
+    def _source(self, path: Any, known: dict[str, Any], kinds: Sequence[Column] = ()) -> Source:
         if self.dask is None:
-            return scan(path, part_bytes=self.part_bytes, **known)
+            return with_kinds(scan(path, part_bytes=self.part_bytes, **known), kinds)
         arguments = known | {"part_bytes": self.part_bytes, "spool": False}
-        scanned: Source = scan(absolute(path), **arguments)
+        scanned = with_kinds(scan(absolute(path), **arguments), kinds)
         if scanned.loads is None:
             raise ValueError(
                 f"{path}: compressed text can only be read from its beginning, so workers cannot "

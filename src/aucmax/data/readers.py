@@ -30,7 +30,7 @@ from aucmax.data.files import (
 )
 from aucmax.data.named import named
 from aucmax.data.obstacles import Obstacle, TableError, tried
-from aucmax.data.reading import FIELDS, Reading, with_fields
+from aucmax.data.reading import FIELDS, FIRST_ROWS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
 from aucmax.data.tables import (
     as_written,
@@ -44,7 +44,6 @@ from aucmax.data.transforms import binarize, listing
 
 __all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]
 
-_FIRST_ROWS = 10_000  # which decide what can be decided
 _LARGE_BYTES = 1 << 22  # above which a file that will be refused is not read to its end
 _WORDS = {"true": 1, "false": 0}
 # Refused at once: read as text they would fail with a puzzling first line.
@@ -382,7 +381,7 @@ def _separated(name: str, mark: str) -> Reader:
         lambda path, reading: read_csv(path, mark, reading),
         written=lambda path, reading: as_written(path, mark, reading),
         columns=lambda path, reading: csv_columns(path, mark, reading),
-        first=lambda path: first_lines(path, _FIRST_ROWS),
+        first=lambda path: first_lines(path, FIRST_ROWS),
     )
 
 
@@ -397,7 +396,7 @@ READERS = {
             FORMATS["parquet"],
             read_parquet,
             columns=lambda path, _: parquet_columns(path),
-            first=lambda path: RowGroups(path, (), 0, _FIRST_ROWS),
+            first=lambda path: RowGroups(path, (), 0, FIRST_ROWS),
         ),
     )
 }

@@ -22,6 +22,7 @@ __all__ = [
     "ASIDE",
     "DEFAULTS",
     "FIELDS",
+    "FIRST_ROWS",
     "NUMBER",
     "Reading",
     "flag_of",
@@ -37,6 +38,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 Format = Literal["svmlight", "csv", "tsv", "parquet"]
 T = TypeVar("T")
 
+FIRST_ROWS = 10_000  # of a table, which decide what can be decided
 _LABELS = ("required", "optional", "none")
 ASIDE = ("weight", "groups", "time", "strata", "segments")  # columns known of rows, no features
 _LISTS = ("drop", "columns", "text", "missing", "categories", "numbers", "keep")

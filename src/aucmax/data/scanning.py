@@ -6,7 +6,7 @@ import copy
 import io
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,8 @@ from typing import Any
 import scipy.sparse as sp
 
 from aucmax.basics.checks import number
-from aucmax.data.columns import other_than_numbers
+from aucmax.data.bunch import Bunch
+from aucmax.data.columns import Column, named, other_than_numbers
 from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     AnyFile,
@@ -32,8 +33,9 @@ from aucmax.data.files import (
 )
 from aucmax.data.frames import scan_frame
 from aucmax.data.lake import is_lake
-from aucmax.data.named import check_names, named
-from aucmax.data.obstacles import TableError
+from aucmax.data.named import check_names
+from aucmax.data.named import named as of_names
+from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import ASIDE, Reading, with_fields
 from aucmax.data.rows.source import Part, Source, Stored
@@ -41,7 +43,7 @@ from aucmax.data.rows.spool import Spool
 from aucmax.data.tables.parquet_files import row_groups, stored_bytes
 from aucmax.data.tables.wanted import check_columns
 
-__all__ = ["PART_BYTES", "read_parts", "scan"]
+__all__ = ["PART_BYTES", "kinds_in", "read_parts", "scan", "with_kinds"]
 
 PART_BYTES = 1 << 26  # of text, or of numbers in a table
 _MAX_FEATURES = 2**31 - 1  # assumed of svmlight text until all of it was read
@@ -92,7 +94,7 @@ def scan(
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
     if isinstance(data, str | os.PathLike | list | tuple | AnyFile) or is_lake(data):
-        path = named(data)
+        path = of_names(data)
         source = _files(path, reading, part_bytes)
         names = data.named if isinstance(data, DataFiles) else data
         if not isinstance(names, AnyFile):
@@ -145,13 +147,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
             **settings,
         )
     else:
-
-        def parts() -> Iterator[Part]:
-            for of_file in pieces:
-                for piece, mark in of_file():
-                    yield load(piece, reading, mark)
-
-        source = Source.from_iterable(parts, **settings)
+        source = Source.from_iterable(partial(_loaded, pieces, load, reading), **settings)
     used = [*(names or ()), reading.target, reading.weight, *reading.keep]
     sizes = (stored_bytes(path, used) if reader.name == "parquet" else size_of(path) or 0
              for path in paths)  # fmt: skip
@@ -160,6 +156,54 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     source.decisions = [*decisions, *rows.decisions]
     source.codes = rows.get("codes", ())
     source.label_words = rows.get("label_words") or {}
+    return source
+
+
+def _loaded(
+    pieces: Sequence[Callable[[], Iterator[Any]]], load: Callable[..., Part], reading: Reading
+) -> Iterator[Part]:
+    for of_file in pieces:
+        for piece, mark in of_file():
+            yield load(piece, reading, mark)
+
+
+def kinds_in(piece: Any, path: Any, reading: Reading, names: Collection[str]) -> Bunch:
+    """Return some columns, and what is decided about them, as one part of files has them.
+
+    Raises
+    ------
+    DataFileError
+        If the part cannot be read for itself.
+    """
+    _, reading, _, _ = _as_written(path, reading)
+    header = None if reading.header is None else 1
+    rows = _read(piece, replace(reading, header=header, labels="none"))
+    columns = [column for column in rows.columns if column.name in names]
+    return Bunch(columns=columns, decisions=[own for own in rows.decisions if own.column in names])
+
+
+def with_kinds(source: Source, kinds: Sequence[Column]) -> Source:
+    """Return a source of files that reads some columns as others than the first part shows."""
+    if not kinds:
+        return source
+    by_name = {column.name: column for column in kinds}
+
+    def decided(reads: Any) -> partial[Any]:
+        """Return a function that reads parts, a partial one, with these kinds."""
+        arguments = (
+            replace(value, columns=[by_name.get(str(own), own) for own in value.columns or ()])
+            if isinstance(value, Reading)
+            else value
+            for value in reads.args
+        )
+        return partial(reads.func, *arguments)
+
+    if source.loads is None:
+        source._factory = decided(source._factory)
+    else:
+        source.loads = [decided(load) for load in source.loads]
+    columns = named(source.feature_names or [], source.columns)
+    source.columns = other_than_numbers([by_name.get(own.name, own) for own in columns])
     return source
 
 
@@ -271,12 +315,24 @@ def read_parts(path: Any, part_bytes: int, reading: Reading) -> Iterator[Any]:
 def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     with _checked(mark):
         rows = _read(piece, reading)
+    _check_dates(piece, rows, reading)
     X = rows.data
     if X.shape[1] == _MAX_FEATURES:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     further = {name: rows[name] for name in (*ASIDE[1:], "decisions")}
     return Part(X, rows.target, rows.weight, rows.kept, further)
+
+
+def _check_dates(piece: Any, rows: Bunch, reading: Reading) -> None:
+    """Raise TableError for dates where the columns that are known of the table have numbers."""
+    late = [
+        Obstacle(own.name, f"column {own.name!r} holds dates, not numbers", "")
+        for own in rows.columns or ()
+        if own.is_days and own.name in reading.declared and not reading.declared[own.name].is_days
+    ]
+    if late and reading.prepare:
+        raise TableError(piece, late)
 
 
 def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:

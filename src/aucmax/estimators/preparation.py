@@ -18,6 +18,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import _safe_indexing
 
 from aucmax.basics.checks import LARGEST
+from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
 from aucmax.columns import SplineFeatures, TableEncoder
@@ -36,6 +37,7 @@ from aucmax.data.readers import reader_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.spool import Spool
+from aucmax.data.scanning import kinds_in
 from aucmax.data.strata import Strata
 from aucmax.data.tables.parquet_files import may_have_gaps
 from aucmax.data.transforms import scale
@@ -254,7 +256,12 @@ def check_sizes(X: Any, names: Any, file: str) -> None:
 
 
 def in_parts(
-    plan: Plan, path: Path, reading: Reading, splines: bool = False, norm: str = "none"
+    plan: Plan,
+    path: Path,
+    reading: Reading,
+    splines: bool = False,
+    norm: str = "none",
+    later: Sequence[Column] = (),
 ) -> Bunch:
     """Return the result of `Plan.read`, its rows behind the steps that turn them into numbers.
 
@@ -266,6 +273,8 @@ def in_parts(
     plan : Plan
     path, reading, splines, norm
         As for `behind_steps`.
+    later : sequence of Column
+        Columns that are empty in the first part, as a later one has shown them.
 
     Returns
     -------
@@ -276,12 +285,13 @@ def in_parts(
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not reading.prepare:
         return _behind(plan.read(path, reading, Watch()), spool, [], splines, norm)
-    raw, columns, first = _opened(plan, path, reading)
+    asked = reading
+    raw, columns, first = _opened(plan, path, reading, later)
     decided, shared = _decided_by_part(columns, first.X, reading, raw.codes), []
     if decided:
         shared = _shared_ids(columns, first.X, decided)
         reading = _with(decided, reading)
-        raw, columns, first = _opened(plan, path, reading)
+        raw, columns, first = _opened(plan, path, reading, later)
     table = declare(frame(first.X, columns), columns)
     in_first = _useless(TableSummary.of(table), _digests_of_columns(table))
     plain = not (splines or reading.groups or reading.time) and _plain(columns, first.X)
@@ -295,9 +305,14 @@ def in_parts(
     looked_at, every = raw, columns
     if ids:
         more = replace(reading, drop=[name for name in reading.drop if name not in ids])
-        looked_at, every, _ = _opened(plan, path, more)
+        looked_at, every, _ = _opened(plan, path, more, later)
         looked_at.counts = raw.counts
-    rows = _read_once(looked_at, tuple(every), plan, path, reading, [*names, *ids])
+    try:
+        rows = _read_once(looked_at, tuple(every), plan, path, reading, [*names, *ids])
+    except TableError as error:
+        empty = {own.column for own in in_first if own.what.startswith("empty")}
+        later = _shown_by(error, empty, path, asked, later)
+        return in_parts(plan, path, asked, splines, norm, later)
     rows.data, raw.sizes = raw, looked_at.sizes
     of_all = _useless(rows.summary, rows.same_columns)
     useless = [decision for decision in of_all if decision.column not in ids]
@@ -311,9 +326,29 @@ def in_parts(
     return _behind(rows, spool, steps, splines, norm, tuple(columns), useless)
 
 
-def _opened(plan: Plan, path: Path, reading: Reading) -> tuple[Source, list[Column], Part]:
+def _shown_by(
+    error: TableError, empty: set[str], path: Path, reading: Reading, later: Sequence[Column]
+) -> list[Column]:
+    """Return the columns that a later part shows, of those that are empty in the first one.
+
+    Raises
+    ------
+    TableError
+        The error of that part, if it has another cause.
+    """
+    names = {obstacle.column for obstacle in error.obstacles}
+    if not names <= empty - {column.name for column in later}:
+        raise error
+    with contextlib.suppress(DataFileError):
+        return [*later, *kinds_in(error.path, path, reading, names).columns]
+    raise error
+
+
+def _opened(
+    plan: Plan, path: Path, reading: Reading, later: Sequence[Column]
+) -> tuple[Source, list[Column], Part]:
     """Return a file as a source, its columns, and its first part."""
-    raw = plan.source(path, reading, spool=False)
+    raw = plan.source(path, reading, spool=False, kinds=later)
     return raw, [*named(raw.feature_names or [], raw.columns)], next(iter(raw))
 
 

@@ -13,22 +13,20 @@ from numpy.typing import NDArray
 from aucmax.data.columns import NO_WORD, Column, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
-from aucmax.data.reading import Reading
+from aucmax.data.reading import FIRST_ROWS, Reading
 from aucmax.data.tables.arrow import ArrowFile, is_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMULA", "MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
+__all__ = ["MOSTLY", "NEARLY_ALL", "Distinct", "FileColumn", "Read"]
 
 NEARLY_ALL = 0.9  # share of numbers above which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
-_FIRST_ROWS = 10_000  # which show whether the words of a column are different numbers or dates
 _DIGITS = "^[^A-Za-z]*[0-9][^A-Za-z]*$"
 _MOST_BYTES = (1 << 31) - 1  # of an Arrow array of text
 
-
-FORMULA = '^="([^"]*)"$'  # a spreadsheet's, for text such as 0123
+_FORMULA = '^="([^"]*)"$'  # a spreadsheet's, for text such as 0123
 
 
 class Read(NamedTuple):
@@ -92,11 +90,11 @@ class Distinct(NamedTuple):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        n, first = len(values), values[:_FIRST_ROWS]
-        large = n > _FIRST_ROWS and is_text(values.type) and values.nbytes < _MOST_BYTES
-        if not large or values.null_count or len(first.unique()) < MOSTLY * _FIRST_ROWS:
+        n, first = len(values), values[:FIRST_ROWS]
+        large = n > FIRST_ROWS and is_text(values.type) and values.nbytes < _MOST_BYTES
+        if not large or values.null_count or len(first.unique()) < MOSTLY * FIRST_ROWS:
             return cls.of(values)
-        if pc.sum(pc.match_substring_regex(first, _DIGITS)).as_py() < MOSTLY * _FIRST_ROWS:
+        if pc.sum(pc.match_substring_regex(first, _DIGITS)).as_py() < MOSTLY * FIRST_ROWS:
             return cls.of(values)
         words = pa.concat_arrays(values.chunks)
         return cls(words, np.arange(n, dtype=np.int32), np.ones(n, np.int64), each_row=True)
@@ -116,7 +114,7 @@ class Distinct(NamedTuple):
 
         words = pc.utf8_trim_whitespace(self.words)
         if pc.any(pc.starts_with(words, '="')).as_py():
-            words = pc.replace_substring_regex(words, FORMULA, r"\1")
+            words = pc.replace_substring_regex(words, _FORMULA, r"\1")
         if self.each_row or words.equals(self.words):
             return self._replace(words=words)
         trimmed = words.dictionary_encode()
@@ -241,7 +239,7 @@ class FileColumn:
     def truth(self) -> YesNo:
         """A column of Arrow's true and false, in the words of the file."""
         spelt = self.source.first_words().get(self.name, ())
-        words = [word for word in spelt if word.lower() in ("true", "false")]
+        words = [word.strip() for word in spelt if word.strip().lower() in ("true", "false")]
         return YesNo.written(self.name, words) or YesNo(self.name)
 
     def numbers(self) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from aucmax.data.columns import NO_NUMBER
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle, TableError
-from aucmax.data.reading import NUMBER, Reading
+from aucmax.data.reading import FIRST_ROWS, NUMBER, Reading
 from aucmax.data.tables.arrow import (
     BLOCK_BYTES,
     ArrowFile,
@@ -35,7 +35,7 @@ from aucmax.data.tables.arrow import (
     stacked,
     with_constants,
 )
-from aucmax.data.tables.column import FORMULA, NEARLY_ALL, Distinct
+from aucmax.data.tables.column import NEARLY_ALL, Distinct
 from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.uneven import LEFT_OUT, evened, told_of_lines
@@ -48,7 +48,6 @@ __all__ = ["csv_columns", "first_lines", "read_csv"]
 
 _SEPARATORS = ";\t|,"
 _MAY_HAVE_HEXADECIMAL = {"0x": "somewhere"}  # a table's metadata
-_FIRST_LINES = 1000  # lines that show how values are written
 
 
 def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
@@ -343,9 +342,8 @@ class _Text:
         return next((row for _, row in self.rows()), [])
 
     def first_words(self, names: list[str]) -> dict[str, tuple[str, ...]]:
-        """Return the values of each column in the first lines, as they are written."""
-        lines = itertools.islice(self.rows(), 1, _FIRST_LINES)
-        rows = ([re.sub(FORMULA, r"\1", cell.strip()) for cell in row] for _, row in lines)
+        """Return the values of each column in the first rows, as they are written."""
+        rows = (row for _, row in itertools.islice(self.rows(), 1, 1 + FIRST_ROWS))
         return dict(zip(names, zip(*rows, strict=False), strict=False))
 
     def check_separator(self, names: list[str], reading: Reading) -> None:
