@@ -250,6 +250,34 @@ def test_codes_with_zeros_in_front_are_words_in_parts(tmp_path, run):
     assert "bank_0007" in names[0]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_rows_without_labels_are_told_in_any_part_and_counts_as_those_of_the_first(
+    name, tmp_path, run
+):
+    rng = np.random.default_rng(0)
+    n, path, model = 80_000, tmp_path / name, tmp_path / "m"
+    y = rng.integers(0, 2, n).astype(float)
+    y[[60_000, 79_000]] = np.nan
+    rows = pd.DataFrame(
+        {"x": rng.normal(size=n).round(4), "z": rng.normal(size=n).round(4), "y": y}
+    )
+    for words in (False, True):
+        if words:
+            rows["bp"] = [f"{high}/70" for high in rng.integers(100, 180, n)]
+        if name.endswith("parquet"):
+            rows.to_parquet(path, row_group_size=20_000)
+        else:
+            rows.to_csv(path, index=False)
+        train = ("train", path, "--target", "y", "--alpha", "1", "--shape", "line", "-o", model)
+        code, out, err = run(*train, *SMALL)
+        assert code == 0, err
+        assert f"{n - 2:,} rows" in out
+        assert "no label: left out" in " ".join(out.split())
+        assert ("in the first part," in " ".join(out.split())) == words
+        _, _, err = run("evaluate", model, path, *SMALL)
+        assert "no label: left out" in err
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 def test_columns_that_are_empty_at_first_are_what_their_first_values_are(name, tmp_path, run):
     rng = np.random.default_rng(0)

@@ -28,6 +28,8 @@ class Decision:
         Whether values of the file were not used, which a model's user should know as well.
     leaves_out : bool
         Whether no model learns from the column.
+    counts : bool
+        Whether it counts cells: of a file in parts, those of the first one.
     """
 
     column: str
@@ -35,9 +37,14 @@ class Decision:
     otherwise: dict[str, Any] = field(default_factory=dict)
     doubtful: bool = False
     leaves_out: bool = False
+    counts: bool = False
 
     def __str__(self) -> str:
         return f"{self.column}: {self.what}" if self.column else self.what
+
+    def of_first_part(self) -> Decision:
+        """Return it as it is told if it was made about the first part of several."""
+        return replace(self, what=f"in the first part, {self.what}") if self.counts else self
 
 
 def doubts_of_parts(of_parts: Iterable[Iterable[Decision]]) -> list[Decision]:

@@ -169,7 +169,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         names = source.feature_names
         labels = self.narrow(source, path, reading, (reading.columns or names or ())[:1])
         rows = rows_of(labels)
-        source.sizes = rows.pop("sizes")
+        source.sizes, source.doubts = rows.pop("sizes"), labels.doubts
         source.n_features = rows["n_features"] if names is None else len(names)
         return rows | {"n_features": source.n_features}
 

@@ -153,7 +153,9 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
              for path in paths)  # fmt: skip
     source.stored = Stored("file", sum(sizes))
     source.columns = other_than_numbers(rows.columns or ())
-    source.decisions = [*decisions, *rows.decisions]
+    several = source.loads is None or len(source.loads) > 1
+    of_first = [own.of_first_part() for own in rows.decisions] if several else rows.decisions
+    source.decisions = [*decisions, *of_first]
     source.codes = rows.get("codes", ())
     source.label_words = rows.get("label_words") or {}
     return source

@@ -299,7 +299,8 @@ def in_parts(
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = _numbers(plan, path, numbers, [*dividing(first.X, columns), *shared])
-            rows.decisions = [*raw.decisions, *decided, *map(_kept, in_first)]
+            rows.decisions = [*_sure(raw.decisions), *doubts_of_parts(rows.data.doubts)]
+            rows.decisions += [*decided, *map(_kept, in_first)]
             return _behind(rows, spool, [], splines, norm, tuple(columns))
     names, ids = [decision.column for decision in in_first], [*map(str, shared)]
     looked_at, every = raw, columns
@@ -371,7 +372,7 @@ def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]
     labels = plan.narrow(source, path, reading, watched)
     rows = _read_once(labels, tuple(watched), plan, path, reading, None)
     names = source.feature_names or []
-    source.sizes, source.n_features = labels.sizes, len(names)
+    source.sizes, source.n_features, source.doubts = labels.sizes, len(names), labels.doubts
     return Bunch(**rows | {"data": source, "feature_names": names, "n_features": len(names)})
 
 
@@ -515,7 +516,9 @@ def learnt(
         while sum(map(len, samples)) > 2 * SAMPLED_ROWS:
             samples, every = [sample.iloc[::2] for sample in samples], 2 * every
     encoder = TableEncoder(bool(reading.missing)).fit_summary(summary)
-    sure = (decision for decision in decisions[0] if not decision.doubtful)
+    sure = _sure(decisions[0])
+    if len(decisions) > 1:
+        sure = [decision.of_first_part() for decision in sure]
     sample = declare(needs("pandas", "a table").concat(samples), first.columns)
     return Learnt(encoder, sample, [*sure, *doubts_of_parts(decisions), *decided], splines, norm)
 
@@ -618,17 +621,23 @@ def _read_once(
     raw.sizes = [excerpt.rows for excerpt in excerpts]
     starts = itertools.accumulate(raw.sizes, initial=0)
     places = [start + excerpt.places for start, excerpt in zip(starts, excerpts, strict=False)]
-    sure = (decision for decision in raw.decisions if not decision.doubtful)
     return Bunch(
         data=raw, name=path.name, files=[str(path)], columns=None, target_name=raw.target_name,
         label_words=raw.label_words, summary=summary, digests=digests,
         same_columns=[*zip(*(excerpt.columns for excerpt in excerpts), strict=True)],
         some=needs("pandas", "a table").concat([excerpt.sample for excerpt in excerpts]),
         places=np.concatenate(places), some_columns=columns,
-        decisions=[*sure, *doubts_of_parts([excerpt.decisions for excerpt in excerpts])],
+        decisions=[
+            *_sure(raw.decisions), *doubts_of_parts([excerpt.decisions for excerpt in excerpts])
+        ],
         room=plan.room(sum(raw.sizes), path, reading), **of_rows,
         strata=Strata.joined(strata) if strata else None,
     )  # fmt: skip
+
+
+def _sure(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return those about whole columns, without doubts about their cells."""
+    return [decision for decision in decisions if not decision.doubtful]
 
 
 class _Excerpt(NamedTuple):

@@ -123,4 +123,4 @@ def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFi
     is_last = first == len(missing) - 1 and not isinstance(source.path, Block)
     row = "the last row" if is_last else "1 row"
     rows = f"{row}, {where}, has" if count == 1 else f"{count:,} rows, the first {where}, have"
-    return source.at(~missing), [Decision(target, f"{rows} no label: left out")]
+    return source.at(~missing), [Decision(target, f"{rows} no label: left out", doubtful=True)]

@@ -314,7 +314,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
             f"{total - others:,} values are numbers, {others:,} are not, such as {word!r}, so all "
             "are taken as words: write numbers alone, or leave the other cells empty"
         )
-        return (Decision(column.name, sentence),)
+        return (Decision(column.name, sentence, counts=True),)
     pairs = np.array(distinct.each(PAIR.fullmatch), dtype=bool) & cells.filled
     count = distinct.rows(pairs)
     if count < NEARLY_ALL * total:
@@ -323,7 +323,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
         "model takes as words only: write the two numbers in columns of their own to use them"
     )
-    return (Decision(column.name, sentence),)
+    return (Decision(column.name, sentence, counts=True),)
 
 
 def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
@@ -407,7 +407,9 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
         doubt = f"{with_unit}, and {bare:,} have no unit: taken as {meaning}"
     if doubt and column.reading.strict:
         raise column.wrong(doubt, "write them in one unit", remedy=otherwise)
-    decisions = [Decision(column.name, doubt, otherwise, doubtful=several)] if doubt else []
+    decisions = []
+    if doubt:
+        decisions = [Decision(column.name, doubt, otherwise, several, counts=not several)]
     if measure and len({measure[unit.lower()] for unit in units}) > 1:
         decisions.append(
             Decision(column.name, f"{' and '.join(units)}: converted to {kind.unit}", otherwise)
