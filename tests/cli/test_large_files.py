@@ -250,6 +250,31 @@ def test_codes_with_zeros_in_front_are_words_in_parts(tmp_path, run):
     assert "bank_0007" in names[0]
 
 
+def test_what_score_says_at_a_gap_trains_a_model_that_takes_it(folder, tmp_path, run):
+    rows = pd.read_csv(folder / "rows.csv", nrows=50)
+    rows.loc[3, "b"] = np.nan
+    rows.to_csv(tmp_path / "gap.csv", index=False)
+    fit = ("train", folder / "rows.csv", "--target", "booked", "--drop", "w", "--alpha", "0.1")
+    scores = []
+    for k, more in enumerate(((), SMALL)):
+        model = tmp_path / str(k)
+        code, _, err = run(*fit, "--shape", "line", *more, "-o", model)
+        assert code == 0, err
+        code, _, err = run("score", model, tmp_path / "gap.csv")
+        assert code == 2
+        assert "line 5: column 'b' has a missing value" in err
+        advice = err.rpartition("train the model again with ")[2].split()
+        assert advice == ["--no-prepare", "--impute"]
+        assert run(*fit, *more, *advice, "-o", model)[0] == 0
+        code, out, err = run("score", model, tmp_path / "gap.csv")
+        assert code == 0, err
+        scores.append([float(line.split(",")[1]) for line in out.splitlines()[1:]])
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-8)
+    code, _, err = run(*fit, "--one-pass", *advice, "-o", tmp_path / "m")
+    assert code == 2
+    assert "--impute needs all rows at once" in err
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
 def test_rows_without_labels_are_told_in_any_part_and_counts_as_those_of_the_first(
     name, tmp_path, run

@@ -529,7 +529,7 @@ def test_advice_about_a_gap_in_rows_to_score_works(table, run, tmp_path):
     assert run(*fit)[0] == 0
     new = table("x,z\n1,a\n,b\n")
     code, _, err = run("score", model, new)
-    assert (code, "train the model with --no-prepare and --impute" in err) == (2, True)
+    assert (code, "train the model again with --no-prepare --impute" in err) == (2, True)
     assert run(*fit, "--no-prepare", "--impute")[0] == 0
     code, out, err = run("score", model, new)
     assert (code, len(out.split())) == (0, 3), err

@@ -89,6 +89,8 @@ class Large(contextlib.AbstractContextManager[Any]):
                 f"{path}: --one-pass reads rows once, and --strata takes three passes; leave out "
                 "--one-pass: files larger than memory are read in parts."
             )
+        if reading.missing and not reading.prepare:
+            self.plan.refuse(path, "missing", one_pass=True)
         if transforms.splines:
             self.plan.refuse(path, "splines", one_pass=True)
         if transforms.scale is not Scale.none:

@@ -283,19 +283,20 @@ def in_parts(
         columns as ``table_columns``, what was decided before the steps as ``table_decisions``.
     """
     spool = plan.spool(path, reading)
-    if reader_of(path, reading.format).columns is None or not reading.prepare:
+    if reader_of(path, reading.format).columns is None or not (reading.prepare or reading.missing):
         return _behind(plan.read(path, reading, Watch()), spool, [], splines, norm)
     asked = reading
     raw, columns, first = _opened(plan, path, reading, later)
-    decided, shared = _decided_by_part(columns, first.X, reading, raw.codes), []
+    decided = _decided_by_part(columns, first.X, reading, raw.codes) if reading.prepare else []
+    shared: list[Column] = []
     if decided:
         shared = _shared_ids(columns, first.X, decided)
         reading = _with(decided, reading)
         raw, columns, first = _opened(plan, path, reading, later)
     table = declare(frame(first.X, columns), columns)
-    in_first = _useless(TableSummary.of(table), _digests_of_columns(table))
+    in_first = _useless(TableSummary.of(table), _digests_of_columns(table), reading)
     plain = not (splines or reading.groups or reading.time) and _plain(columns, first.X)
-    if plain and not _may_have_gaps(path, reading, columns):
+    if plain and reading.prepare and not _may_have_gaps(path, reading, columns):
         with contextlib.suppress(TableError):  # a gap comes later
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = _numbers(plan, path, numbers, [*dividing(first.X, columns), *shared])
@@ -315,7 +316,7 @@ def in_parts(
         later = _shown_by(error, empty, path, asked, later)
         return in_parts(plan, path, asked, splines, norm, later)
     rows.data, raw.sizes = raw, looked_at.sizes
-    of_all = _useless(rows.summary, rows.same_columns)
+    of_all = _useless(rows.summary, rows.same_columns, reading)
     useless = [decision for decision in of_all if decision.column not in ids]
     if [decision.column for decision in useless] != names:
         names = [decision.column for decision in useless]  # which the first part misjudged
@@ -376,7 +377,7 @@ def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]
     return Bunch(**rows | {"data": source, "feature_names": names, "n_features": len(names)})
 
 
-def _useless(summary: TableSummary, digests: Sequence[Any]) -> list[Decision]:
+def _useless(summary: TableSummary, digests: Sequence[Any], reading: Reading) -> list[Decision]:
     """Return why no model learns from columns, if so, unless that is said of all of them.
 
     Parameters
@@ -384,7 +385,11 @@ def _useless(summary: TableSummary, digests: Sequence[Any]) -> list[Decision]:
     summary : TableSummary
     digests : sequence
         Those of each column; they are equal if all cells are.
+    reading : Reading
+        Without ``prepare`` nothing is left out.
     """
+    if not reading.prepare:
+        return []
     decisions = []
     first: dict[Any, str] = {}
     for column, contents, digest in zip(summary.columns, summary.summaries, digests, strict=True):

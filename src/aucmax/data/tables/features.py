@@ -116,7 +116,7 @@ def _checked(column: FileColumn, read: Read) -> Read:
             f"fill it in (or let missing=True do so), or leave the column {column.out}",
             int(np.argmax(gaps)),
             remedy={"missing": True},
-            of_model="fill it in, or train the model with prepare=False and missing=True",
+            of_model="fill it in, or train the model again with prepare=False missing=True",
         )
     return read
 
