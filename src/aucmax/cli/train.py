@@ -25,7 +25,6 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths, model_of
 from aucmax.cli.shape import Bends, Form
-from aucmax.data.digests import Watch
 from aucmax.data.files import exists
 from aucmax.data.reading import Reading
 from aucmax.objective import MAX_MATRIX_FEATURES
@@ -33,6 +32,7 @@ from aucmax.objective import MAX_MATRIX_FEATURES
 with postponed():
     from aucmax.cli.front import labelled_rows
     from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
+    from aucmax.data.digests import Watch
     from aucmax.data.labelled import Labelled
     from aucmax.estimators.folds import FOLDS, Folding
 
