@@ -45,7 +45,6 @@ _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where 
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _MAX_PRODUCTS_PER_MODEL = 200  # most products spent on one model
 _SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
-_LEAST_SHARE = 0.25  # of an earlier matrix in the one at a point, for a decrement from it
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
@@ -145,7 +144,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         fall, before = before - value, value
         part = trace.part
         if reached and part and objective.relative(gap, value) > run.tol:
-            left = _decrement(objective, part, promise, point, run.sure)
+            left = _decrement(objective, part, promise, point, run)
             # far away, and while pairs become active or inactive, that is too small
             near = objective.loss.concordant and objective.relative(fall, value) <= _NEAR
             if run.sure or not near:
@@ -168,20 +167,23 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
 
 
 def _decrement(
-    objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point, sure: bool
+    objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point, run: Run
 ) -> float:
     """Return `decrement` of the working set, infinite if a feature outside promises a gain.
 
-    A matrix that is a share of the one there gives a bound of it; else it is computed from the
-    matrix there if it has to be ``sure``.
+    An earlier matrix gives a bound of it. If that does not suffice, it is computed with the matrix
+    there, by products unless it has to be sure.
     """
     S, term = part.S, point.term
     if promises_off(S, promise, point.w, objective.data_curvature()):
         return np.inf
     place = point.gradient[S], point.w[S], objective.penalty.of(S)
-    if part.bent is not None and (share := part.share(term)) >= _LEAST_SHARE:
-        return decrement(share * part.bent, *place)
-    if part.small and (sure or part.bent is None):
+    if part.bent is not None and (share := part.share(term)) > 0.0:
+        most = decrement(share * part.bent, *place)
+        value = term.value + objective.penalty.value(point.w)
+        if objective.relative(most, value) <= run.tol:
+            return most
+    if part.small and (run.sure or part.bent is None):
         return decrement(part.bend(term), *place)
     return decrement_by_products(
         lambda v: part.transposed @ term.product(part.matrix @ v),
