@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from aucmax import metrics
 from aucmax.metrics.scored import Scored
-from aucmax.report.evaluation import Measures
+from aucmax.report.measures import Measures
 from aucmax.report.segments import Segmented
 from benchmarks.auc_intervals import AUCS, FAMILIES, NEGATIVES, ROWS_OF_GROUP
 from benchmarks.common.tables import show

@@ -13,8 +13,13 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, metrics
+from aucmax.data.labelled import Labelled
+from aucmax.experiments import runs as fits
 from aucmax.experiments.methods import CONTESTANTS, Task
+from aucmax.experiments.other_measures import OtherMeasures, measures_of
 from aucmax.experiments.paired import resampled_test
+from aucmax.experiments.runs import Contestant, Split, SplitResult, compared
+from aucmax.metrics.influence import Scores
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import takes
 
@@ -174,6 +179,131 @@ def test_curves_and_maps_compete(tmp_path, report):
     assert entries["additive"]["gap"] is None
 
 
+# ---- other measures
+
+MEASURES = {
+    "average_precision": {},
+    "precision_at_k": {"k": 9},
+    "recall_at_k": {"k": 9},
+    "recall_at_fpr": {"max_fpr": 0.1},
+}
+
+
+@pytest.fixture
+def scored():
+    """Make two copies of 60 rows, and runs that have scored the test rows of splits."""
+
+    def scored(parts, groups=None, weight=None):
+        X, y = (np.concatenate([copy, copy]) for copy in made(60))
+        rows = Labelled(X, y > 0, weight, np.array([0, 1]), groups=groups)
+        splits = [Split(i, np.arange(120), test, []) for i, test in enumerate(parts, 1)]
+        runs = []
+        for column in (0, 1):
+            run = Contestant(str(column))
+            run.results = [SplitResult(0.5, X[test, column], 1, 1, 1) for test in parts]
+            runs.append(OtherMeasures(run, rows, splits, measures_of(rows, splits, 9, 0.1)))
+        return rows, runs
+
+    return scored
+
+
+TASK = Task(1e-4, 0.0, "square", 0.0, tol=1e-4, max_iter=1000, seed=0)
+UNITS = {"rows": None, "groups": np.arange(120) // 3}
+WEIGHTS = {"equal": None, "weighted": np.arange(120) % 4 / 2}  # some are 0
+
+
+@pytest.mark.parametrize("groups", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+def test_the_measures_of_one_split_are_those_of_its_rows(scored, groups, weight):
+    test = np.arange(30, 110)
+    rows, runs = scored([test], groups, weight)
+    by = {"sample_weight": weight, "groups": groups}
+    by = {name: None if of_row is None else of_row[test] for name, of_row in by.items()}
+    y, a, b = rows.positive[test], rows.X[test, 0], rows.X[test, 1]
+    for name, setting in MEASURES.items():
+        interval = getattr(metrics, f"{name}_interval")(y, a, **setting, **by)
+        assert runs[0].intervals[name] == pytest.approx(interval, rel=1e-9)
+        paired = getattr(metrics, f"{name}_test")(y, a, b, **setting, **by)
+        assert runs[0].against(runs[1])[name] == pytest.approx(paired)
+    of_auc = compared(runs[0].run, runs[1].run, rows, runs[0].parts, TASK)
+    assert of_auc[:3] == metrics.auc_difference(y, a, b, **by)
+    assert of_auc.p_value == metrics.auc_test(y, a, b, **by).p_value
+
+
+def test_a_row_that_several_splits_test_counts_once(scored):
+    test, rest = np.arange(60), np.arange(60, 120)
+    _, (single, _) = scored([test])
+    _, (copies, _) = scored([test] * 4)
+    _, (disjoint, _) = scored([test, rest])
+    for name, interval in single.intervals.items():
+        assert copies.intervals[name] == pytest.approx(interval, rel=1e-9)
+        mean = disjoint.intervals[name]
+        assert mean.value == pytest.approx(interval.value)
+        assert mean.std_error == pytest.approx(interval.std_error / np.sqrt(2))
+    # equal halves have the average precision of the whole, and their rows move it as far
+    _, (whole, _) = scored([np.arange(120)])
+    name = "average_precision"
+    assert disjoint.intervals[name] == pytest.approx(whole.intervals[name], rel=1e-9)
+
+
+def test_a_group_that_several_splits_test_counts_once(scored):
+    parts = np.arange(0, 120, 2), np.arange(1, 120, 2)
+    _, (by_rows, _) = scored(parts)
+    _, (by_groups, _) = scored(parts, np.arange(120) // 2)
+    for name, moved in by_groups.intervals.items():
+        of_parts = [influence_of(name, by_groups, part) for part in parts]
+        assert moved.std_error == pytest.approx(np.linalg.norm(np.add(*of_parts) / 2))
+        assert by_rows.intervals[name].std_error != pytest.approx(moved.std_error)
+
+
+def influence_of(name, runs, part):
+    """How far each row of a part moves a measure."""
+    scores = Scores(runs.rows.positive[part], None, runs.rows.X[part, 0])
+    return runs.measures.influences[name](scores).moved
+
+
+def test_other_measures_are_tested_over_the_splits(data, report, run):
+    settings = ("--solvers", "exact,spam", "--splits", 3, "--k", 12, "--fpr", 0.1)
+    result = report(data, *settings)
+    assert (result["k"], result["fpr"], result["confidence"], result["unit"]) == (
+        12, 0.1, 0.95, "row",
+    )  # fmt: skip
+    X, y = made()
+    splits = StratifiedShuffleSplit(3, test_size=0.2, random_state=0).split(X, y)
+    values = []
+    for train, test in splits:
+        models = (AUCClassifier(1e-4, standardize=0, solver=name, random_state=0)
+                  for name in ("spam", "exact"))  # fmt: skip
+        scores = [model.fit(X[train], y[train]).decision_function(X[test]) for model in models]
+        values.append([metrics.average_precision(y[test], score) for score in scores])
+    spam = by_name(result)["spam"]
+    mean = spam["intervals"]["average_precision"]["value"]
+    assert mean == pytest.approx(np.mean(values, axis=0)[0])
+    expected = resampled_test(np.subtract(*np.transpose(values)).tolist(), 0.25)
+    assert list(spam["measures"]["average_precision"].values()) == pytest.approx(expected)
+    code, text, _ = run("compare", data, *settings)
+    assert code == 0
+    shown = spam["intervals"]["recall_at_k"]
+    assert re.search(rf"^recall@12 .*\n.*\nspam +{shown['value']:.4f}  {shown['low']:.4f} to",
+                     text, re.MULTILINE)  # fmt: skip
+    assert "recall at FPR ≤ 0.1" in text
+
+
+def test_groups_are_told(data, run):
+    settings = ("--splits", 1, "--solvers", "exact,univariate", "--groups", "a")
+    code, text, _ = run("compare", data, *settings)
+    assert code == 0
+    assert " ".join(text.split()).count("on the test rows, with independent groups;") == 2
+
+
+def test_k_is_the_number_of_positives_that_are_tested(data, bad, report, monkeypatch):
+    result = report(data, "--splits", 2, "--solvers", "exact")
+    assert result["k"] == round(0.2 * result["positives"])
+    monkeypatch.setattr(fits, "timed_fit", None)  # nothing is fitted before settings are checked
+    assert "k must be from 1 to the number of rows, 60; got 61" in bad(data, "--k", 61)
+    assert "fpr must" in bad(data, "--fpr", 2)
+
+
 # ---- what does not run
 
 
@@ -313,7 +443,8 @@ def test_the_page_has_it_all(data, report, splits):
     text = page.read_text(encoding="utf-8")
     for entry in result["solvers"]:
         if entry["status"] == "done":
-            assert f">{entry['auc']:.4f}<" in text
+            values = [entry["auc"], *(of["value"] for of in entry["intervals"].values())]
+            assert all(f">{value:.4f}<" in text for value in values)
     assert text.count("<figure") == 5
     assert "Who can be told apart" in text
     assert "Left out: newton (takes loss='squared_hinge' or 'logistic' only)." in unescape(text)

@@ -25,7 +25,7 @@ KEYS = {
     "evaluate m rows.csv f --weight w": "file data rows features positives positive weight "
     "confidence k fpr scorers tests budgets suspicions",
     "compare rows.csv --solvers exact,spam --splits 2": f"{ROWS} splits splitting loss alpha "
-    "l1_ratio standardize strata_weight "
+    "l1_ratio standardize strata_weight confidence k fpr unit "
     "training_rows test_rows split_sizes tol max_iter seed scale against test test_note solvers "
     "interrupted",
     "scorecard rows.csv -o s --against rows.csv": f"{ROWS} model training held_out scale against "

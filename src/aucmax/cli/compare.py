@@ -8,7 +8,16 @@ from aucmax.basics.doors import postponed
 from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
-from aucmax.cli.options import DataArgument, Fitting, Html, Json, Learning, Transforms, option
+from aucmax.cli.options import (
+    Cuts,
+    DataArgument,
+    Fitting,
+    Html,
+    Json,
+    Learning,
+    Transforms,
+    option,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.data.reading import Reading
@@ -21,6 +30,7 @@ with postponed():
     from aucmax.data.labelled import Labelled
     from aucmax.experiments.comparison import Comparison
     from aucmax.experiments.methods import CONTESTANTS, USUAL_CONTESTANTS, Task, contestants_named
+    from aucmax.experiments.other_measures import measures_of
     from aucmax.experiments.runs import (
         Contestant,
         Measure,
@@ -99,6 +109,7 @@ def compare(
     division: Splits,
     objective: Minimised,
     fitting: Fitting,
+    cuts: Cuts,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -114,11 +125,12 @@ def compare(
     row that several splits test counts once. "tuned", "additive", "logistic" and "least_squares"
     choose their own settings, by cross-validation on the training rows. Tests are paired: Nadeau
     and Bengio's corrected resampled t-test over the splits, or DeLong's test if there is one split;
-    the verdict is "tie" unless p < 0.05.
+    the verdict is "tie" unless p < 0.05. Average precision, precision and recall at k and recall at
+    a false-positive rate have intervals and tests of their own.
 
     --strata compares only rows of the same stratum, such as a day, in the fits and in the test AUC.
     Stochastic solvers take no strata; the rivals that know none learn from all rows and are judged
-    within strata.
+    within strata. The other measures are over all test rows.
 
     How the columns are prepared is learned from all rows.
 
@@ -140,6 +152,7 @@ def compare(
     rows, facts = prepared.rows, prepared.facts()
     fitting.check(rows)
     parts = division.of(rows)
+    measures = measures_of(rows, parts, cuts.k, cuts.fpr)
     few_positives(rows.positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
     finished = 0
@@ -161,7 +174,8 @@ def compare(
         with working("drawing the report", as_json) as now:
             courses = convergence(runs, rows, parts[0], task, now.at)
     scale = transforms.scale.value
-    report = Comparison.of(rows, facts, runs, reference, parts, task, scale, stopped, courses)
+    setting = parts, task, measures, scale
+    report = Comparison.of(rows, facts, runs, reference, *setting, stopped, courses)
     show(report, as_json, None if stopped else html)
     if not as_json:
         for name, note in report.notes:

@@ -13,6 +13,7 @@ from aucmax.basics.memory import Footprint
 from aucmax.cli.common import chance_of, load_model, show, working
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
+    Cuts,
     Html,
     Json,
     Judging,
@@ -43,9 +44,10 @@ with postponed():
     from aucmax.explain.feature_effects import MAX_CELLS
     from aucmax.metrics.scored import Scored
     from aucmax.report.curves import ScoredSets, roc_figure
-    from aucmax.report.evaluation import Evaluation, Measures
+    from aucmax.report.evaluation import Evaluation
     from aucmax.report.facts import Rows
     from aucmax.report.figures import check_image
+    from aucmax.report.measures import Measures
     from aucmax.report.segments import Segmented
     from aucmax.report.strata import Stratified
 
@@ -94,11 +96,9 @@ class Rival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Cuts):
     """The measures."""
 
-    k: int | None = option(None, "The k of precision@k; by default the number of positives.")
-    fpr: float = option(0.05, "False-positive rate at which recall is measured.")
     confidence: float = option(0.95, "Coverage of the intervals.")
     strata_weight: WeightOfStrata | None = option(
         None,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGED",
     "OF_MODELS",
+    "Cuts",
     "DataArgument",
     "Fitting",
     "Html",
@@ -132,6 +133,16 @@ class Settings:
         if self.within is not None:
             settings["within"] = number_or_word(self.within)
         return settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cuts:
+    """Where precision and recall are measured."""
+
+    k: int | None = option(
+        None, "The k of precision@k and recall@k; by default the number of positive test rows."
+    )
+    fpr: float = option(0.05, "False-positive rate at which recall is measured.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,6 +142,10 @@ class Labelled:
         """Return the weights of some rows, None where none has one."""
         return None if self.weight is None else self.weight[rows]
 
+    def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the groups of some rows, None where none has one."""
+        return None if self.groups is None else self.groups[rows]
+
     def weighs(self, positive: bool) -> bool:
         """Return whether any row of a class has a weight other than 0."""
         return self.weight is None or bool(self.weight[self.positive == positive].any())

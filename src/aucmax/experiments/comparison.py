@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.folds import Folding
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
+from aucmax.experiments.other_measures import OtherMeasures
 from aucmax.experiments.paired import PairedTest, confidence_of_each, groups_alike
 from aucmax.experiments.runs import (
     REFERENCE_TOL,
@@ -20,12 +21,13 @@ from aucmax.experiments.runs import (
     compared,
     interval,
 )
-from aucmax.metrics import AUCInterval
+from aucmax.metrics import AUCInterval, MeasureInterval
 from aucmax.metrics.scored import Scored
 from aucmax.report.comparison import areas_figure, differences_figure, few_rows_note
 from aucmax.report.curves import ScoredSets, ranking_figures
 from aucmax.report.facts import TrainingRows, dropped_text
 from aucmax.report.figures import Figure, convergence_figure
+from aucmax.report.measures import Measures
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.reports import Report, inline, optional, unlisted
@@ -33,6 +35,7 @@ from aucmax.report.text import auc_text, counted, gap_text, interval_text, verdi
 
 __all__ = ["Comparison"]
 
+_STRATA = ("stratum", "strata")
 _TEST_OF_SPLITS = "Nadeau and Bengio's corrected resampled t-test"
 _TESTS_OF_ROWS = ("DeLong's paired test", "the paired test of the AUC within strata")
 
@@ -45,6 +48,7 @@ class Results:
     auc_std: float | None
     auc_interval: AUCInterval
     aucs: Sequence[float]
+    intervals: Mapping[str, MeasureInterval]  # of the other measures
     seconds: float
     optimality: float | None
     gap: float | None
@@ -53,10 +57,11 @@ class Results:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The paired test of an algorithm against the reference."""
+    """The paired tests of an algorithm against the reference: of the AUC, and of other measures."""
 
     test: PairedTest = inline()
     verdict: str
+    measures: Mapping[str, PairedTest]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,24 +82,30 @@ class Entry:
         rows: Labelled,
         parts: Sequence[Split],
         task: Task,
+        others: Mapping[str, OtherMeasures],
     ) -> Entry:
         """Describe an algorithm, tested against the first."""
         results = against = None
         if run.error is None:
-            measured = run.results if run.on_objective else []
+            on_objective = run.results if run.on_objective else []
             results = Results(
                 auc=float(np.mean(run.aucs)),
                 auc_std=float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
                 auc_interval=interval(run, rows, parts, task),
                 aucs=run.aucs,
+                intervals=others[run.name].intervals,
                 seconds=float(np.mean([result.seconds for result in run.results])),
-                optimality=max((result.optimality for result in measured), default=None),
-                gap=max((result.gap for result in measured), default=None),
+                optimality=max((result.optimality for result in on_objective), default=None),
+                gap=max((result.gap for result in on_objective), default=None),
                 warning=run.warning,
             )
             if first is not None and run is not first:
                 test = compared(run, first, rows, parts, task)
-                against = Verdict(test=test, verdict=verdict(test.difference, test.p_value))
+                against = Verdict(
+                    test=test,
+                    verdict=verdict(test.difference, test.p_value),
+                    measures=others[run.name].against(others[first.name]),
+                )
         return cls(
             name=run.name, status=run.status, error=run.error, results=results, against=against
         )
@@ -152,8 +163,10 @@ class Comparison(Report):
     test_rows: int
     split_sizes: Sequence[tuple[int, int]]
     task: Task = inline()
+    measures: Measures = inline()
     scale: str
     against: str | None
+    unit: str  # that intervals count, and tests of one split: "row" or "group"
     test: str
     test_note: str | None
     solvers: Sequence[Entry]
@@ -169,6 +182,7 @@ class Comparison(Report):
         reference: str | None,
         parts: Sequence[Split],
         task: Task,
+        measures: Measures,
         scale: str,
         interrupted: bool,
         courses: Mapping[str, Course] | None,
@@ -178,7 +192,8 @@ class Comparison(Report):
         base = next((run for run in finished if reference in (None, run.name)), None)
         against = None if base is None else base.name
         tested, folding = parts[0].test, Folding.of(rows)
-        note = few_rows_note(rows.positive[tested], rows.weight_of(tested))
+        of_tested = rows.positive[tested], rows.weight_of(tested), rows.groups_of(tested)
+        others = {run.name: OtherMeasures(run, rows, parts, measures) for run in finished}
         return cls(
             rows=facts,
             splits=len(parts),
@@ -188,11 +203,13 @@ class Comparison(Report):
             test_rows=len(tested),
             split_sizes=[(len(part.train), len(part.test)) for part in parts],
             task=task,
+            measures=measures,
             scale=scale,
             against=against,
             test=_TEST_OF_SPLITS if len(parts) > 1 else _TESTS_OF_ROWS[rows.strata is not None],
-            test_note=note if len(parts) == 1 else None,
-            solvers=[Entry.of(run, base, rows, parts, task) for run in runs],
+            unit="row" if rows.groups is None else "group",
+            test_note=few_rows_note(*of_tested) if len(parts) == 1 else None,
+            solvers=[Entry.of(run, base, rows, parts, task, others) for run in runs],
             interrupted=interrupted,
             figure_data=None
             if courses is None
@@ -217,7 +234,10 @@ class Comparison(Report):
     def page(self, command: str = "") -> Page:
         """Return the page; ``command`` is what was run."""
         described, seed = str(self.rows), self.task.seed
-        sections = [Section("Results", tables=self._tables())]
+        sections = [
+            Section("Results", tables=self._tables()),
+            Section("Other measures", tables=self._other_tables()),
+        ]
         if self.notes:
             wrong = ResultTable(("", "message"), self.notes, words=(1,))
             sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
@@ -263,6 +283,41 @@ class Comparison(Report):
             ResultTable.differences(against, tests, "95 % interval", caption),
         ]
 
+    def _other_tables(self) -> list[ResultTable]:
+        """Return the tables of each other measure: its values, and the paired tests."""
+        tables, value = [], "value" if self.splits == 1 else "mean"
+        shown = self.measures.shown(results.intervals for _, results in self.done)
+        for measure, words in shown.items():
+            intervals = [(entry.name, results.intervals[measure]) for entry, results in self.done]
+            cells = [
+                (name, auc_text(of.value), interval_text(of.low, of.high)) for name, of in intervals
+            ]
+            tables.append(ResultTable((words, value, "95 % interval"), cells))
+            tests = [
+                (entry.name, entry.against.measures[measure])
+                for entry in self.solvers
+                if entry.against is not None
+            ]
+            if tests:
+                head = f"against {self.against}", tests, "95 % interval", ""
+                tables.append(ResultTable.differences(*head, "difference"))
+        tables[-1] = replace(tables[-1], caption="\n".join(self._other_legend()))
+        return tables
+
+    def _other_legend(self) -> list[str]:
+        """Return how to read the tables of the other measures."""
+        lines = []
+        if self.rows.strata is not None:
+            lines.append(f"Over all test rows, across strata of {self.rows.strata}.")
+        if self.splits > 1:
+            lines.append(
+                f"Means of the splits; their intervals count a {self.unit} once that several test."
+            )
+            test = f"{_TEST_OF_SPLITS}, as of the AUC"
+        else:
+            test = f"paired tests on the test rows, with independent {self.unit}s"
+        return [*lines, f"difference, interval and p: {test}; a tie unless p < 0.05."]
+
     def _sizes(self) -> str:
         """Return how many rows a split trains on and tests on."""
         words = []
@@ -293,16 +348,19 @@ class Comparison(Report):
             for entry, results in self.done
             if results.gap is None and entry.name not in RIVALS
         ]
-        over, largest = "on the test rows, assumed independent", ""
+        within = self.rows.strata is not None
+        unit, units = _STRATA if within else (self.unit, f"{self.unit}s")
+        over, largest = f"on the test rows, with independent {units}", ""
         lines = [f"Left out: {left_out}."] if left_out else []
-        if self.rows.strata is not None:
+        if within:
             lines.append(f"test AUC: over pairs of the same {self.rows.strata} only.")
         if self.splits > 1:
             freedom = counted(self.splits - 1, "degree")
             over = f"over the {self.splits} splits, {freedom} of freedom"
             largest = ", the largest of the splits"
             lines.append(
-                "test AUC: mean of the splits; its interval counts a row once that several test."
+                f"test AUC: mean of the splits; its interval counts a {unit} once that several "
+                "test."
             )
         lines += [
             f"difference, interval and p: {self.test} {over}; a tie unless p < 0.05, without "

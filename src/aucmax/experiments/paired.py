@@ -27,7 +27,7 @@ def resampled_test(
     Parameters
     ----------
     differences : sequence of float
-        One per split, at least two.
+        One per split, at least two; each from −1 to 1.
     test_share : float
         Number of test rows divided by the number of training rows.
     confidence : float
@@ -36,9 +36,9 @@ def resampled_test(
     Returns
     -------
     PairedTest
-        The mean difference, its interval, t with len(differences) − 1 degrees of freedom, and p. If
-        all differences are equal, p is that of a sign test, and the interval is that difference
-        alone, or −1 to 1 if there are too few signs. If all are 0, p = 1.
+        The mean difference, its interval within −1 to 1, t with len(differences) − 1 degrees of
+        freedom, and p. If all differences are equal, p is that of a sign test, and the interval is
+        that difference alone, or −1 to 1 if there are too few signs. If all are 0, p = 1.
 
     References
     ----------
@@ -56,7 +56,7 @@ def resampled_test(
     error = float(np.sqrt((1 / len(d) + test_share) * variance))
     reach = float(stdtrit(len(d) - 1, (1 + confidence) / 2)) * error
     p = float(2 * stdtr(len(d) - 1, -abs(mean / error)))
-    return PairedTest(mean, mean - reach, mean + reach, mean / error, p)
+    return PairedTest(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), mean / error, p)
 
 
 def confidence_of_each(k: int) -> float:

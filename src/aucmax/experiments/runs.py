@@ -30,6 +30,7 @@ __all__ = [
     "interval",
     "repeated_splits",
     "run_split",
+    "test_share",
     "warm_up",
 ]
 
@@ -247,21 +248,26 @@ def compared(
 
     That of rows is DeLong's, or that of the AUC within their strata.
     """
+    by: dict[str, Any]
     if len(parts) == 1 and rows.coded_strata is not None:
         test = parts[0].test
         scores = rows.positive[test], run.results[0].score, first.results[0].score
-        by: dict[str, Any] = {"sample_weight": rows.weight_of(test)}
-        by["strata_weight"] = task.strata_weight
+        by = {"sample_weight": rows.weight_of(test), "strata_weight": task.strata_weight}
         strata = rows.coded_strata.code[test]
         return PairedTest(*metrics.stratified_auc_test(*scores, strata, confidence, **by))
     if len(parts) == 1:
-        _, y, weight = _taken(rows, parts[0].test)
-        pair = (y, run.results[0].score, first.results[0].score)
-        _, statistic, p = metrics.auc_test(*pair, sample_weight=weight)
-        difference = metrics.auc_difference(*pair, confidence, sample_weight=weight)
-        return PairedTest(*difference, statistic, p)
-    share = float(np.mean([len(part.test) / len(part.train) for part in parts]))
-    return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share, confidence)
+        test = parts[0].test
+        pair = rows.positive[test], run.results[0].score, first.results[0].score
+        by = {"sample_weight": rows.weight_of(test), "groups": rows.groups_of(test)}
+        _, statistic, p = metrics.auc_test(*pair, **by)
+        return PairedTest(*metrics.auc_difference(*pair, confidence, **by), statistic, p)
+    differences = np.subtract(run.aucs, first.aucs).tolist()
+    return resampled_test(differences, test_share(parts), confidence)
+
+
+def test_share(parts: Sequence[Split]) -> float:
+    """Return the number of test rows divided by the number of training rows, mean of the splits."""
+    return float(np.mean([len(part.test) / len(part.train) for part in parts]))
 
 
 def interval(
@@ -269,7 +275,7 @@ def interval(
 ) -> metrics.AUCInterval:
     """Return the mean test AUC with its interval; a row in several test parts counts once."""
     tests = [part.test for part in parts]
-    test, groups = np.concatenate(tests), rows.groups
+    test = np.concatenate(tests)
     score = np.concatenate([result.score for result in run.results])
     number = np.repeat([part.number for part in parts], [len(test) for test in tests])
     if rows.coded_strata is not None:
@@ -282,5 +288,5 @@ def interval(
         score,
         number,
         sample_weight=rows.weight_of(test),
-        groups=test if groups is None else groups[test],
+        groups=test if rows.groups is None else rows.groups_of(test),
     )

@@ -3,7 +3,7 @@
 docs/measures.md gives the formulas, and how well the intervals cover.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ __all__ = [
     "average_precision_test",
     "by_group",
     "interval_of",
+    "logit_ends",
+    "mean_of",
     "paired_test",
     "precision_at_k_interval",
     "precision_at_k_test",
@@ -143,7 +145,7 @@ def average_precision_interval(
     0.718 (0.584 to 0.822)
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score=score)
-    return _interval(influence.average_precision, rows, confidence, _logit_ends)
+    return _interval(influence.average_precision, rows, confidence, logit_ends)
 
 
 def precision_at_k_interval(
@@ -520,6 +522,25 @@ def by_group(influence: Influence, group: NDArray[np.intp] | None, n_groups: int
     return Influence(influence.value, moved, trials)
 
 
+def mean_of(samples: Sequence[tuple[Influence, NDArray[np.intp]]], n_units: int) -> Influence:
+    """Return the mean of a measure over samples, and how far each unit moves it.
+
+    Parameters
+    ----------
+    samples : sequence of (influence, unit)
+        Of each sample, the measure with the influence of its rows, and the unit of each row, a
+        number below `n_units`; samples may have units in common.
+    n_units : int
+        The number of units. One moves a sample that it is not in by 0.
+    """
+    parts = [by_group(of_rows, unit, n_units) for of_rows, unit in samples]
+    return Influence(
+        float(np.mean([part.value for part in parts])),
+        np.mean([part.moved for part in parts], axis=0),
+        np.mean([part.trials / part.trials.sum() for part in parts], axis=0),
+    )
+
+
 def _square(influence: Influence, spread: Spread, tail: float) -> float:
     """Return z² times the variance as a share of the largest that one trial can have.
 
@@ -534,7 +555,7 @@ def _square(influence: Influence, spread: Spread, tail: float) -> float:
     return most if freedom <= ROUNDING else min(float(stdtrit(freedom, tail)) ** 2 * share, most)
 
 
-def _logit_ends(value: float, miss: float, square: float) -> tuple[float, float]:
+def logit_ends(value: float, miss: float, square: float) -> tuple[float, float]:
     """Return the ends of the interval that is symmetric in the logit of the value."""
     if value * miss <= ROUNDING:
         return wilson(value, miss, square)

@@ -36,6 +36,7 @@ from aucmax.report.explained import (
     without_table,
 )
 from aucmax.report.facts import Pass, Rows, read_text, suspicious
+from aucmax.report.measures import Measures
 from aucmax.report.operating import Budget, budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -52,7 +53,7 @@ from aucmax.report.text import (
     verdict,
 )
 
-__all__ = ["Evaluation", "Measures"]
+__all__ = ["Evaluation"]
 
 _MAX_SHAPES = 12  # that are drawn
 _COMPARED = {
@@ -60,44 +61,6 @@ _COMPARED = {
     "better": "It ranks better than",
     "worse": "It ranks worse than",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measures:
-    """What is measured."""
-
-    confidence: float
-    k: int
-    fpr: float
-
-    @property
-    def k_highest(self) -> str:
-        """The rows that are flagged, in words."""
-        return f"the {self.k:,} rows with the highest scores of all"
-
-    def each(self, function: str, *rows: Any, **by: Any) -> dict[str, Any]:
-        """Return the "interval" or "test" of each measure but the AUC, by its name in `metrics`."""
-        settings: dict[str, tuple[float, ...]] = {
-            "average_precision": (),
-            "precision_at_k": (self.k,),
-            "recall_at_k": (self.k,),
-            "recall_at_fpr": (self.fpr,),
-        }
-        by |= {"confidence": self.confidence}
-        return {
-            name: getattr(metrics, f"{name}_{function}")(*rows, *setting, **by)
-            for name, setting in settings.items()
-        }
-
-    @property
-    def names(self) -> dict[str, str]:
-        """What a page calls each measure but the AUC."""
-        return {
-            "average_precision": "average precision",
-            "precision_at_k": f"precision@{self.k}",
-            "recall_at_k": f"recall@{self.k}",
-            "recall_at_fpr": f"recall at FPR ≤ {self.fpr:g}",
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,11 +270,8 @@ class Evaluation(Report):
 
     @property
     def _shown(self) -> dict[str, str]:
-        """The measures in the tables; recall@k is not where it is precision@k."""
-        names = self.measures.names
-        if all(scorer.recall_at_k == scorer.precision_at_k for scorer in self.scorers):
-            del names["recall_at_k"]
-        return names
+        """The measures in the tables."""
+        return self.measures.shown(scorer.intervals for scorer in self.scorers)
 
     def _of_interval(self) -> str:
         """Return what the interval of the AUC rests on."""

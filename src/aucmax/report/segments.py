@@ -20,6 +20,7 @@ from aucmax.metrics.reading import Bools, Floats
 from aucmax.metrics.scored import Scored
 from aucmax.metrics.segments import Equality, correlations, equal_rates, equal_values
 from aucmax.report.figures import Cells, Figure
+from aucmax.report.measures import Measures
 from aucmax.report.page import ResultTable, Section
 from aucmax.report.reports import inline, optional
 from aucmax.report.style import stroke
@@ -89,7 +90,7 @@ class Segmented:
         test: Scored,
         values: NDArray[Any],
         column: str,
-        measures: Any,
+        measures: Measures,
         chance: NDArray[Any] | None,
     ) -> Segmented:
         """Measure each segment, given the values of its column and probabilities, if there are any.
@@ -107,7 +108,7 @@ class Segmented:
             between=rows.between(measures.confidence),
         )
 
-    def section(self, measures: Any, auc: float) -> Section:
+    def section(self, measures: Measures, auc: float) -> Section:
         """Return a section of a page; ``auc`` is that of all rows."""
         percent = f"{100 * measures.confidence:g} % interval"
         lead = (
@@ -242,7 +243,7 @@ class _Rows(NamedTuple):
         test: Scored,
         values: NDArray[Any],
         column: str,
-        measures: Any,
+        measures: Measures,
         chance: NDArray[Any] | None,
     ) -> _Rows:
         if test.weight is not None:
