@@ -60,6 +60,8 @@ def cases() -> dict[str, Callable[[], Any]]:
 
     dense = rng.standard_normal((20_000, 100))
     y_dense = labels(dense @ rng.standard_normal(100) / 5)
+    words = (rng.random((20_000, 100)) < 0.1).astype(float)  # dense rows, most entries are zeros
+    y_words = labels(words @ rng.standard_normal(100))
     columns = 100 * np.arange(50) + (100 * rng.random((20_000, 50)) ** 3).astype(int)
     sparse = sp.csr_matrix(
         (np.full(10**6, 50**-0.5), columns.ravel(), np.arange(0, 10**6 + 1, 50)),
@@ -85,6 +87,9 @@ def cases() -> dict[str, Callable[[], Any]]:
             problems[f"{solver}, {kind}"] = fit(kind, solver=solver)
     problems |= {
         "square l1, dense": fit("dense", l1_ratio=0.5),
+        "logistic l1, dense": fit("dense", loss="logistic", l1_ratio=0.5),
+        "logistic, one-hot": lambda: AUCClassifier(loss="logistic").fit(words, y_words),
+        "search, one-hot": lambda: AUCClassifierCV().fit(words, y_words),
         "moments, dense": lambda: ClassMoments.from_data(dense, y_dense),
         "moments, sparse columns": lambda: ClassMoments.from_data(sparse[:, :500], y_sparse),
         "search, dense": lambda: AUCClassifierCV().fit(dense[:2_000, :20], y_dense[:2_000]),
