@@ -88,4 +88,4 @@ def test_sparse_and_dense_features_have_the_covariances_of_all(rows, within):
     mapped = moments.mapped(T)
     np.testing.assert_allclose(mapped.covs, of_mapped.covs, atol=1e-12)
     np.testing.assert_allclose(mapped.means, of_mapped.means, atol=1e-12)
-    assert mapped.strata is None
+    assert (mapped.strata is not None) == within
