@@ -14,7 +14,7 @@ from aucmax.data.columns import Column
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Block, fault, files_of
 from aucmax.data.obstacles import Obstacle, TableError
-from aucmax.data.reading import Reading
+from aucmax.data.reading import FIRST_ROWS, Reading
 from aucmax.data.tables.arrow import ArrowFile, is_boolean
 from aucmax.data.tables.column import FileColumn, Read
 from aucmax.data.tables.features import feature
@@ -78,10 +78,11 @@ def extract(
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []
     if not reading.for_model:
-        written = source.first_words()
         for j, column in enumerate(columns):
             if column.is_number and column.name not in reading.numbers:
-                zeros = has_zeros(written.get(column.name, ()))
+                zeros = _are_whole(values[j][:FIRST_ROWS]) and has_zeros(
+                    source.first_words().get(column.name, ())
+                )
                 doubts.append(doubt(column.name, values[j], zeros))
     if reading.prepare and reading.columns is None and source.unnamed:
         decisions.append(Decision("", "a column without a name, probably row numbers: left out"))
@@ -94,6 +95,11 @@ def extract(
         columns=tuple(columns), target_name=target, decisions=decisions, **others,
     )  # fmt: skip
     return rows, [obstacle for obstacle in doubts if obstacle is not None]
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    """Return whether numbers are whole or missing, as codes are."""
+    return bool(np.all((numbers == np.rint(numbers)) | np.isnan(numbers)))
 
 
 def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator[Read | Obstacle]:
