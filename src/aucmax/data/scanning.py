@@ -200,10 +200,7 @@ def with_kinds(source: Source, kinds: Sequence[Column]) -> Source:
         )
         return partial(reads.func, *arguments)
 
-    if source.loads is None:
-        source._factory = decided(source._factory)
-    else:
-        source.loads = [decided(load) for load in source.loads]
+    source = source.read_by(decided)
     columns = named(source.feature_names or [], source.columns)
     source.columns = other_than_numbers([by_name.get(own.name, own) for own in columns])
     return source

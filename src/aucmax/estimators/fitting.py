@@ -31,10 +31,11 @@ from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
-    "FEW_FEATURES", "Fit", "Settings", "fit", "one_pass", "posed", "problem_of", "solve", "step",
+    "MAX_CHEAP_MATRIX_FEATURES", "Fit", "Settings", "fit", "one_pass", "posed", "problem_of",
+    "solve", "step",
 ]  # fmt: skip
 
-FEW_FEATURES = 100  # whose matrix costs no more than one pass over the rows
+MAX_CHEAP_MATRIX_FEATURES = 100  # whose matrix costs no more than one pass over the rows
 _MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
 
@@ -163,7 +164,7 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
         labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)
     if not settings.goal.by_moments:
-        takes_matrix = problem.n_features <= FEW_FEATURES
+        takes_matrix = problem.n_features <= MAX_CHEAP_MATRIX_FEATURES
     else:
         moments_suffice = empty is not None and empty.has_covariances
         takes_matrix = moments_suffice and problem.n_features <= max_features

@@ -11,7 +11,7 @@ from aucmax.data.degrees import Degrees, GradeWeight, check_grade_weight
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight, strata_name
-from aucmax.estimators.fitting import FEW_FEATURES, Settings, solve
+from aucmax.estimators.fitting import MAX_CHEAP_MATRIX_FEATURES, Settings, solve
 from aucmax.estimators.labelling import check_some_weight, unchanged_on_error
 from aucmax.estimators.linear import LinearModel
 from aucmax.estimators.named_loss import NamedLoss
@@ -272,7 +272,7 @@ class AUCRanker(Penalised, LinearModel):
 def _takes_matrix(d: int, settings: Settings) -> bool:
     """Return whether a fit needs the matrix of all moments, or takes as long without it."""
     if not settings.goal.by_moments:
-        return d <= FEW_FEATURES
+        return d <= MAX_CHEAP_MATRIX_FEATURES
     return d <= MAX_MATRIX_FEATURES or "l2" not in settings.penalty.offers
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from aucmax.data.decisions import Decision
 from aucmax.data.files import Piped
 from aucmax.data.readers import rows_of
-from aucmax.data.reading import Reading
+from aucmax.data.reading import FIRST_ROWS, Reading
 from aucmax.data.tables.dialect import as_written, distinct
 from aucmax.estimators.preparation import learnt
 from aucmax.estimators.written_steps import as_text
@@ -22,7 +22,6 @@ from aucmax.streams.state import Settings
 
 __all__ = ["FIRST_ROWS", "prepared_by"]
 
-FIRST_ROWS = 10_000  # rows of a stream that decide how columns become numbers
 _LINES_TO_A_ROW = 25  # at most, with titles and a header
 
 

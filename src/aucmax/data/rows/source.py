@@ -228,6 +228,15 @@ class Source:
         view._factory = lambda: (_with_rows(as_part(part, ""), function) for part in factory())
         return view
 
+    def read_by(self, change: Callable[[Any], Any]) -> "Source":
+        """Return the same rows, read by what ``change`` makes of each function that reads some."""
+        view = copy.copy(self)
+        if self.loads is None:
+            view._factory = change(self._factory)
+        else:
+            view.loads = [change(load) for load in self.loads]
+        return view
+
     @property
     def rows_alone(self) -> "Source":
         """The same rows for passes that need no labels."""
