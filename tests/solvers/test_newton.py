@@ -348,15 +348,17 @@ def test_features_that_leave_a_kink_count_in_the_decrement():
     rng = np.random.RandomState(0)
     A = rng.randn(40, 6)
     H, target, penalty = A.T @ A, rng.randn(6), ElasticNet(20.0, 0.9)
-    w = np.array([0.4, -0.3, 0.0, 0.0, 0.0, 0.0])
-    gradient = H @ (w - target)
+    b, w = H @ target, np.zeros(6)
+    w[:2] = on_matrix(H[:2, :2], b[:2], penalty, np.zeros(2), 1e-14, 10_000)[0]
+    gradient = H @ w - b
     assert np.any(np.abs(gradient[2:]) > penalty.l1)
-    least, reached = on_matrix(H, H @ target, penalty, w.copy(), 1e-14, 10_000)[::2]
+    least, reached = on_matrix(H, b, penalty, w.copy(), 1e-14, 10_000)[::2]
     assert reached
 
     def value(v):
         return 0.5 * (v - target) @ H @ (v - target) + penalty.value(v)
 
+    assert value(w) - value(least) > 0.1
     left = decrement(H, gradient, w, penalty)
     assert value(w) - value(least) <= 0.5 * left * (1.0 + 1e-12) < np.inf
     by_products = decrement_by_products(lambda v: H @ v, np.diag(H), gradient, w, penalty)
