@@ -45,6 +45,7 @@ from aucmax import load as load_model
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.columns.encoder import TableEncoder
 from aucmax.data.blocks import Blocks, of_bag
+from aucmax.data.rows.parts import InParts
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
     Pickled,
@@ -348,7 +349,9 @@ def test_what_all_tasks_share_is_pickled_once_and_sent_once_to_each_worker(metho
     assert among_workers < 1_000_000  # who sends it to the other
 
 
-@pytest.mark.parametrize(("settings", "words"), [("conjugate gradient", True), ("VRSPAM", False)])
+@pytest.mark.parametrize(
+    ("settings", "words"), [("conjugate gradient", True), ("VRSPAM", False), ("logistic", False)]
+)
 def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words):
     parts = Source([partial(load_weighed, k, words=words) for k in range(6)])
     clf = AUCClassifier(alpha=0.1, tol=1e-2, **FITS[settings])
@@ -363,6 +366,20 @@ def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words)
             sent.append((client.scheduler_comm.byte_count - before) / clf.passes_)
     assert sent[0] < 6 * 2_000  # about as for parts of one row
     assert min(sent[1:]) > 4 * 6 * 5_000  # what was given is sent in most passes
+
+
+@pytest.mark.parametrize("settings", [dict(), dict(solver=solvers.Newton(), alpha=1e-4)])
+def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch):
+    if settings:  # by products, as of many features
+        monkeypatch.setattr(InParts, "gram_cost", np.inf)
+    parts = Source([partial(load_weighed, k) for k in range(6)])
+    clf = AUCClassifier(**{"alpha": 0.1, "loss": "logistic", **settings})
+    here = clf.fit(parts).coef_.copy()
+    with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
+        there = distributed.source(parts, client=client)
+        np.testing.assert_array_equal(clf.fit(there).coef_, here)
+        returned = sum(one.transfer_outgoing_bytes_total for one in cluster.workers.values())
+    assert returned < 1.2 * 6 * 5_000 * (1 + 8)  # labels and weights, once
 
 
 def test_a_cluster_sees_that_parts_have_other_labels(client, tmp_path):
@@ -768,9 +785,9 @@ def test_compressed_files_are_a_part_each(kind, client, tmp_path):
     scanned = datasets.scan(files, part_bytes=None, **how)
     there = distributed.source(scanned, client=client)
     assert [part.X.shape[0] for part in there] == [200, 400]
-    model = AUCClassifier(loss="logistic").fit(scanned)
+    model = AUCClassifier(loss="logistic", tol=1e-14).fit(scanned)
     here = model.coef_.copy()
-    np.testing.assert_allclose(here, AUCClassifier(loss="logistic").fit(*data()).coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.fit(*data()).coef_, here, rtol=1e-6)
     np.testing.assert_array_equal(model.fit(there).coef_, here)
     with pytest.raises(ValueError, match="a part of each file, but data are not files"):
         datasets.scan(pl.LazyFrame({"y": [1]}), target="y", part_bytes=None)

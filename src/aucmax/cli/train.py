@@ -82,9 +82,12 @@ class Fixed(Settings):
     solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
     def bytes_of_row(self, rows: Labelled) -> float:
-        """Return what a fit keeps of a row; with an l1 part, if it selects all features."""
+        """Return what a fit keeps of a row; with an l1 part, if it selects all features.
+
+        It then keeps their columns, the scores and the change of these.
+        """
         loss = _losses.LOSSES[self.loss or _estimators.AUCClassifier().loss]
-        columns = 8 * rows.n_features if self.given().get("l1_ratio") else 0
+        columns = 8 * (rows.n_features + 2) if self.given().get("l1_ratio") else 0
         return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns * (not loss.by_moments)
 
 

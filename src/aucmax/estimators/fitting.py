@@ -273,7 +273,9 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     stream = None
     if isinstance(solver, StochasticSolver) and settings.standardize == 0:
         stream = _stream(solver, solved.n_iter, rng, solved.state)
-    intercept = settings.goal.intercept(objective, solved.coef, coef)
+    intercept = solved.intercept
+    if intercept is None:
+        intercept = settings.goal.intercept(objective, solved.coef, coef)
     return Fit(
         coef, intercept, solver.name, solved.n_iter, value, optimality, history=monitor.history,
         spread=problem.spread(), statistics=problem.known, stream=stream, message=message,

@@ -70,6 +70,10 @@ class MappedProblem(RowsProblem):
     def pair_gram_cost(self) -> float:
         return np.inf
 
+    @property
+    def scores_stay(self) -> bool:
+        return False
+
     def pair_gram(
         self,
         s: Numbers,

@@ -23,6 +23,7 @@ import numpy as np
 
 from aucmax.data.rows.products import dot
 from aucmax.data.rows.store import Numbers
+from aucmax.objective.at_intercept import AtIntercept
 from aucmax.objective.losses import (
     ActivePairs,
     ByRow,
@@ -129,9 +130,11 @@ class Objective:
             return product
         return self.bending(self.at(problem.scores(w)))(v)
 
-    def bending(self, loss_at: LossAt) -> Callable[[np.ndarray], np.ndarray]:
+    def bending(self, loss_at: LossAt | AtIntercept) -> Callable[[np.ndarray], np.ndarray]:
         """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
         problem = self.problem
+        if isinstance(loss_at, AtIntercept):
+            return loss_at.product
         if isinstance(loss_at, PairsInParts):
             around = problem.raw_means()[1]
 
@@ -156,9 +159,11 @@ class Objective:
         origin = problem.raw_means()[1]
         return lambda v: problem.product(bent, v, dot(centre, v), origin)
 
-    def bend_matrix(self, loss_at: LossAt) -> np.ndarray:
+    def bend_matrix(self, loss_at: LossAt | AtIntercept) -> np.ndarray:
         """Return the data term's second derivative (d, d) at some scores."""
         problem = self.problem
+        if isinstance(loss_at, AtIntercept):
+            return loss_at.matrix()
         if isinstance(loss_at, ActivePairs):
             return problem.pair_gram(loss_at.s, *loss_at.grouped())
         if not isinstance(loss_at, ByRow):

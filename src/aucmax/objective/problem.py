@@ -9,14 +9,21 @@ A problem never changes: other coordinates make another problem, which shares th
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, NoReturn, Self
+from typing import Any, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from aucmax.data.rows import Rows, products, scaled_rows
 from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store
-from aucmax.objective.losses import LossAt, RankingLoss, RowSum, Shares, UnivariateLoss
+from aucmax.objective.losses import (
+    Logistic,
+    LossAt,
+    RankingLoss,
+    RowSum,
+    Shares,
+    UnivariateLoss,
+)
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
 from aucmax.statistics.base import ClassStatistics
@@ -32,6 +39,7 @@ __all__ = [
     "Problem",
     "RowsProblem",
     "SignedRows",
+    "SumsAtIntercept",
     "normal_product",
 ]
 
@@ -58,6 +66,22 @@ class Columns(NamedTuple):
     sign: np.ndarray
     share: np.ndarray
     mean_neg: np.ndarray | None = None
+
+
+class SumsAtIntercept(NamedTuple):
+    """Sums over all rows of the logistic loss at the scores X w + b, in the solver's coordinates.
+
+    ``value`` is the loss. ``slope`` and ``bend`` are the sums of its first and second derivatives
+    by the score, ``gradient`` and ``bent`` (d,) those of the rows times these. ``matrix`` (d, d) is
+    the second derivative by w with b at its best, if it was asked for.
+    """
+
+    value: float
+    slope: float
+    bend: float
+    gradient: np.ndarray
+    bent: np.ndarray
+    matrix: np.ndarray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +278,30 @@ class Problem:
 
         ``balanced`` gives both classes half of the weight.
         """
+        self._no_rows()
+
+    @property
+    def scores_stay(self) -> bool:
+        """Whether scores stay where the rows are: `sums_at` and what follows it need none here."""
+        return False
+
+    def sums_at(
+        self, loss: Logistic, w: np.ndarray, b: float, with_matrix: bool
+    ) -> SumsAtIntercept:
+        """Return the sums of the loss at the scores X w + b in one pass."""
+        self._no_rows()
+
+    def bent_product(
+        self, loss: Logistic, w: np.ndarray, b: float, v: np.ndarray, offset: float
+    ) -> np.ndarray:
+        """Return `product` with the loss's second derivatives at the scores X w + b as s.
+
+        ``offset`` is their mean of X v, so that all adds up to 0.
+        """
+        self._no_rows()
+
+    def range_of_scores(self, w: np.ndarray) -> float:
+        """Return the largest minus the least of the scores X w."""
         self._no_rows()
 
     def columns(self, S: np.ndarray) -> Columns:
@@ -740,6 +788,42 @@ class RowsProblem(Problem):
         of_rows = self.data.sign, self.data.share, self.strata
         return loss.at(z, *of_rows) if like is None else loss.reweighed(like, z, *of_rows)
 
+    @property
+    def scores_stay(self) -> bool:
+        return not isinstance(self.store, InMemory)
+
+    def sums_at(
+        self, loss: Logistic, w: np.ndarray, b: float, with_matrix: bool
+    ) -> SumsAtIntercept:
+        origin = self.raw_means()[1]
+        common = loss, self._scale(w), b, origin if with_matrix else None
+        value, adjoints, (slope, bend), of_gram = self.store.total(_sums_at, self._by_row, common)
+        matrix = None
+        if of_gram:
+            matrix, mean = of_gram
+            if bend > 0.0:
+                matrix -= np.outer(mean, mean / bend)
+            if self.factor is not None:
+                matrix *= self.factor
+                matrix *= self.factor[:, None]
+        gradient, bent = map(self._scale, adjoints)
+        return SumsAtIntercept(value, slope, bend, gradient, bent, matrix)
+
+    def bent_product(
+        self, loss: Logistic, w: np.ndarray, b: float, v: np.ndarray, offset: float
+    ) -> np.ndarray:
+        common = loss, self._scale(w), b, self._scale(v), offset
+        total, rest = self.store.total(_bent_product, self._by_row, common)
+        return self._scale(total - rest * self.raw_means()[1])
+
+    def range_of_scores(self, w: np.ndarray) -> float:
+        ends = np.array(list(self.store.each(_ends_of_scores, (), (self._scale(w),))))
+        return float(ends[:, 1].max() - ends[:, 0].min())
+
+    @property
+    def _by_row(self) -> tuple[Numbers, Numbers]:
+        return self.data.sign, self.data.share
+
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
         return loss.at(z, self.data.sign[:], (self._even if balanced else self._plain)[:])
 
@@ -835,3 +919,37 @@ def normal_product(
 
 def _signed(X: Rows, sign: np.ndarray, weight: np.ndarray, factor: np.ndarray | None) -> SignedRows:
     return SignedRows(X if factor is None else scaled_rows(X, factor), sign, weight)
+
+
+def _sums_at(
+    X: Rows,
+    sign: np.ndarray,
+    s: np.ndarray,
+    loss: Logistic,
+    w: np.ndarray,
+    b: float,
+    origin: np.ndarray | None,
+) -> tuple[Any, ...]:
+    at = loss.at_intercept(products.scores(X, w), sign, s, b)
+    derivatives = np.column_stack([at.gradient[:], at.bent[:]])
+    of_gram = () if origin is None else products.gram(X, at.bent[:], origin)
+    return at.value, products.adjoint(X, derivatives).T, derivatives.sum(axis=0), of_gram
+
+
+def _bent_product(
+    X: Rows,
+    sign: np.ndarray,
+    s: np.ndarray,
+    loss: Logistic,
+    w: np.ndarray,
+    b: float,
+    v: np.ndarray,
+    offset: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    bent = loss.at_intercept(products.scores(X, w), sign, s, b).bent[:]
+    return products.normal_product(X, bent, v, np.full(len(bent), offset))
+
+
+def _ends_of_scores(X: Rows, w: np.ndarray) -> tuple[float, float]:
+    z = products.scores(X, w)
+    return float(z.min(initial=np.inf)), float(z.max(initial=-np.inf))

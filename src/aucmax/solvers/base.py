@@ -59,6 +59,8 @@ class Result:
         J(w) − J*, bounded or estimated from above by the solver; infinite if unknown.
     value : float, optional
         J(w), if the solver knows it.
+    intercept : float, optional
+        The best intercept of a loss that has its own, if the solver knows it.
     state : dict or None
         The state from which a stochastic solver continues with new rows, if the problem and the
         solution do not determine it.
@@ -69,6 +71,7 @@ class Result:
     message: str | None = None
     gap: float = np.inf
     value: float | None = None
+    intercept: float | None = None
     state: dict[str, Any] | None = None
 
 

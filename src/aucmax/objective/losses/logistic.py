@@ -39,7 +39,7 @@ class Logistic(RankingLoss):
     weighs = has_threshold = concordant = True
     slope_at_zero = -0.25
     usual_alpha = 0.1
-    bytes_kept = (18, 0)
+    bytes_kept = (2, 0)
 
     def __init__(self, within: float = 0.5) -> None:
         self.within = within
@@ -67,9 +67,7 @@ class Logistic(RankingLoss):
         at_zero = math.log(self.within) - math.log1p(-self.within)
         b = _best_intercept(z, sign, weight, at_zero)
         if isinstance(sign, np.ndarray) and isinstance(weight, np.ndarray):
-            gradient, bent = np.empty((2, len(z)))
-            value = _terms(z, sign, weight, b, gradient, bent)
-            return AtThreshold(value, gradient, bent, b)
+            return _at(z, sign, weight, b)
         terms = _Terms(z, sign, weight, b)
         value = sum(terms(rows)[0] for rows in row_blocks(len(z)))
         return AtThreshold(
@@ -78,6 +76,24 @@ class Logistic(RankingLoss):
             Made(len(z), lambda rows: terms(rows)[1][1]),
             b,
         )
+
+    def at_intercept(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, intercept: float
+    ) -> "AtThreshold":
+        """Return the sum over some of the rows at a given intercept."""
+        return _at(z, sign, _by_class(s, sign, *self._weights)[:], intercept)
+
+    def first_intercept(self, mean_pos: float, mean_neg: float) -> float:
+        """Return the intercept from which the search for the best one starts.
+
+        Parameters
+        ----------
+        mean_pos, mean_neg : float
+            The mean score of each class.
+        """
+        (pos, neg), tau = self._weights, self.within
+        mean = (pos * mean_pos + neg * mean_neg) / (pos + neg)
+        return math.log(tau) - math.log1p(-tau) - mean
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -99,6 +115,12 @@ class AtThreshold(ByRow):
     bent: Numbers
     intercept: float
     follows: ClassVar[bool] = True
+
+
+def _at(z: np.ndarray, sign: np.ndarray, weight: np.ndarray, b: float) -> AtThreshold:
+    gradient, bent = np.empty((2, len(z)))
+    value = _terms(z, sign, weight, b, gradient, bent)
+    return AtThreshold(value, gradient, bent, b)
 
 
 class _Terms(NamedTuple):

@@ -5,6 +5,8 @@
 The squared hinge is piecewise quadratic: its second derivative counts the pairs with margin below
 1, and its product with a vector takes two passes over the rows and one sweep over the sorted
 scores. The second derivative of the logistic loss weights the rows; its product takes one pass.
+For rows in parts that loss is minimised over w and the intercept together, and no scores are kept:
+every pass computes them again where the rows are.
 With another penalty the steps are those of `proximal_newton`.
 """
 
@@ -15,7 +17,8 @@ import numpy as np
 
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
-from aucmax.objective.losses import ByRow, LossAt, PairwiseLoss, StrataLikelihood
+from aucmax.objective.at_intercept import AtIntercept
+from aucmax.objective.losses import ByRow, Logistic, LossAt, PairwiseLoss, StrataLikelihood
 from aucmax.objective.losses.base import row_blocks
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
@@ -64,7 +67,8 @@ class Newton(Solver):
 
     For the logistic loss the length of a step is nearly optimal, since a line search costs little
     compared with a pass over the rows, and a system is solved by its matrix if that costs less than
-    the products with the rows.
+    the products with the rows. For rows in parts, whose pass gives J, its gradient and that matrix
+    at one point, a step is a whole one unless J does not fall enough.
 
     References
     ----------
@@ -96,13 +100,13 @@ class Newton(Solver):
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
         if "l2" in objective.penalty.offers:
-            w, value, gap, steps, cost = _newton(objective, w, run)
+            w, value, gap, steps, cost, intercept = _newton(objective, w, run)
         else:
-            w, value, gap, steps, cost = proximal_newton(objective, w, run, trace)
+            w, value, gap, steps, cost, intercept = proximal_newton(objective, w, run, trace)
         quality = objective.relative(gap, value)
         stop = f"Newton's method stopped after {cost} products with the data"
         message = unfinished(objective, run, quality, max(steps, cost), stop)
-        return Result(w, max(steps, 1), message, gap, value)
+        return Result(w, max(steps, 1), message, gap, value, intercept)
 
 
 def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
@@ -111,7 +115,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
     J(w) − J* is the gain of the model at w, Newton's decrement, if that is small: then the pairs
     that are active at w remain active along the step. The last step only confirms this.
     """
-    iterate, systems = _Iterate(objective, w), _Systems(objective, run)
+    iterate, systems = _iterate(objective, w), _Systems(objective, run)
     forcing, before = _SYSTEM_TOL, np.inf
     steps, products, idle = 0, 0, 0
     while True:
@@ -145,7 +149,12 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         iterate.recompute_gradient()
         total = max(objective.at_zero - value + decrement, decrement)
         forcing = min(_SYSTEM_TOL, max(decrement / total, 1e-6))
-    return Minimum(iterate.w, iterate.value, gap, steps, products)
+    return Minimum(iterate.w, iterate.value, gap, steps, products, iterate.intercept)
+
+
+def _iterate(objective: Objective, w: np.ndarray) -> "_Iterate | _IterateInParts":
+    in_parts = objective.problem.scores_stay and isinstance(objective.loss, Logistic)
+    return _IterateInParts(objective, w) if in_parts else _Iterate(objective, w)
 
 
 class _Iterate:
@@ -158,6 +167,10 @@ class _Iterate:
         A start. For a smooth loss it is first scaled by a line search, as the optimum of another
         loss may have only the right direction.
     """
+
+    term: LossAt
+    excess = 0.0
+    intercept = None
 
     def __init__(self, objective: Objective, w: np.ndarray) -> None:
         self.objective, self.w = objective, w
@@ -209,6 +222,89 @@ class _Iterate:
         return length
 
 
+class _IterateInParts:
+    """A point (w, b) of the logistic loss for rows in parts, whose scores stay where the rows are.
+
+    J is a convex function of w and the intercept b, along which a step goes. Each point takes one
+    pass, which also gives the matrix of the next system if that is cheap.
+
+    Parameters
+    ----------
+    objective : Objective
+    w : ndarray, shape (d,)
+        A start, which is replaced by 0 if J is higher there.
+    """
+
+    def __init__(self, objective: Objective, w: np.ndarray) -> None:
+        self.objective = objective
+        self.by_matrix = objective.problem.gram_cost <= _USUAL_PRODUCTS
+        self.term = self._first(w)
+        if w.any() and self.value > objective.at_zero:
+            self.term = self._first(np.zeros_like(w))
+
+    def _first(self, w: np.ndarray) -> AtIntercept:
+        problem, loss = self.objective.problem, self.objective.loss
+        assert isinstance(loss, Logistic)
+        b = loss.first_intercept(dot(problem.mean_pos, w), dot(problem.mean_neg, w))
+        return AtIntercept.of(problem, loss, w, b, self.by_matrix)
+
+    @property
+    def w(self) -> np.ndarray:
+        """The coefficients, shape (d,)."""
+        return self.term.w
+
+    @property
+    def intercept(self) -> float:
+        """The best intercept."""
+        return self.term.intercept
+
+    @property
+    def excess(self) -> float:
+        """What a better intercept may lower J by."""
+        return self.term.excess
+
+    @property
+    def data(self) -> float:
+        """The data term of J."""
+        return self.term.value
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """Its gradient, shape (d,)."""
+        return self.term.gradient
+
+    @property
+    def value(self) -> float:
+        """J(w, b)."""
+        return self.data + self.objective.penalty.value(self.w)
+
+    def gap(self) -> float:
+        """Return a bound of J(w, b) − J* by duality."""
+        return self.objective.gap(self.data, self.gradient, self.w) + self.excess
+
+    def recompute_scores(self) -> None:
+        """Do nothing: scores are computed anew in every pass."""
+
+    recompute_gradient = recompute_scores
+
+    def advance(self, step: "_Step") -> float:
+        """Move along a step as far as lowers J enough; return its length, 0 if none does."""
+        start, penalty = self.term, self.objective.penalty
+        value, (_, slope) = self.value, start.towards(step.direction)
+        slope += penalty.l2 * dot(self.w, step.direction)
+        t = 1.0
+        for _ in range(30):
+            self.term = start.moved(step.direction, t, self.by_matrix)
+            rise = self.value - value
+            if rise <= 1e-4 * t * slope + _ROUNDING_SHARE * abs(value):
+                return t
+            # the minimum of the parabola through both values and the slope
+            share = -0.5 * t * slope / (rise - t * slope) if np.isfinite(rise) else 0.0
+            t *= min(max(share, 0.1), 0.5)
+        self.term = start
+        return 0.0
+
+
 class _Step(NamedTuple):
     """A direction (d,) from a model of J, the change of the scores (n,), and the gap it implies.
 
@@ -237,7 +333,9 @@ class _Systems:
     def near(self) -> Preconditioner:
         return preconditioner(self.objective, self.objective.penalty.l2)
 
-    def step(self, iterate: _Iterate, fall: float, forcing: float, limit: int) -> _Step:
+    def step(
+        self, iterate: "_Iterate | _IterateInParts", fall: float, forcing: float, limit: int
+    ) -> _Step:
         """Return the step from an iterate; ``fall`` is by how much J fell in the last one.
 
         A system is solved until a share ``forcing`` of its gain is missing, or after ``limit``
@@ -253,9 +351,15 @@ class _Systems:
 
         rhs = -(iterate.gradient + objective.penalty.l2 * iterate.w)
         model = self.solve(iterate.term, rhs, enough, limit)
-        products, move = model.steps, self._move(model)
-        claim = _claim(objective, model, move, fall)
-        certain_claim = _claim(objective, self.certain(model), move, fall)
+        products, move = model.steps, self._move(model, iterate)
+
+        def claim_of(model: Solved) -> float:
+            claim = GAP_PER_DECREMENT * (model.gained + model.left + iterate.excess)
+            return claim if near else max(claim, fall)
+
+        near = True
+        near = objective.relative(claim_of(model), value) <= tol and self._near(model, move)
+        claim, certain_claim = claim_of(model), claim_of(self.certain(model))
         if self.run.sure and (
             objective.relative(claim, value) <= tol < objective.relative(certain_claim, value)
         ):
@@ -263,20 +367,38 @@ class _Systems:
             if surer is not model:
                 model, products = surer, products + surer.steps
                 del move
-                move = self._move(model)
-                claim = _claim(objective, model, move, fall)
+                move = self._move(model, iterate)
+                near = self._near(model, move)
+                claim = claim_of(model)
         return _Step(model.x, move, claim, model.gained + model.left, products)
 
-    def _move(self, model: Solved) -> np.ndarray | None:
+    def _move(self, model: Solved, iterate: "_Iterate | _IterateInParts") -> np.ndarray | None:
         # for pairs no bound depends on how far the scores move
-        if isinstance(self.objective.loss, PairwiseLoss):
+        if isinstance(self.objective.loss, PairwiseLoss) or isinstance(iterate, _IterateInParts):
             return None
         return self.objective.problem.scores(model.x)
 
-    def solve(self, term: LossAt, rhs: np.ndarray, enough: Enough, limit: int) -> Solved:
+    def _near(self, model: Solved, move: np.ndarray | None) -> bool:
+        """Return whether no score moves far enough to change the second derivative much.
+
+        While pairs still become active or inactive, the decrement alone is too small. It is also
+        too small far from the optimum of a smooth loss; while no score moves by more than S, by a
+        factor of at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010,
+        "Self-concordant analysis for logistic regression", proposition 1).
+        """
+        if not self.objective.loss.concordant:
+            return False
+        if move is not None:
+            return bool(np.ptp(move) <= 1.0)
+        # by its matrix, another step takes one pass, too
+        return not self.by_matrix and self.objective.problem.range_of_scores(model.x) <= 1.0
+
+    def solve(
+        self, term: LossAt | AtIntercept, rhs: np.ndarray, enough: Enough, limit: int
+    ) -> Solved:
         """Return the solution at scores where the data term is ``term``, good enough."""
         l2 = self.objective.penalty.l2
-        if isinstance(term, ByRow) and self.objective.problem.gram_cost <= self.usual:
+        if isinstance(term, ByRow | AtIntercept) and self.objective.problem.gram_cost <= self.usual:
             matrix = self.objective.bend_matrix(term)
             matrix[np.diag_indices(len(matrix))] += l2
             self.by_matrix = True
@@ -284,7 +406,7 @@ class _Systems:
         self.by_matrix = False
         return self._minimised(self._product(term), rhs, enough, limit)
 
-    def _product(self, term: LossAt) -> Product:
+    def _product(self, term: LossAt | AtIntercept) -> Product:
         bending, l2 = self.objective.bending(term), self.objective.penalty.l2
         return lambda v: bending(v) + l2 * v
 
@@ -296,7 +418,7 @@ class _Systems:
         return model._replace(left=0.5 * square / l2 if l2 > 0.0 else np.inf)
 
     def surer(
-        self, term: LossAt, model: Solved, rhs: np.ndarray, enough: Enough, limit: int
+        self, term: LossAt | AtIntercept, model: Solved, rhs: np.ndarray, enough: Enough, limit: int
     ) -> Solved:
         """Return the last solution, or a better one if a random vector reveals more."""
         if not self.probed:
@@ -313,19 +435,6 @@ class _Systems:
         )  # fmt: skip
         self.smallest, self.usual = model.smallest, max(self.usual, model.steps)
         return model
-
-
-def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: float) -> float:
-    """Return a bound on J(w) − J*: from the model at w, the change of the scores, the last gain.
-
-    While pairs still become active or inactive, the decrement alone is too small. It is also too
-    small far from the optimum of a smooth loss; while no score moves by more than S, by a factor of
-    at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010, "Self-concordant analysis for
-    logistic regression", proposition 1).
-    """
-    claim = GAP_PER_DECREMENT * (model.gained + model.left)
-    near = objective.loss.concordant and move is not None and np.ptp(move) <= 1.0
-    return claim if near else max(claim, fall)
 
 
 def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:

@@ -54,7 +54,8 @@ _MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 class Minimum(NamedTuple):
     """A minimiser w (d,), J(w), a bound or estimate of J(w) − J*, the steps, and their cost.
 
-    The cost of a step is the products with the data that it took, and 1 at least.
+    The cost of a step is the products with the data that it took, and 1 at least. ``intercept`` is
+    the loss's own, where the steps know it.
     """
 
     w: np.ndarray
@@ -62,6 +63,7 @@ class Minimum(NamedTuple):
     gap: float
     steps: int
     cost: int
+    intercept: float | None = None
 
 
 class Point(NamedTuple):
