@@ -16,7 +16,9 @@ from aucmax.data.rows.kernels import compiled
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["dates_of", "numbers_of"]
+__all__ = ["SIGNS", "dates_of", "ends_within_quotes", "first_bytes", "numbers_of", "signs_of"]
+
+SIGNS = ("", "$", "%", "€", "£")
 
 _MANY = 10_000  # words, below which importing Numba takes longer than parsing them
 _NUMBER, _OTHER, _UNSURE = 0, 1, 2  # what a word is
@@ -57,6 +59,37 @@ def dates_of(words: pa.Array, form: str) -> tuple[NDArray[np.float64], NDArray[n
     if len(words) > _MANY and "%b" not in form and "%y" not in form:
         _read_dates(*_bytes_of(words), np.frombuffer(form.encode(), np.uint8), days, states)
     return days, states == _UNSURE
+
+
+def signs_of(words: pa.Array) -> NDArray[np.int8]:
+    """Return which of `SIGNS` is all that words (n,) hold beside digits and marks; −1 if unsure."""
+    signs = np.full(len(words), -1, np.int8)
+    if len(words) > _MANY:
+        _read_signs(*_bytes_of(words), signs)
+    return signs
+
+
+def first_bytes(words: pa.Array) -> NDArray[np.uint8]:
+    """Return the first byte of each word (n,), 0 where there is none."""
+    first = np.zeros(len(words), np.uint8)
+    if len(words):
+        ends, text = _bytes_of(words)
+        filled = ends[1:] > ends[:-1]
+        first[filled] = text[ends[:-1][filled]]
+    return first
+
+
+def ends_within_quotes(
+    text: NDArray[np.uint8], separator: int, state: tuple[int, int]
+) -> tuple[bool, tuple[int, int]]:
+    """Return whether a line ends within a quoted value of some text of a CSV file.
+
+    ``state`` is the last byte before it and whether that is within quotes, and is returned for the
+    text that follows; it begins with a line end, 10 and 0.
+    """
+    quotes = np.flatnonzero(text == ord('"'))
+    ends, inside = _ends_within_quotes(text, quotes, separator, *state)
+    return bool(ends), (int(text[-1]), int(inside))
 
 
 def _bytes_of(words: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -245,3 +278,56 @@ def _time(text: Any, i: int, last: int, days: Any, row: int) -> bool:
             return False
         i, unit = i + 1, unit // 60
     return False
+
+
+@compiled
+def _read_signs(ends: Any, text: Any, signs: Any) -> None:
+    for i in range(len(signs)):
+        j, last, sign, count = ends[i], ends[i + 1], 0, 0
+        while j < last:
+            byte = text[j]
+            if byte == 0x24 or byte == 0x25:
+                sign, count = byte - 0x23, count + 1
+            elif last - j > 2 and byte == 0xE2 and text[j + 1] == 0x82 and text[j + 2] == 0xAC:
+                sign, count, j = 3, count + 1, j + 2
+            elif last - j > 1 and byte == 0xC2 and text[j + 1] == 0xA3:
+                sign, count, j = 4, count + 1, j + 1
+            elif not _stands_at_number(byte):
+                count = 2
+            j += 1
+        signs[i] = sign if count < 2 else -1
+
+
+@compiled
+def _stands_at_number(byte: int) -> bool:
+    """Return whether a byte is a digit, a blank or one of "'()+,-.<=>"."""
+    if byte < 0x27:
+        return byte == 0x20 or byte == 0x09 or byte == 0x0A or byte == 0x0C or byte == 0x0D
+    return byte <= 0x3E and not (byte == 0x2A or byte == 0x2F or byte == 0x3A or byte == 0x3B)
+
+
+@compiled
+def _ends_within_quotes(
+    text: Any, quotes: Any, separator: int, before: int, inside: int
+) -> tuple[bool, int]:
+    """A quote opens a value at its beginning only, and two of them are one within it."""
+    ends, start = False, 0
+    for i in quotes:
+        if inside:
+            ends = ends or _has_line_end(text, start, i)
+            inside = 0
+        else:
+            byte = text[i - 1] if i > 0 else before
+            opens = byte == separator or byte == 0x0A or byte == 0x0D or byte == 0x22
+            inside, start = (1 if opens else 0), i
+    if inside:
+        ends = ends or _has_line_end(text, start, len(text))
+    return ends, inside
+
+
+@compiled
+def _has_line_end(text: Any, start: int, end: int) -> bool:
+    ends = 0
+    for i in range(start, end):
+        ends += text[i] == 0x0A or text[i] == 0x0D
+    return ends > 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.digits import ends_within_quotes
 from aucmax.data.files import fault
 from aucmax.data.remote import RemoteBytes
 
@@ -182,11 +183,12 @@ class Native:
     ----------
     stream : BufferedReader
         The bytes, unpacked.
-    watch : bool
-        Whether to look for them.
+    watch : str, optional
+        The separator of a CSV file, to look for them. In a large file only quotes count within
+        which a line ends, as they prevent Arrow from parsing blocks by themselves.
     """
 
-    def __init__(self, stream: io.BufferedReader, watch: bool = False) -> None:
+    def __init__(self, stream: io.BufferedReader, watch: str | None = None) -> None:
         import pyarrow as pa
 
         self.hexadecimal = self.quoted = False
@@ -198,10 +200,15 @@ class Native:
             self.file = pa.PythonFile(_Watched(self, raw) if watch else raw, "r")
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-        kept = None if plain else pa.BufferOutputStream()
+        large = isinstance(raw, io.FileIO) and os.fstat(raw.fileno()).st_size > BLOCK_BYTES
+        kept, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
         while (watch or not plain) and (chunk := stream.read(_CACHED_BYTES)):
-            self.hexadecimal |= watch and _has_hexadecimal(end, chunk)
-            self.quoted = self.quoted or (watch and b'"' in chunk)
+            if watch:
+                self.hexadecimal |= _has_hexadecimal(end, chunk)
+                if large and not self.quoted:
+                    text = np.frombuffer(chunk, np.uint8)
+                    self.quoted, state = ends_within_quotes(text, ord(watch), state)
+                self.quoted = self.quoted or (not large and b'"' in chunk)
             end = chunk[-1:]
             if kept is not None:
                 kept.write(chunk)
@@ -229,6 +236,8 @@ class _Watched(io.RawIOBase):
 
 def _has_hexadecimal(before: bytes, text: bytes) -> bool:
     """Return whether a text, after another one, has an x after a 0; ``find`` is far slower."""
+    if b"x" not in text and b"X" not in text:
+        return False
     letters = np.frombuffer(before + text, np.uint8)
     return bool((((letters[1:] | 0x20) == ord("x")) & (letters[:-1] == ord("0"))).any())
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.columns import NO_WORD, Column, YesNo
 from aucmax.data.decisions import Decision
+from aucmax.data.digits import first_bytes
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import FIRST_ROWS, Reading
 from aucmax.data.tables.arrow import ArrowFile, is_text
@@ -170,7 +171,14 @@ class Distinct(NamedTuple):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        are = np.ones(len(self.words), dtype=bool) if among is None else among.copy()
+        starts = np.arange(256) > 0x7F  # of a word, in any case, and of blanks
+        starts[: ord(" ") + 1] = True
+        starts[[ord(case[0]) for word in words if word for case in (word, word.upper())]] = True
+        are = starts[first_bytes(self.words)]
+        if among is not None:
+            are &= among
+        if not are.any():
+            return are
         trimmed = pc.utf8_trim_whitespace(self.words.filter(pa.array(are)))
         are[are] = np.asarray(pc.utf8_length(trimmed)) <= max(map(len, words))
         lower = pc.utf8_lower(pc.utf8_trim_whitespace(self.words.filter(pa.array(are))))

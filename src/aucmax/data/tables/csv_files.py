@@ -200,7 +200,7 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
 
     try:
         with text.opened() as stream:
-            native = Native(stream, watch=True)
+            native = Native(stream, watch=text.sep)
             table = pa_csv.read_csv(
                 native.file,
                 pa_csv.ReadOptions(

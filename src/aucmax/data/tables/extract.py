@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch, rows_and_labels, table_of
 from aucmax.data.codes import doubt, has_zeros
 from aucmax.data.columns import Column
@@ -105,6 +106,8 @@ def _are_whole(numbers: np.ndarray) -> bool:
 def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator[Read | Obstacle]:
     """Yield columns that were read, or what prevents it, several at a time if all are in memory."""
 
+    pa = needs("pyarrow", "a table")
+
     def read(name: str) -> Read | Obstacle:
         try:
             return feature(FileColumn(source, name, reading))
@@ -114,7 +117,8 @@ def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator
     if source.typed:
         yield from map(read, names)
         return
-    with ThreadPoolExecutor(thread_name_prefix="aucmax-column") as columns:
+    # more threads than cores would wait for each other
+    with ThreadPoolExecutor(pa.cpu_count(), thread_name_prefix="aucmax-column") as columns:
         yield from columns.map(read, names)
 
 

@@ -26,10 +26,10 @@ from aucmax.data.tables.date_columns import (
     typed_dates,
 )
 from aucmax.data.tables.written import (
-    BOUND,
     DECIMALS,
     MULTIPLES,
     amounts,
+    are_bounds,
     are_one,
     measure_of,
     plain_numbers,
@@ -315,6 +315,9 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
             "are taken as words: write numbers alone, or leave the other cells empty"
         )
         return (Decision(column.name, sentence, counts=True),)
+    first = distinct.beginning(_FIRST_WORDS).words.to_pylist()
+    if sum(map(bool, map(PAIR.fullmatch, first))) < MOSTLY * len(first):
+        return ()
     pairs = np.array(distinct.each(PAIR.fullmatch), dtype=bool) & cells.filled
     count = distinct.rows(pairs)
     if count < NEARLY_ALL * total:
@@ -448,10 +451,8 @@ def _told_of_bounds(column: FileColumn, odd: NDArray[np.bool_]) -> tuple[Decisio
     """Return the decision that a bound such as <0.5 is read as the number, if some words, a mask
     (k,), are bounds.
     """
-    import pyarrow.compute as pc
-
     distinct = column.distinct
-    bounds = pc.match_substring_regex(distinct.words, BOUND).to_numpy(zero_copy_only=False) & odd
+    bounds = are_bounds(distinct.words) & odd
     if not bounds.any():
         return ()
     sentence = f"{distinct.rows(bounds):,} bounds such as {distinct.word(distinct.first(bounds))!r}"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.digits import numbers_of
+from aucmax.data.digits import SIGNS, first_bytes, numbers_of, signs_of
 from aucmax.data.reading import NUMBER
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "BOUND", "DECIMALS", "MULTIPLES", "amounts", "are_one", "measure_of", "plain_numbers",
+    "DECIMALS", "MULTIPLES", "amounts", "are_bounds", "are_one", "measure_of", "plain_numbers",
     "unit_of_each", "units_of",
 ]  # fmt: skip
 
@@ -32,6 +32,7 @@ _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
 BOUND = r"^[<>≤≥]=?\s?"  # before a number that is not known further
+_SIGN_OF_BOUND = "≤≥".encode()[0]
 _NO_UNIT = r"[-+()<>≤≥=0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
 MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
@@ -71,6 +72,19 @@ def plain_numbers(words: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
     return numbers
 
 
+def are_bounds(words: pa.Array) -> NDArray[np.bool_]:
+    """Return which words (n,) are bounds such as "<0.5"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bounds = np.isin(first_bytes(words), [ord("<"), ord(">"), _SIGN_OF_BOUND])
+    if bounds.any():
+        candidates = words.filter(pa.array(bounds))
+        matches = pc.match_substring_regex(candidates, BOUND)
+        bounds[bounds] = matches.to_numpy(zero_copy_only=False)
+    return bounds
+
+
 def units_of(words: pa.Array) -> tuple[str, ...]:
     """Return the different words and signs at numbers, in the order of the alphabet."""
     return tuple(sorted(filter(None, unit_of_each(words).unique().to_pylist())))
@@ -78,9 +92,16 @@ def units_of(words: pa.Array) -> tuple[str, ...]:
 
 def unit_of_each(words: pa.Array) -> pa.Array:
     """Return what stands at the number in each word (n,), "" for nothing."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(words, rf"^{_NO_UNIT}+|{_NO_UNIT}+$", "")
+    signs = signs_of(words)
+    unsure, units = signs < 0, pa.array(SIGNS, words.type).take(pa.array(np.maximum(signs, 0)))
+    if not unsure.any():
+        return units
+    rest = words.filter(pa.array(unsure))
+    rest = pc.replace_substring_regex(rest, rf"^{_NO_UNIT}+|{_NO_UNIT}+$", "")
+    return pc.replace_with_mask(units, pa.array(unsure), rest)
 
 
 def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
