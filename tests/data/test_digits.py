@@ -26,7 +26,7 @@ def test_a_line_that_ends_within_quotes_is_seen_in_pieces_of_any_size():
     rng, with_end = np.random.default_rng(0), 0
     for _ in range(2_000):
         cells = rng.choice(
-            ['"a"', '"b\n"', 'c"', "", '"""d"', '"\r"', "e,", '"f""\n"'], rng.integers(1, 6)
+            ['"a"', '"b\n"', 'c"', "", '"""d"', '"\r"', "e,", '"f""\n g"'], rng.integers(1, 6)
         )
         text = "\n".join(["x,y", *cells, ""]).encode()
         rows = csv.reader(io.StringIO(text.decode(), newline=""))

@@ -540,6 +540,39 @@ def test_cells_in_doubt_are_told_as_in_parts(folder, tmp_path, run, client):
         assert "line 25001" in err
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_that_are_empty_at_first_are_as_in_parts(kind, tmp_path, run, client):
+    rng, n = np.random.default_rng(0), 60_000
+    late = {
+        "colour": (25_000, rng.choice(["red", "blue"], n)),
+        "price": (50_000, [f"${price:.2f}" for price in rng.uniform(1, 99, n)]),
+        "day": (50_000, [f"2024-03-{day:02d}" for day in rng.integers(1, 29, n)]),
+        "never": (n, np.zeros(n)),
+    }
+    rows = pd.DataFrame({"x": rng.normal(size=n).round(4)})
+    for column, (start, values) in late.items():
+        rows[column] = np.where(np.arange(n) < start, None, np.array(values, dtype=object))
+    rows["y"] = (rows["x"] + rng.normal(size=n) > 1.5).astype(int)
+    file = tmp_path / f"rows.{kind}"
+    if kind == "csv":
+        rows.to_csv(file, index=False)
+    else:
+        rows.to_parquet(file, row_group_size=10_000)
+    command = ("train", file, "--target", "y", "--alpha", "0.01", "--shape", "line", *SMALL)
+    models, decisions = [], []
+    for more in ((), ("--dask", client.scheduler.address)):
+        code, out, err = run(*command, *more, "--json", "-o", tmp_path / "m")
+        assert code == 0, err
+        models.append(load_model(tmp_path / "m"))
+        decisions.append(json.loads(out)["decisions"])
+    here, there = models
+    names = there[0].get_feature_names_out().tolist()
+    assert {"colour_red", "price", "day"} < {*names}
+    assert names == here[0].get_feature_names_out().tolist()
+    np.testing.assert_array_equal(there[-1].coef_, here[-1].coef_)
+    assert decisions[1] == decisions[0]
+
+
 def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
     command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, "--losses", "square", "--json")
     (_, here, _), (code, there, err) = run(*command), run(*command, "--dask", "local")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import copy
 import io
 import logging
 import pickle
@@ -291,6 +292,11 @@ class _OnDask(Source):
         if self.sizes is None or name not in self.replaced:
             return repeat(None)
         return np.split(self.replaced[name], np.cumsum(self.sizes)[:-1])
+
+    def first(self) -> Part:
+        view = copy.copy(self)  # the parts of a group would be loaded with it
+        view.loads, view.watch = self.loads[:1], None
+        return next(view._read())
 
     def _read(self) -> Iterator[Part]:
         return self.each(_itself, repeat(()))

@@ -351,7 +351,7 @@ def _opened(
 ) -> tuple[Source, list[Column], Part]:
     """Return a file as a source, its columns, and its first part."""
     raw = plan.source(path, reading, spool=False, kinds=later)
-    return raw, [*named(raw.feature_names or [], raw.columns)], next(iter(raw))
+    return raw, [*named(raw.feature_names or [], raw.columns)], raw.first()
 
 
 def _may_have_gaps(path: Path, reading: Reading, columns: Sequence[Column]) -> bool:

@@ -274,7 +274,7 @@ def fit_in_one_pass(
         If the settings need the rows again, or the labels are not two and none is named.
     """
     names = source.feature_names  # svmlight text has none: its first part tells about how many
-    features = next(iter(source)).X.shape[1] if names is None else len(names)
+    features = source.first().X.shape[1] if names is None else len(names)
     statistics: ClassStatistics = (
         ClassMoments.from_data(source)
         if features <= MAX_MATRIX_FEATURES

@@ -155,6 +155,10 @@ class Source:
         self.doubts.append(doubts_in(part))
         return part
 
+    def first(self) -> Part:
+        """Return the first part, whatever is wrong with others."""
+        return next(iter(self))
+
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
     ) -> Iterator[Any]:
