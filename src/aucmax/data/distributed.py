@@ -95,8 +95,9 @@ def source(
     -----
     A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
     What all tasks of a pass share is sent to one worker, and from worker to worker, once to each;
-    numbers that follow from a part's own labels and weights are computed there, and others, such as
-    the slopes of the logistic loss, are sent with the tasks. The results are summed on the cluster
+    numbers that follow from a part's own labels and weights, and the scores of the logistic loss,
+    are computed there, and others, such as the slopes of the squared hinge, are sent with the
+    tasks. The results are summed on the cluster
     in an order that depends only on the number of parts. Tasks are not bound to workers, and
     workers keep nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
     is lost. If half of the workers wait for the others for long, they start the same tasks, and the
