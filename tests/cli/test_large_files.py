@@ -396,14 +396,14 @@ def test_a_file_in_parts_is_tuned_on_some_of_its_rows(folder, tmp_path, run):
 
 
 def test_what_is_kept_of_each_row_decides_on_the_losses_and_is_told(tmp_path, run):
-    rng, n = np.random.default_rng(0), 45_000
+    rng, n = np.random.default_rng(0), 75_000
     x = rng.normal(size=n)
     rows = pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": x + rng.normal(size=n) > 2.9})
     rows.astype({"y": int}).to_csv(tmp_path / "long.csv", index=False, float_format="%.3f")
     command = ("train", tmp_path / "long.csv", "--target", "y", "--memory", "1MB")
     code, out, err = run(*command, "-o", tmp_path / "m")
     assert code == 0, err
-    assert "with no room for the loss logistic" in " ".join(out.split())
+    assert "with no room for the loss squared_hinge" in " ".join(out.split())
 
 
 def test_too_few_rows_that_fit_are_not_tuned_on(tmp_path, run):
@@ -616,7 +616,21 @@ def test_what_cannot_be_kept_is_said_before_rows_are_read(folder, tmp_path, run)
     pd.concat([rows] * 6).to_parquet(big)
     words = ("--target", "booked", *SMALL)
     for command, size in (
-        (("train", big, *TABLE, *SMALL, "--loss", "logistic", "--alpha", "0.1", "-o", model), 1),
+        (
+            (
+                "train",
+                big,
+                *TABLE,
+                *SMALL,
+                "--loss",
+                "squared_hinge",
+                "--alpha",
+                "0.1",
+                "-o",
+                model,
+            ),
+            1,
+        ),
         (("evaluate", model, big, *words), 2),
         (("cv", big, *words, "--losses", "square", "--alphas", "0.1", "--folds", 2), 4),
     ):
