@@ -14,7 +14,7 @@ from aucmax.objective.objective import ConditionalObjective, Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import SOLVERS, Monitor, Run
-from aucmax.solvers.batch.coordinate_descent import _set_matrix, sparse_columns
+from aucmax.solvers.batch.columns import of_square
 
 MODES = ("positives", "pairs", "strata")
 
@@ -93,9 +93,8 @@ def test_moments_products_and_columns_of_a_problem_are_those_of_the_pairs(mode, 
         expected = oracle.mean_loss(X @ w, y, stratum, weight, mode, "square")
         assert value == pytest.approx(expected, rel=1e-11)
         np.testing.assert_allclose(gradient, square @ w - linear, atol=1e-11 * scale)
-        every = np.arange(4)
-        columns = sparse_columns(problem, every, problem.seen_columns(every))
-        np.testing.assert_allclose(_set_matrix(columns), square, atol=1e-11 * scale)
+        columns = of_square(problem, np.arange(4))
+        np.testing.assert_allclose(columns.gram(), square, atol=1e-11 * scale)
         problem.moments()
 
 

@@ -211,7 +211,7 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
     if LOSSES[loss].kind != "kinked":
         optimum = l2_optimum(pairs, alpha, loss)
         # J is flat at its minimum: the root of what is left of it, times the condition
-        tol = 1e-8 if solver == "exact" else 1e-6 if tol == 1e-14 else 2e-7
+        tol = 1e-8 if solver == "exact" else 5e-6 if tol == 1e-14 else 2e-7
         close(w, optimum, tol)
         close(clf.coef_[0], pairs.to_features(optimum), tol)
         # the reference is no better by more than ten times what is reported

@@ -9,16 +9,14 @@ on columns, over working sets of the features with the largest possible gain. A 
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from aucmax.data.rows import compiled
 from aucmax.data.rows.kernels import unless
-from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty, prox1
-from aucmax.objective.problem import Columns, Problem
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
-from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.columns import of_square
+from aucmax.solvers.batch.model import MAX_PRODUCTS_PER_MODEL, ColumnModel
 from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     Stall,
@@ -36,7 +34,6 @@ __all__ = [
     "MAX_SET_MATRIX_FEATURES",
     "CoordinateDescent",
     "on_matrix",
-    "sparse_columns",
 ]
 
 MAX_MATRIX_FEATURES = 1500  # features for which the d×d matrix is formed
@@ -45,8 +42,6 @@ _FEW_FEATURES = 50  # for which Python's loop over features takes a tenth of a m
 _INNER_TOL = 0.01  # a round stops at this share of the gain possible before it by single features
 _SWEEPS_PER_MOVE = 10  # sweeps between two moves on the support
 _SYSTEMS_PER_MOVE = 10  # linear systems solved in one such move
-_SYSTEM_TOL = 1e-3  # share of its gain that may be missing when one is solved for many features
-_MAX_PRODUCTS_PER_SYSTEM = 100  # most products for one system
 
 
 class CoordinateDescent(Solver):
@@ -170,71 +165,6 @@ def _on_support(
     return w
 
 
-class SparseColumns(NamedTuple):
-    """A set of columns in CSC form, with the quantities that a step on each needs.
-
-    ``total`` are the weights of Σ₊ and Σ₋ in S, ``weight`` (n,) those of the rows.
-    """
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    mean_pos: np.ndarray
-    mean_neg: np.ndarray
-    curvature: np.ndarray
-    total: tuple[float, float]
-    weight: np.ndarray
-
-    @property
-    def matrix(self) -> sp.csc_array:
-        """The columns as a sparse array (n, k)."""
-        shape = (len(self.weight), len(self.curvature))
-        return sp.csc_array((self.data, self.indices, self.indptr), shape=shape)
-
-    def product(self, v: np.ndarray) -> np.ndarray:
-        """Return H over these columns times v (k,)."""
-        a, b, X, (pos, neg) = self.mean_pos, self.mean_neg, self.matrix, self.total
-        m_pos, m_neg = a @ v, b @ v
-        about_zero = X.T @ (self.weight * (X @ v))
-        return about_zero + (a - b) * (m_pos - m_neg) - pos * m_pos * a - neg * m_neg * b
-
-
-def sparse_columns(
-    problem: Problem, S: np.ndarray, columns: Columns, moved: bool = True
-) -> SparseColumns:
-    """Return the columns S of the problem in CSC form.
-
-    A column without zeros is shifted to the origin, where its products keep their digits: this does
-    not change a J over pairs.
-    """
-    delta, total = problem.delta[S], problem.covariance_weights
-    mean_neg = problem.mean_neg[S] if columns.mean_neg is None else columns.mean_neg
-    part = sp.csc_array(columns.X)
-    count = np.diff(part.indptr)
-    shift = np.where(moved & (count == problem.n_samples), mean_neg, 0.0)
-    mean_neg = mean_neg - shift
-    return SparseColumns(
-        part.data.astype(np.float64) - np.repeat(shift, count),
-        part.indices.astype(np.int32, copy=False),
-        part.indptr.astype(np.int64, copy=False),
-        mean_neg + delta,
-        mean_neg,
-        problem.curvature[S],
-        total,
-        columns.share * np.where(columns.sign > 0, *total),
-    )
-
-
-def _set_matrix(columns: SparseColumns) -> np.ndarray:
-    """Return H over a set of columns."""
-    weighted = columns.matrix.multiply(np.sqrt(columns.weight)[:, None]).tocsc()
-    H = (weighted.T @ weighted).toarray()
-    a, b, (pos, neg) = columns.mean_pos, columns.mean_neg, columns.total
-    H += np.outer(a - b, a - b) - pos * np.outer(a, a) - neg * np.outer(b, b)
-    H[np.diag_indices(len(H))] = columns.curvature
-    return H
-
-
 def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int]:
     """Minimise over growing working sets; return w, J(w) − J* and the sweeps taken.
 
@@ -244,7 +174,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
     w[problem.curvature <= 0.0] = 0.0
     size, sweeps, stalled = FIRST_SET_FEATURES, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
-    columns = sparse_columns(problem, S, problem.seen_columns(S))
+    columns = of_square(problem, S)
     while True:
         value, gradient = objective.data_term(w)
         promise = penalty.promise(gradient, w, problem.curvature)
@@ -254,77 +184,25 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
             if len(H) == len(S):
                 gap = min(gap, decrement(H, *on_set))
             elif objective.relative(gap, value + penalty.value(w)) > run.tol:
-                gap = min(gap, decrement_by_products(columns.product, columns.curvature, *on_set))
+                gap = min(gap, decrement_by_products(columns.product, columns.diagonal, *on_set))
         converged = objective.relative(gap, value + penalty.value(w)) <= run.tol
         if run.monitor(w, sweeps) or converged or sweeps >= run.max_iter:
             return w, gap, sweeps
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
         S = working_set(promise, gradient, w, penalty, size)
-        columns = sparse_columns(problem, S, problem.seen_columns(S))
+        columns = of_square(problem, S)
         aim, remaining = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= MAX_SET_MATRIX_FEATURES:
-            H = _set_matrix(columns)
+            H = columns.gram()
             w[S], spent, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, remaining)
         else:
-            w[S], spent = _on_columns(objective, columns, penalty.of(S), w[S], aim, remaining)
-            H = H[:0, :0]
+            limit = min(MAX_PRODUCTS_PER_MODEL, remaining)
+            model = ColumnModel(columns, gradient[S], w[S], penalty.of(S), limit)
+            model.minimise(aim)
+            w[S], spent, H = model.v, model.spent, H[:0, :0]
         sweeps += max(spent, 1)
         size = min(2 * max(size, len(S)), len(w))
-
-
-def _on_columns(
-    objective: Objective,
-    columns: SparseColumns,
-    penalty: Penalty,
-    w: np.ndarray,
-    aim: float,
-    max_iter: int,
-) -> tuple[np.ndarray, int]:
-    """Minimise over a large working set by sweeps of its columns and moves on its support."""
-    X, sweeps = columns.matrix, 0
-    while True:
-        z = X @ w
-        limit = min(_SWEEPS_PER_MOVE, max_iter - sweeps)
-        spent, gained = _column_sweeps(columns, w, z, penalty.compiled(), aim, limit)
-        sweeps += spent
-        if gained <= aim or sweeps >= max_iter:
-            return w, sweeps
-        w = _on_column_support(objective, columns, penalty, w, aim)
-
-
-def _on_column_support(
-    objective: Objective, columns: SparseColumns, penalty: Penalty, w: np.ndarray, aim: float
-) -> np.ndarray:
-    """Move towards the optimum over the support, by conjugate gradient on its columns."""
-    pieces = penalty.pieces(w)
-    S = support_of(columns.curvature, pieces)
-    if len(S) == 0:
-        return w
-    X, loss_at = columns.matrix[:, S], objective.at(columns.matrix @ w)
-    slope, bend = X.T @ loss_at.gradient[:] + pieces.left[S], pieces.bend[S]
-    convex = np.maximum(bend, 0.0)
-    diagonal = columns.curvature[S] + convex
-
-    def product(v: np.ndarray) -> np.ndarray:
-        return X.T @ loss_at.product(X @ v)
-
-    model = minimise(
-        lambda v: product(v) + convex * v,
-        -slope,
-        lambda v: v / diagonal,
-        lambda gained, left: left <= max(_SYSTEM_TOL * gained, 0.1 * aim),
-        _MAX_PRODUCTS_PER_SYSTEM,
-    )
-    w = w.copy()
-    w[S], _ = piece_move(
-        w[S],
-        model.x,
-        pieces.start[S],
-        pieces.end[S],
-        lambda move: dot(slope + 0.5 * (product(move) + bend * move), move),
-    )
-    return w
 
 
 def _small_sweep(
@@ -353,41 +231,3 @@ def _matrix_sweep(H, h, gradient, w, penalty, features):
                 w[j] += move
                 for k in range(len(w)):
                     gradient[k] += move * H[j, k]
-
-
-@compiled
-def _column_sweeps(columns, w, z, penalty, aim, max_iter):
-    # z = X w and the class means of z are kept up to date; returns the number of sweeps and the
-    # least gain of the steps of the last one
-    weight, (pos, neg) = columns.weight, columns.total
-    m_pos, m_neg = 0.0, 0.0
-    for j in range(len(w)):
-        m_pos += w[j] * columns.mean_pos[j]
-        m_neg += w[j] * columns.mean_neg[j]
-    sweep, gained = -1, 0.0
-    for number in range(max_iter):
-        sweep = number
-        gained = 0.0
-        for j in range(len(w)):
-            h = columns.curvature[j]
-            if h <= 0.0:
-                continue
-            a, b = columns.mean_pos[j], columns.mean_neg[j]
-            # ∇_j = Σ_i s_i z_i x_ij − t₊m₊μ₊j − t₋m₋μ₋j − δ_j (1 − (m₊ − m₋)), s sums to t₊ + t₋
-            g = -pos * m_pos * a - neg * m_neg * b - (a - b) * (1.0 - (m_pos - m_neg))
-            for e in range(columns.indptr[j], columns.indptr[j + 1]):
-                i = columns.indices[e]
-                g += weight[i] * z[i] * columns.data[e]
-            old = w[j]
-            new = prox1(penalty, j, old - g / h, 1.0 / h)
-            move = new - old
-            gained += 0.5 * h * move * move
-            if move != 0.0:
-                w[j] = new
-                for e in range(columns.indptr[j], columns.indptr[j + 1]):
-                    z[columns.indices[e]] += move * columns.data[e]
-                m_pos += move * a
-                m_neg += move * b
-        if gained <= aim:
-            break
-    return sweep + 1, gained

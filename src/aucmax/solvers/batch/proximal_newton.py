@@ -5,10 +5,11 @@ At w, with gradient ∇ and second derivative H of the data term, a step goes to
     v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
 
 over a working set of features: the support, and those with the largest possible gain. The model is
-minimised by coordinate descent on the set's own matrix if that is small, and by products with
-the rows if it is large.
+minimised by coordinate descent on the set's own matrix if that is small. If it is large, this is
+done on its columns if the second derivative is a weight for each row, else by products with them.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,13 @@ import scipy.sparse as sp
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import ByRow, LossAt
-from aucmax.objective.penalties import Penalty
 from aucmax.solvers.base import Monitor, Run
-from aucmax.solvers.batch.coordinate_descent import on_matrix, sparse_columns
-from aucmax.solvers.batch.krylov import Product, minimise
+from aucmax.solvers.batch.columns import WeightedColumns, about_mean, shifted, weighted_gram
+from aucmax.solvers.batch.coordinate_descent import on_matrix
+from aucmax.solvers.batch.model import MAX_PRODUCTS_PER_MODEL, ColumnModel, Model
 from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     Stall,
-    candidates,
     decrement,
     decrement_by_products,
     promises_off,
@@ -43,12 +43,9 @@ _ENOUGH = 0.1  # of the gap that remains at ``tol``: less possible gain than tha
 _NEAR = 0.01  # optimality before the last steps, from which the decrement tells what is left
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
-_MAX_PRODUCTS_PER_MODEL = 200  # most products spent on one model
-_SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
-_MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
 
 
 class Minimum(NamedTuple):
@@ -120,6 +117,13 @@ class Trace:
             off[self.part.S] = 0.0
             if off.sum() <= _SHARE_OFF * promise.sum():
                 return self.part
+        return self.new_columns(objective, promise, point, size)
+
+    def new_columns(
+        self, objective: Objective, promise: np.ndarray, point: Point, size: int
+    ) -> "ColumnSet":
+        """Return a working set of the features that promise most."""
+        if self.part is not None:
             size = max(size, _NEXT_SET_FEATURES)
         S = working_set(promise, point.gradient, point.w, objective.penalty, size)
         if self.part is None or not np.array_equal(S, self.part.S):
@@ -144,9 +148,8 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         gap = objective.gap(point.term.value, point.gradient, w)
         value = point.term.value + penalty.value(w)
         fall, before = before - value, value
-        part = trace.part
-        if reached and part and objective.relative(gap, value) > run.tol:
-            left = _decrement(objective, part, promise, point, run)
+        if reached and trace.part and objective.relative(gap, value) > run.tol:
+            left = _decrement(objective, trace, promise, point, size, run)
             # far away, and while pairs become active or inactive, that is too small
             near = objective.loss.concordant and objective.relative(fall, value) <= _NEAR
             if run.sure or not near:
@@ -169,44 +172,44 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
 
 
 def _decrement(
-    objective: Objective, part: "ColumnSet", promise: np.ndarray, point: Point, run: Run
+    objective: Objective, trace: Trace, promise: np.ndarray, point: Point, size: int, run: Run
 ) -> float:
-    """Return `decrement` of the working set, infinite if a feature outside promises a gain.
+    """Return `decrement` of a working set that holds all features that promise a gain.
 
     An earlier matrix gives a bound of it. If that does not suffice, it is computed with the matrix
-    there, by products unless it has to be sure.
+    there, by products unless it has to be sure. It is infinite if too many features promise a gain.
     """
+    part, curvature = trace.part, objective.data_curvature()
+    assert part is not None
+    if promises_off(part.S, promise, point.w, curvature):
+        part = trace.new_columns(objective, promise, point, size)
+        if promises_off(part.S, promise, point.w, curvature):
+            return np.inf
     S, term = part.S, point.term
-    if promises_off(S, promise, point.w, objective.data_curvature()):
-        return np.inf
     place = point.gradient[S], point.w[S], objective.penalty.of(S)
     if part.bent is not None and (share := part.share(term)) > 0.0:
         most = decrement(share * part.bent, *place)
         value = term.value + objective.penalty.value(point.w)
         if objective.relative(most, value) <= run.tol:
             return most
-    if part.small and (run.sure or part.bent is None):
+    if part.small and run.sure:
         return decrement(part.bend(term), *place)
-    return decrement_by_products(
-        lambda v: part.transposed @ term.product(part.matrix @ v),
-        part.curvature,
-        *place,
-        part.bent,
-    )
+    if isinstance(term, ByRow) and not part.small:
+        columns = part.weighted(term)
+        return decrement_by_products(columns.product, columns.diagonal, *place)
+    return decrement_by_products(partial(part.product, term), part.curvature, *place, part.bent)
 
 
-def _columns(objective: Objective, S: np.ndarray) -> np.ndarray | sp.csc_array:
-    """Return columns, dense unless few entries are stored, as `ColumnSet` shifts them."""
+def _columns(objective: Objective, S: np.ndarray, few: bool) -> np.ndarray | sp.csc_array:
+    """Return columns as stored, but dense if they are few and not nearly all of them is zero."""
     problem = objective.problem
-    columns = problem.columns(S)
-    if isinstance(columns.X, np.ndarray):
-        held = columns.X
-        if objective.translates:
-            held -= problem.mean_neg[S]
-        return held
-    matrix = sparse_columns(problem, S, columns, objective.translates).matrix
-    entries = problem.n_samples * len(S)
-    if MIN_DENSITY * entries <= matrix.nnz and entries <= _MAX_HELD_ENTRIES:
+    X, means = problem.columns(S).X, problem.mean_neg[S]
+    matrix, _ = shifted(X, means if objective.translates else np.zeros(len(S)))
+    if (
+        few
+        and not isinstance(matrix, np.ndarray)
+        and matrix.nnz >= MIN_DENSITY * problem.n_samples * len(S)
+    ):
         return np.asfortranarray(matrix.toarray())
     return matrix
 
@@ -224,25 +227,26 @@ class ColumnSet:
         self.objective, self.S = objective, S
         entries = objective.problem.n_samples * len(S)
         self.matrix: np.ndarray | sp.csc_array
-        if before is None or sp.issparse(before.matrix) or entries > _MAX_HELD_ENTRIES:
-            self.matrix = _columns(objective, S)
-        else:
+        few = len(S) <= MAX_MATRIX_FEATURES and entries <= _MAX_HELD_ENTRIES
+        if few and before is not None and isinstance(before.matrix, np.ndarray):
             self.matrix = before._with_more(S)
+        else:
+            self.matrix = _columns(objective, S, few)
         self.transposed = self.matrix.T
         self.bent: np.ndarray | None = None
         self._weights = np.zeros(0)  # of the rows in it
+        self._term: ByRow | None = None  # whose weights `weighted` has
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
         # a sparse product costs less
-        most = MAX_MATRIX_FEATURES if dense else MAX_MATRIX_FEATURES // 3
-        self.small = len(S) <= most and entries <= _MAX_HELD_ENTRIES
+        self.small = few and (dense or len(S) <= MAX_MATRIX_FEATURES // 3)
 
     def _with_more(self, S: np.ndarray) -> np.ndarray:
         """Return the columns S, dense; those of this set are copied."""
         rows = np.empty((len(S), len(self.matrix)))
         shared = np.isin(S, self.S)
         rows[shared] = self.transposed[np.searchsorted(self.S, S[shared])]
-        new = _columns(self.objective, S[~shared])
+        new = _columns(self.objective, S[~shared], few=True)
         rows[~shared] = (new if isinstance(new, np.ndarray) else new.toarray()).T
         return rows.T
 
@@ -284,20 +288,19 @@ class ColumnSet:
 
     def _weighted(self, term: ByRow) -> np.ndarray:
         bent = term.bent[:]
-        rows = np.flatnonzero(bent)  # the others have no curvature
-        matrix = self.matrix if len(rows) == len(bent) else self.matrix[rows]
-        bent = bent[rows]
-        root = np.sqrt(bent)[:, None]
-        if isinstance(matrix, np.ndarray):
-            rooted = matrix * root
-            H = rooted.T @ rooted
-        else:
-            rooted = matrix.multiply(root).tocsc()
-            H = (rooted.T @ rooted).toarray()
-        if term.follows and len(rows):
-            total = matrix.T @ bent
-            H -= np.outer(total, total) / bent.sum()
-        return H
+        mass = float(bent.sum()) if term.follows else 0.0
+        return weighted_gram(self.matrix, bent, *about_mean(self.transposed @ bent, mass))
+
+    def weighted(self, term: ByRow) -> WeightedColumns:
+        """Return the second derivative of the data term by columns."""
+        if self._term is not term:
+            self._columns = WeightedColumns.of_rows(self.matrix, term.bent[:], term.follows)
+            self._term = term
+        return self._columns
+
+    def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
+        """Return the second derivative of the data term times v."""
+        return self.transposed @ term.product(self.matrix @ v)
 
 
 def _on_set(
@@ -377,16 +380,12 @@ class _Iterate:
             H = part.bent
             assert H is not None
             return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _MAX_SWEEPS)[0], 1
-
-        def product(u: np.ndarray) -> np.ndarray:
-            return part.transposed @ term.product(part.matrix @ u)
-
-        limit = min(_MAX_PRODUCTS_PER_MODEL, max_cost)
-        model = _Model(product, part.curvature, gradient, v, self.penalty, limit)
-        # proximal steps find the support, conjugate gradient solves on it
-        while model.promise > aim and model.spent < limit:
-            model.proximal_steps(aim)
-            model.support_step(aim)
+        place = gradient, v, self.penalty, min(MAX_PRODUCTS_PER_MODEL, max_cost)
+        if isinstance(term, ByRow):
+            model: Model = ColumnModel(part.weighted(term), *place)
+        else:
+            model = Model(partial(part.product, term), part.curvature, *place)
+        model.minimise(aim)
         return model.v, model.spent
 
     def advance(self, gradient: np.ndarray, target: np.ndarray) -> bool:
@@ -409,89 +408,3 @@ class _Iterate:
         self.z, self.term, self.value = self.z + t * move, term, value
         self.gradient = None
         return True
-
-
-class _Model:
-    """The model of J over a working set, by products: its point, its slope there, its cost."""
-
-    def __init__(
-        self,
-        product: Product,
-        diagonal: np.ndarray,
-        gradient: np.ndarray,
-        w: np.ndarray,
-        penalty: Penalty,
-        limit: int,
-    ) -> None:
-        self.product, self.penalty, self.limit = product, penalty, limit
-        self.metric = np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1.0)))
-        self.v, self.slope = w.copy(), gradient.copy()
-        self.length, self.spent = 1.0, 0
-
-    @property
-    def promise(self) -> float:
-        return float(self.penalty.promise(self.slope, self.v, self.metric).sum())
-
-    def proximal_steps(self, aim: float) -> None:
-        """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
-
-        η is halved if it is too long.
-        """
-        steps = 0
-        while steps < _MAX_PROXIMAL_STEPS and self.spent < self.limit and self.promise > aim:
-            step = self.length / self.metric
-            new = self.penalty.prox(self.v - step * self.slope, step)
-            move = new - self.v
-            bent = self._bend(move)
-            if dot(move, bent) > dot(self.metric * move, move) / self.length:
-                self.length *= 0.5
-                continue
-            same = np.array_equal(np.sign(new), np.sign(self.v))
-            self.v, self.slope = new, self.slope + bent
-            self.length *= 1.2
-            steps += 1
-            if same:
-                break
-
-    def support_step(self, aim: float) -> None:
-        """Solve on the support by conjugate gradient, and move to the lower of `candidates`.
-
-        Once its point leaves a piece of the penalty the support is wrong, and it stops: to solve on
-        costs products for no gain. The candidate that ends at the first edge of a piece always
-        lowers the model.
-        """
-        pieces = self.penalty.pieces(self.v)
-        S = np.flatnonzero(pieces.smooth)
-        if len(S) == 0 or self.spent >= self.limit:
-            return
-        now, slope, bend = self.v[S], self.slope[S] + pieces.left[S], pieces.bend[S]
-        scale, start, end = self.metric[S] + bend, pieces.start[S], pieces.end[S]
-
-        def embedded(u: np.ndarray) -> np.ndarray:
-            vector = np.zeros(len(self.v))
-            vector[S] = u
-            return vector
-
-        def leaves(move: np.ndarray, _: int) -> bool:
-            return bool(np.any((now + move <= start) | (now + move >= end)))
-
-        direction = minimise(
-            lambda u: self._bend(embedded(u))[S] + bend * u,
-            -slope,
-            lambda u: u / scale,
-            lambda gained, left: left <= max(_SYSTEM_TOL * gained, 0.5 * aim),
-            self.limit - self.spent,
-            watch=leaves,
-        ).x
-        tried = []
-        for new in candidates(now, direction, start, end):
-            move = new - now
-            bent = self._bend(embedded(move))
-            tried.append((dot(slope + 0.5 * (bent[S] + bend * move), move), new, bent))
-        rise, new, bent = min(tried, key=lambda one: one[0])
-        if rise < 0.0:
-            self.v[S], self.slope = new, self.slope + bent
-
-    def _bend(self, move: np.ndarray) -> np.ndarray:
-        self.spent += 1
-        return self.product(move)
