@@ -161,6 +161,12 @@ class WeightOfStrata(StrEnum):
     strata = "strata"
 
 
+WEIGHT_OF_STRATA = (
+    "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, or "
+    "the same for all strata."
+)
+
+
 def check_strata(rows: Labelled) -> None:
     """Raise ValueError if strata are to be weighed and there are none."""
     if rows.strata is None:
@@ -171,11 +177,7 @@ def check_strata(rows: Labelled) -> None:
 class Fitting(Stopping):
     """Options of every fit to rows."""
 
-    strata_weight: WeightOfStrata = reading_option(
-        WeightOfStrata.positives,
-        "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, "
-        "or the same for all strata.",
-    )
+    strata_weight: WeightOfStrata = reading_option(WeightOfStrata.positives, WEIGHT_OF_STRATA)
 
     def check(self, rows: Labelled) -> None:
         """Raise ValueError for weights of strata that are not there."""

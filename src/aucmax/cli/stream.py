@@ -19,7 +19,13 @@ from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.like import Like, like_of
-from aucmax.cli.options import Json, option, reading_option
+from aucmax.cli.options import (
+    WEIGHT_OF_STRATA,
+    Json,
+    WeightOfStrata,
+    option,
+    reading_option,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
@@ -82,15 +88,9 @@ class Lines:
     on_error: OnError = reading_option(
         OnError.stop, "Stop at a line that is not a row, or skip it."
     )
-    strata: str | None = reading_option(None, "Not for streams.", hidden=True)
 
     def settings(self, path: Path, line: bytes | None, reading: Reading) -> dict[str, Any]:
         """Return these options as settings of a stream, given the first line of a pipe."""
-        if self.strata is not None:
-            raise ValueError(
-                "a stream learns each row as it comes, and --strata needs all rows of a stratum at "
-                "once; add up moments of whole strata instead (aucmax moments build --strata)."
-            )
         kind = _format(path, line) if self.format is None else self.format.value
         tabs = kind == "tsv" or ".tsv" in path.suffixes
         kind = "csv" if kind == "tsv" else kind
@@ -107,7 +107,7 @@ class Lines:
         }
 
 
-_OF_SETTINGS = ("drop", "sep", "weight")  # settings that are read as the other commands read them
+_OF_SETTINGS = ("drop", "sep", "weight", "strata")  # which are read as by the other commands
 _READING = (
     *_OF_SETTINGS,
     *("decimal", "dates", "missing", "text", "categories", "numbers", "day_first"),
@@ -178,12 +178,14 @@ class Learning:
         metavar="ROWS",
         min=1,
     )
+    strata_weight: WeightOfStrata = option(WeightOfStrata.positives, WEIGHT_OF_STRATA)
 
     def settings(self, prior: Prior | None) -> dict[str, Any]:
         """Return these options as settings of a stream of plain features, or of additive ones."""
         usual = None if prior is None else prior.alphas()["lines"]
         alpha = usual if self.alpha is None else self.alpha
-        return vars(self) | {"learner": self.learner.value, "alpha": alpha}
+        chosen = {name: getattr(self, name).value for name in ("learner", "strata_weight")}
+        return vars(self) | chosen | {"alpha": alpha}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,9 +283,15 @@ def stream(
     the lines that it has seen. An alarm is raised when rows have changed since the model was
     frozen; if they never change, it is raised in at most 5 % of streams, however often you look.
 
+    --strata compares only rows of the same stratum, such as a day or a query. The rows of a stratum
+    must come one after another: they are held, and learnt once a row of another stratum comes. The
+    AUC is that within strata, which are the units of its interval and of the alarm.
+
     Examples:
 
         aucmax stream clicks.ndjson --target clicked --half-life 50000 --state clicks.state
+
+        aucmax stream visits.csv --target booked --strata day -o booked.aucmax
 
         tail -n +1 -f visits.csv | aucmax stream - --format csv --monitor visits.monitor
     """

@@ -170,10 +170,12 @@ class Teller:
         self._lines = state.lines
         if state.alarm != self._alarm:
             self._alarm = state.alarm
+            units = "rows" if state.settings.strata is None else "strata"
             tell(
                 "alarm",
-                f"rows have changed since the model was frozen, detected at row {state.alarm:,} (a "
-                f"false alarm in at most {100 * FALSE_ALARM_RATE:g} % of streams without a change)",
+                f"{units} have changed since the model was frozen, detected at row {state.alarm:,} "
+                f"(a false alarm in at most {100 * FALSE_ALARM_RATE:g} % of streams without a "
+                "change)",
             )
         if _place(state) != self._place:
             self._save(state)
@@ -204,7 +206,8 @@ class Teller:
             say(json.dumps(line))
             return
         if not self._begun:
-            say(_line("rows", "AUC, all rows (95 %)", "learning", "over frozen (95 %)"))
+            pairs = "within strata" if "strata" in line else "all rows"
+            say(_line("rows", f"AUC, {pairs} (95 %)", "learning", "over frozen (95 %)"))
         say(_words(line))
         self._begun = True
 

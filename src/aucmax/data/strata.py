@@ -64,11 +64,14 @@ class Strata:
         A digest of what each stratum is called: equal for equal numbers and for equal words.
     weighting : {"positives", "pairs", "strata"}
         What ω_g is proportional to: the weight of the positives, that of the pairs, or 1.
+    memory : ndarray, shape (G,), optional
+        What ω_g and the rows' own weights are multiplied by, where old strata fade.
     """
 
     code: NDArray[np.int32]
     digests: NDArray[np.uint64]
     weighting: StrataWeight = "positives"
+    memory: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, values: Any, n: int, weighting: StrataWeight = "positives") -> Strata:
@@ -119,6 +122,13 @@ class Strata:
         """The rows, stratum by stratum."""
         return grouped(self.code, len(self))[0]
 
+    def remembered(self, weight: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return the rows' own weights, as far as they are remembered; None if all are 1."""
+        if self.memory is None:
+            return weight
+        of_row = self.memory[self.code]
+        return of_row if weight is None else of_row * weight
+
     def compared(self, positive: NDArray[np.bool_], weight: NDArray[Any] | None) -> Compared:
         """Return the weights of strata and rows, given those of the rows of each class."""
         side = 2 * self.code.astype(np.intp) + positive
@@ -126,6 +136,8 @@ class Strata:
         negative, of_positives = sums.T
         of_stratum = omega_of(self.weighting, of_positives, negative, np.ones(len(self)))
         of_stratum = np.where((negative > 0.0) & (of_positives > 0.0), of_stratum, 0.0)
+        if self.memory is not None:
+            of_stratum = of_stratum * self.memory
         per_weight = np.divide(
             of_stratum[:, None], sums, out=np.zeros_like(sums), where=sums > 0.0
         ).ravel()[side]

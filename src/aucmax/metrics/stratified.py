@@ -18,6 +18,7 @@ from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
 
 __all__ = [
     "StratumAreas",
+    "areas_in_order",
     "areas_within",
     "interval_within_folds",
     "stratified_auc",
@@ -180,10 +181,14 @@ class StratumAreas(NamedTuple):
     pos: Floats
     neg: Floats
 
+    def omega(self, strata_weight: StrataWeight) -> Floats:
+        """Return what each stratum weighs, shape (G,)."""
+        check_strata_weight(strata_weight)
+        return np.asarray(omega_of(strata_weight, self.pos, self.neg, np.ones_like(self.pos)))
+
     def share(self, strata_weight: StrataWeight) -> Floats:
         """Return the share of each stratum in the mean, shape (G,)."""
-        check_strata_weight(strata_weight)
-        omega = omega_of(strata_weight, self.pos, self.neg, np.ones_like(self.pos))
+        omega = self.omega(strata_weight)
         return np.asarray(omega / omega.sum())
 
     def mean(self, strata_weight: StrataWeight) -> float:
@@ -209,9 +214,29 @@ def areas_within(
     """Return the areas of the strata with rows of both classes; raise ValueError without any."""
     order = np.argsort(score)
     order = order[np.argsort(stratum[order], kind="stable")]  # half the time of a lexsort
-    stratum, score, positive = stratum[order], score[order], positive[order]
     own = np.ones(len(order)) if weight is None else weight[order]
-    begins = np.ones((2, len(order)), dtype=bool)  # of a stratum, of a level of scores in it
+    areas = areas_in_order(stratum[order], score[order], positive[order], own)
+    if not len(areas.number):
+        raise ValueError(
+            "none of the strata has rows of both classes, so there are no pairs to rank; check "
+            "that strata are days, sites or matched sets, not ids of rows."
+        )
+    return areas
+
+
+def areas_in_order(
+    stratum: NDArray[np.intp], score: NDArray[Any], positive: Bools, own: Floats
+) -> StratumAreas:
+    """Return the areas of the strata with rows of both classes.
+
+    Parameters
+    ----------
+    stratum, score : ndarray, shape (n,)
+        In ascending order of stratum, and of score within it.
+    positive, own : ndarray, shape (n,)
+        Whether the rows are positive, and their weights.
+    """
+    begins = np.ones((2, len(stratum)), dtype=bool)  # of a stratum, of a level of scores in it
     begins[0, 1:] = stratum[1:] != stratum[:-1]
     begins[1, 1:] = begins[0, 1:] | (score[1:] != score[:-1])
     of_class = np.where(positive, own, 0.0), np.where(positive, 0.0, own)
@@ -219,11 +244,6 @@ def areas_within(
     pairs_within(begins, *of_class, sums)
     pos, neg, won, lost = sums.T
     rows = (pos > 0.0) & (neg > 0.0)
-    if not rows.any():
-        raise ValueError(
-            "none of the strata has rows of both classes, so there are no pairs to rank; check "
-            "that strata are days, sites or matched sets, not ids of rows."
-        )
     auc = won[rows] / (won[rows] + lost[rows])
     return StratumAreas(number[rows], auc, pos[rows], neg[rows])
 

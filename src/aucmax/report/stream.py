@@ -52,11 +52,14 @@ class Stream(Report):
             "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.",
             ends=True,
         )  # fmt: skip
+        units = "strata" if "strata" in last else "rows"
         sections = [Section("AUC", tables=[_areas(last)], figures=[figure] if curves else [])]
         if last["drift"] is not None:
-            sections.append(Section("Have rows changed?", tables=[_drift(**last["drift"])]))
+            drift = _drift(units, **last["drift"])
+            sections.append(Section(f"Have {units} changed?", tables=[drift]))
         if last["test"] is not None:
-            sections.append(Section("Does learning pay off?", tables=[_gain(last["test"])]))
+            gain = _gain(units, last["test"])
+            sections.append(Section("Does learning pay off?", tables=[gain]))
         if last["moved"]:
             sections.append(Section("What moved", tables=[_moved(last)]))
         return Page(
@@ -93,42 +96,46 @@ def _curve(lines: Sequence[Mapping[str, Any]], key: str) -> Line | None:
 
 
 def _areas(last: Mapping[str, Any]) -> ResultTable:
+    areas = [(text, area) for key, text in _CURVES.items() if (area := last[key]) is not None]
+    columns = ("", "AUC", "95 % interval")
     rows = [
-        (
-            text,
-            auc_text(area["auc"]),
-            interval_text(area["low"], area["high"]),
-            f"{area['error']:.1e}",
-        )
-        for key, text in _CURVES.items()
-        if (area := last[key]) is not None
+        (text, auc_text(area["auc"]), interval_text(area["low"], area["high"]))
+        for text, area in areas
     ]
+    if "strata" in last:
+        return ResultTable(
+            columns, rows, f"Within strata, those of {last['strata']}, which are the units."
+        )
     return ResultTable(
-        ("", "AUC", "95 % interval", "bins, at most"),
-        rows,
+        (*columns, "bins, at most"),
+        [(*row, f"{area['error']:.1e}") for row, (_, area) in zip(rows, areas, strict=True)],
         "The last column bounds the error that comes from counting scores in bins.",
     )
 
 
-def _drift(evidence: float, row: int | None, level: float) -> ResultTable:
+def _drift(units: str, evidence: float, row: int | None, level: float) -> ResultTable:
     answer = "no sign so far" if row is None else f"yes, detected at row {row:,}"
+    ranks = {
+        "rows": "the frozen model's scores within each class",
+        "strata": "the frozen model's AUC in each of the strata",
+    }
     return ResultTable.facts(
         [
             ("since the freeze", answer),
             ("evidence", f"{evidence:.3g}, of {1.0 / level:g} that raise the alarm"),
         ],
-        "From the ranks of the frozen model's scores within each class. If rows never change, "
+        f"From the ranks of {ranks[units]}. If {units} never change, "
         f"the alarm is raised in at most {100 * level:g} % of streams, however often one looks.",
     )
 
 
-def _gain(test: Mapping[str, Any]) -> ResultTable:
+def _gain(units: str, test: Mapping[str, Any]) -> ResultTable:
     difference = difference_text(test["difference"], test["low"], test["high"])
     return ResultTable(
         ("against", "AUC difference", "95 % interval", "p"),
         [("the frozen model", *difference, p_text(test["p_value"]))],
-        "Rows since the freeze. Interval and p are those of one look: of many looks at a "
-        "stream more have p < .05 by chance.",
+        f"{units.capitalize()} since the freeze. Interval and p are those of one look: of many "
+        "looks at a stream more have p < .05 by chance.",
     )
 
 

@@ -174,6 +174,14 @@ class ClassStatistics:
             return X.total(_updated, itertools.repeat(()), (empty,))
         return empty.update(X, y, sample_weight, strata, strata_weight)
 
+    @classmethod
+    def within_strata(cls, classes: Sequence[Any], strata: KnownStrata) -> Self:
+        """Return statistics of these two classes within strata, without rows."""
+        blank = cls(classes=classes)
+        blank.strata = strata
+        blank._parts = blank._blank(len(blank._classes), 0)
+        return blank
+
     # ---- what a subclass keeps -----------------------------------------------------------
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
@@ -224,6 +232,11 @@ class ClassStatistics:
     def classes(self) -> np.ndarray:
         """Sorted labels, shape (K,)."""
         return self._classes
+
+    @property
+    def kept(self) -> dict[str, np.ndarray]:
+        """The arrays that are kept of the classes, by name, the class along the first axis."""
+        return self._parts
 
     @property
     def declared(self) -> bool:
@@ -409,13 +422,13 @@ class ClassStatistics:
                 f"strata are for rows of two classes, and these have {len(labels)}: "
                 f"{labels.tolist()[:5]}; declare both in `classes`, and leave others out."
             )
-        positive_label = self.strata.positive if self.strata else labels.tolist()[1]
+        positive_label = labels.tolist()[1] if self.strata is None else self.strata.positive
         positive = y == positive_label
         compared = strata.compared(positive, weight)
         digests = np.sort(strata.digests)
         added_strata = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = added_strata if self.strata is None else self.strata.joined(added_strata)
-        blocks = seen_from_strata(X, positive, weight, strata, compared)
+        blocks = seen_from_strata(X, positive, strata.remembered(weight), strata, compared)
         added = self.of_seen(blocks, labels, joined, n_features(X))
         if self.strata is None:
             self.strata = joined

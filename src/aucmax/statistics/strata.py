@@ -58,17 +58,25 @@ class KnownStrata:
     def joined(self, other: KnownStrata) -> KnownStrata:
         """Return those of both; raise ValueError unless they are others, weighed alike."""
         self._check_alike(other)
-        shared = np.intersect1d(self.digests, other.digests, assume_unique=True)
-        if len(shared):
+        shared = int(self.has(other.digests).sum())
+        if shared:
             raise ValueError(
-                f"{len(shared):,} of the strata are in both; a stratum's rows are compared with "
+                f"{shared:,} of the strata are in both; a stratum's rows are compared with "
                 "each other, so give all rows of a stratum at once."
             )
+        few, many = sorted((self.digests, other.digests), key=len)
         return replace(
             self,
-            digests=np.union1d(self.digests, other.digests),
+            digests=np.insert(many, np.searchsorted(many, few), few),  # no new sort of many
             of_one_class=self.of_one_class + other.of_one_class,
         )
+
+    def has(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which of some digests are those of these strata, shape (k,)."""
+        place = np.searchsorted(self.digests, digests)
+        inside = place < len(self.digests)
+        inside[inside] = self.digests[place[inside]] == digests[inside]
+        return inside
 
     def without(self, other: KnownStrata) -> KnownStrata:
         """Return these without others; raise ValueError unless all of those are among these."""

@@ -88,6 +88,11 @@ class DriftAlarm:
         return float(_asleep(self.arrays["counts"].sum()) + self.arrays["stakes"].sum())
 
     @property
+    def units(self) -> int:
+        """How many rows, or strata, there were, up to the alarm."""
+        return int(self.arrays["clock"][0])
+
+    @property
     def row(self) -> int | None:
         """The row that raised the alarm, counted from 1; None if none has."""
         return int(self.arrays["clock"][1]) or None

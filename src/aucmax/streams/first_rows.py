@@ -66,7 +66,7 @@ def prepared_by(
         return None, look.decisions, look.titles
     table = replace(
         look.reading, format="tsv", sep="\t", encoding=None, target=None, labels="none",
-        weight=None, drop=(), header=1,
+        weight=None, strata=None, drop=(), header=1,
     )  # fmt: skip
     learned = learnt(lambda how, of: iter([of(rows_of(look.table(), how))]), table, False, "none")
     steps = learned.steps

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
+from aucmax.data.strata import QUERY
 from aucmax.data.tables.wanted import LABEL_NAMES
 
 __all__ = [
@@ -22,11 +23,12 @@ _MAX_WEIGHT = 1e50  # squares of sums of weights must not overflow
 
 
 class Row(NamedTuple):
-    """Values by name, the label, and the weight of the row."""
+    """Values by name, the label, and the weight and the stratum of the row."""
 
     features: dict[str, Any]
     label: Any
     weight: float = 1.0
+    stratum: Any = None
 
 
 Parser = Callable[[bytes], Row | None]
@@ -41,6 +43,7 @@ def parser(
     weight: str | None = None,
     encoding: str = "utf-8",
     numbers: bool = True,
+    strata: str | None = None,
 ) -> Parser:
     """Return a function that parses a line to a row, or to None if the line has none.
 
@@ -63,19 +66,26 @@ def parser(
         The encoding of NDJSON and CSV, as `encoding_of` returns it.
     numbers : bool
         Whether the cells of CSV are numbers; otherwise they are returned as text, gaps too.
+    strata : str, optional
+        The name of the rows' strata; ``qid`` in svmlight.
     """
     if format == "svmlight":
-        return _svmlight
+        if strata not in (None, QUERY):
+            raise ValueError(f"svmlight text has its strata in {QUERY}: fields; name them {QUERY}.")
+        return lambda line: _svmlight(line, strata is not None)
     if format == "ndjson":
-        return lambda line: _object(line.decode(encoding), target, drop, weight)
+        return lambda line: _object(line.decode(encoding), target, drop, weight, strata)
     assert header is not None
     at = header.index(_target(header, target))
-    if weight is not None and weight not in header:
-        raise ValueError(f"there is no column of weights called {weight!r}")
-    weigh = None if weight is None else header.index(weight)
-    names = [None if i in (at, weigh) or name in drop else name for i, name in enumerate(header)]
+    aside = {"weights": weight, "strata": strata}
+    for role, name in aside.items():
+        if name is not None and name not in header:
+            raise ValueError(f"there is no column of {role} called {name!r}")
+    places = [None if name is None else header.index(name) for name in aside.values()]
+    left_out = (at, *places)
+    names = [None if i in left_out or name in drop else name for i, name in enumerate(header)]
     read = _number if numbers else _as_written
-    return lambda line: _cells(line.decode(encoding), names, at, sep, weigh, read)
+    return lambda line: _cells(line.decode(encoding), names, at, sep, places, read)
 
 
 def encoding_of(name: str) -> str:
@@ -101,7 +111,9 @@ def format_of(line: bytes) -> str:
     return "csv" if text and text[:1] not in b"{[" else "ndjson"
 
 
-def _object(text: str, target: str | None, drop: Sequence[str], weight: str | None) -> Row | None:
+def _object(
+    text: str, target: str | None, drop: Sequence[str], weight: str | None, strata: str | None
+) -> Row | None:
     if not text.strip():
         return None
     values = json.loads(text)
@@ -112,11 +124,13 @@ def _object(text: str, target: str | None, drop: Sequence[str], weight: str | No
     if not isinstance(label, (bool, int, float, str)) or label != label:
         raise ValueError(f"the label {name!r} is {label!r}")
     row_weight = 1.0 if weight is None else _weight(values.pop(weight, None))
+    stratum = None if strata is None else values.pop(strata, None)
+    if strata is not None and (not isinstance(stratum, (int, float, str)) or stratum != stratum):
+        raise ValueError(f"the stratum {strata!r} is {stratum!r}")
     for dropped in drop:
         values.pop(dropped, None)
-    return Row(
-        {name: value for name, value in values.items() if value is not None}, label, row_weight
-    )
+    features = {name: value for name, value in values.items() if value is not None}
+    return Row(features, label, row_weight, stratum)
 
 
 def _cells(
@@ -124,7 +138,7 @@ def _cells(
     names: list[str | None],
     at: int,
     sep: str,
-    weigh: int | None,
+    places: Sequence[int | None],
     read: Callable[[str, str], Any],
 ) -> Row | None:
     text = text.strip("\r\n")
@@ -138,8 +152,13 @@ def _cells(
         for name, cell in zip(names, cells, strict=True)
         if name is not None and (cell or read is _as_written)
     }
-    weight = 1.0 if weigh is None else _weight(as_float(cells[weigh]))
-    return Row(row, label_of(cells[at]), weight)
+    weight, stratum = (None if place is None else cells[place] for place in places)
+    return Row(
+        row,
+        label_of(cells[at]),
+        1.0 if weight is None else _weight(as_float(weight)),
+        None if stratum is None else label_of(stratum, "stratum"),
+    )
 
 
 def cells_of(text: str, sep: str) -> list[str]:
@@ -152,10 +171,17 @@ def cells_of(text: str, sep: str) -> list[str]:
         raise ValueError(str(error)) from None
 
 
-def _svmlight(line: bytes) -> Row | None:
+def _svmlight(line: bytes, within: bool) -> Row | None:
     label, *entries = line.partition(b"#")[0].decode("ascii").split() or [""]
     if not label:
         return None
+    query, stratum = f"{QUERY}:", None
+    if entries and entries[0].startswith(query):
+        if not within:
+            raise ValueError(f"the row has a {QUERY}, and the stream no strata: --strata {QUERY}")
+        stratum = label_of(entries.pop(0).removeprefix(query), "stratum")
+    elif within:
+        raise ValueError(f"the row has no {QUERY}:")
     row: dict[str, float] = {}
     for entry in entries:
         index, colon, value = entry.partition(":")
@@ -166,7 +192,7 @@ def _svmlight(line: bytes) -> Row | None:
             raise ValueError(f"the index {name} occurs twice")
         row[name] = _number(value, name)
     _number(label, "label")
-    return Row(row, label_of(label))
+    return Row(row, label_of(label), stratum=stratum)
 
 
 def _target(names: Collection[str], target: str | None) -> str:
@@ -207,15 +233,15 @@ def _weight(value: Any) -> float:
     raise ValueError(f"the weight is {value!r}; expected a number from 0 to {_MAX_WEIGHT:g}")
 
 
-def label_of(text: str) -> Any:
+def label_of(text: str, what: str = "label") -> Any:
     """Return a text as an int or float if it is a number, otherwise the text."""
     text = text.strip()
     if not text:
-        raise ValueError("the label is empty")
+        raise ValueError(f"the {what} is empty")
     try:
         value = float(text)
     except ValueError:
         return text
     if value != value:
-        raise ValueError(f"the label is {text!r}")
+        raise ValueError(f"the {what} is {text!r}")
     return int(value) if value.is_integer() else value

@@ -3,8 +3,8 @@
 Rows wait until they have a share ``refresh`` of the weight of all rows, or until there are
 ``MAX_WAITING_ROWS`` of them; then they are learnt together, and the new solution scores. This
 depends on the rows alone, not on how they are divided into calls or on predictions in between:
-learning one by one and many at once gives the same bits. All rows are compared: within strata rows
-can be compared once all of a stratum are there, for which `ClassStatistics.update` takes strata.
+learning one by one and many at once gives the same bits. All rows are compared here; for rows that
+are compared within strata there is `aucmax.streams.strata`.
 """
 
 from collections.abc import Mapping, Set
@@ -20,7 +20,7 @@ from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.rules import MomentsRule, Rule
 from aucmax.streams.waiting import Waiting, checked
 
-__all__ = ["MAX_WAITING_ROWS", "Scorer", "StreamLearner"]
+__all__ = ["MAX_WAITING_ROWS", "Scorer", "StreamLearner", "counted_rows"]
 
 MAX_WAITING_ROWS = 1000  # maximum of waiting rows
 
@@ -116,7 +116,7 @@ class StreamLearner:
         self._room(row.keys())
         code = self._code(label)
         self._waiting.add(row, values, code, weight)
-        self._total, self._since, due = _counted(
+        self._total, self._since, due = counted_rows(
             weight, self._total, self._since, len(self._waiting), self.gamma, self.refresh
         )
         if due:
@@ -288,23 +288,27 @@ class StreamLearner:
             raise ValueError("its waiting rows have more weight than all rows")
         self.rule.arrays = part_of(arrays, "rule")
         self._waiting.restore(names, self.rule.n_features, part_of(arrays, "waiting"))
+        self._check_waiting()
+        self.labels, self._scorer = dict(labels), None
+
+    def _check_waiting(self) -> None:
+        """Raise ValueError if a file has more waiting rows than would wait."""
         if len(self._waiting) >= MAX_WAITING_ROWS:
             raise ValueError(
                 f"it has {len(self._waiting)} waiting rows, {MAX_WAITING_ROWS} or more"
             )
-        self.labels, self._scorer = dict(labels), None
 
 
-def _counted(weight, total, since, waiting, gamma, refresh):
-    """Count a row: return the weights of all and of waiting rows, and whether to learn the latter.
+def counted_rows(weight, total, since, waiting, gamma, refresh):
+    """Count a row, or several: return the weights of all and of waiting rows, and if these are due.
 
-    ``waiting`` is the number of waiting rows, including this one.
+    ``waiting`` is the number of waiting rows, including these; γ is by what older ones decay.
     """
     total, since = gamma * total + weight, gamma * since + weight
     return total, since, since >= refresh * total or waiting >= MAX_WAITING_ROWS
 
 
-_count = compiled(_counted)  # for many rows; for a single row the call would take longer
+_count = compiled(counted_rows)  # for many rows; for a single row the call would take longer
 
 
 @compiled

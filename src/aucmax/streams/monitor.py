@@ -19,7 +19,8 @@ def stream_report(state: State) -> dict[str, Any]:
     -------
     dict
         ``row``, ``bad``, ``lines`` and ``features`` so far; ``optimality`` of the model;
-        ``prequential``, the AUC of all rows, each scored before it was learnt.
+        ``prequential``, the AUC of all rows, each scored before it was learnt; within strata,
+        ``strata``, the mean of theirs, and so are all AUCs here.
         Since the freeze, decayed if there is a half-life: ``frozen`` and ``learning``, the
         AUCs of the two models, ``test``, the paired test of the second minus the first, valid for
         this one look, and ``moved``. ``drift``, undecayed: the ``evidence`` that rows have changed
@@ -30,18 +31,21 @@ def stream_report(state: State) -> dict[str, Any]:
     positive, baseline = state.positive, state.baseline
     report: dict[str, Any] = {"row": state.rows, "bad": state.bad, "lines": state.lines}
     report["features"] = len(state.learner.names)
+    if state.settings.strata is not None:
+        report["strata"] = state.settings.strata
     optimality = state.learner.scorer.optimality
     report["optimality"] = optimality if optimality == optimality else None  # NaN for SPAM
     report |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved", "drift"))
     if positive is None:
         return report
-    report["prequential"] = _auc(state.prequential.auc(positive))
+    prequential, pair = state.up_to_now()
+    report["prequential"] = _auc(prequential.auc(positive))
     if baseline is None:
         return report
-    areas = [scores.auc(positive) for scores in state.pair.scorers()]
+    areas: list[Any] = [scores.auc(positive) for scores in pair.scorers()]
     report["frozen"], report["learning"] = map(_auc, areas)
     report["frozen_after"] = baseline.rows
-    test = state.pair.test(areas)
+    test = pair.test(areas)
     if test is not None:
         report["test"] = test._asdict()
     report["drift"] = {

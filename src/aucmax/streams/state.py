@@ -6,6 +6,7 @@ from the last saved state, and ends with the same bits as if it had never been k
 """
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.data.strata import StrataWeight
 from aucmax.data.tables.dialect import TITLE_LINES, distinct
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.additive_moments import Prior
@@ -27,6 +29,8 @@ from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.prepared import Prepared
 from aucmax.streams.rules import MomentsRule, Rule, rule_of
+from aucmax.streams.strata import StrataLearner, StrataRule
+from aucmax.streams.stratum_sums import PairedStrata, StratumLosses, StratumSums
 
 __all__ = [
     "Baseline",
@@ -42,6 +46,7 @@ __all__ = [
 _KIND = "stream"
 _ALPHA = 3e-4
 _BINS = 4096  # of scores
+_DRIFT_SCALE = 4.0  # of areas, to which cells of scores are fine enough
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
@@ -68,15 +73,42 @@ class Settings:
     freeze: int = 1000
     weight: str | None = None
     encoding: str = "utf-8"
+    strata: str | None = None
+    strata_weight: StrataWeight = "positives"
+
+    def __post_init__(self) -> None:
+        if self.strata is None and self.strata_weight != "positives":
+            raise ValueError("strata_weight= is for streams within strata: name their column.")
+        if self.strata is not None and self.learner != "moments":
+            raise ValueError(
+                f"{self.learner!r} learns from one row after another and takes no strata; take "
+                "learner='moments'."
+            )
+        if self.format == "svmlight":
+            self.parser()
 
     def rule(self, prior: Prior | None = None) -> Rule:
         """Return the rule by which blocks are learnt, those of an additive model by its prior."""
         alpha = _ALPHA if self.alpha is None else self.alpha
-        if prior is None:
-            return rule_of(self.learner, alpha, self.l1_ratio, self.standardize)
-        if self.learner != "moments":
+        if prior is not None and self.learner != "moments":
             raise ValueError("curves and maps are learnt by moments alone; take learner='moments'.")
-        return MomentsRule(prior, **prior.settings({"alpha": alpha}), tol=1e-10)
+        if prior is None and self.strata is None:
+            return rule_of(self.learner, alpha, self.l1_ratio, self.standardize)
+        if prior is None:
+            names = ("l1_ratio", "standardize")
+            settings = {"alpha": alpha} | {name: getattr(self, name) for name in names}
+        else:
+            settings = prior.settings({"alpha": alpha})
+        if self.strata is None:
+            return MomentsRule(prior, **settings, tol=1e-10)
+        return StrataRule(self.strata_weight, self.strata, prior, **settings, tol=1e-10)
+
+    def learner_of_rows(self) -> StreamLearner:
+        """Return the learner, which has seen no rows."""
+        rule, settings = self.rule(), (self.half_life, self.refresh, self.positive)
+        if isinstance(rule, StrataRule):
+            return StrataLearner(rule, *settings)
+        return StreamLearner(rule, *settings)
 
     def parser(
         self, header: list[str] | None = None, sep: str | None = None, numbers: bool = True
@@ -91,6 +123,7 @@ class Settings:
             self.weight,
             self.encoding,
             numbers,
+            self.strata,
         )
 
 
@@ -122,18 +155,24 @@ class State:
     header : list of str
         The column names of CSV.
     learner : StreamLearner
-    prequential : ScoreBins
-        The scores of all rows, each from before it was learnt.
-    pair : PairedScores
-        The scores of the rows since the freeze, decayed, by the frozen model and the learning one.
+    prequential : ScoreBins or StratumSums
+        The scores of all rows, each from before it was learnt; within strata the losses of all
+        strata that are complete.
+    pair : PairedScores or PairedStrata
+        Those since the freeze, decayed, by the frozen model and the learning one.
     drift : DriftAlarm
-        For the frozen model's scores of the rows since the freeze.
+        For the frozen model's scores of the rows since the freeze, or its losses in strata.
     baseline : Baseline
         None until the freeze.
     prepared : Prepared
         How cells become features; None if these are numbers as they are. Set before the first line.
     titles : int
         The number of lines above the header of CSV.
+    held : ndarray, shape (4, m)
+        Of the rows of the open stratum: codes, weights, scores by the learning model and by the
+        frozen one.
+    alarm_end : int
+        The last row of the stratum that raised the drift alarm, or 0.
     extra : dict
         Further data of the caller, such as how much of its own output belongs to this state.
     """
@@ -149,18 +188,21 @@ class State:
     baseline: Baseline | None = None
     prepared: Prepared | None = None
     titles: int = 0
+    alarm_end: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.settings.alpha is None:
             self.settings = replace(self.settings, alpha=_ALPHA)
-        settings = self.settings
-        self.learner = StreamLearner(
-            settings.rule(), settings.half_life, settings.refresh, settings.positive
-        )
-        self.prequential = ScoreBins(_BINS)
-        self.pair = PairedScores(_BINS, settings.half_life)
-        self.drift = DriftAlarm()
+        half_life = self.settings.half_life
+        self.learner, self.drift = self.settings.learner_of_rows(), DriftAlarm()
+        self.held = np.empty((4, 0))
+        self.prequential: Any
+        self.pair: Any
+        if self.settings.strata is None:
+            self.prequential, self.pair = ScoreBins(_BINS), PairedScores(_BINS, half_life)
+        else:
+            self.prequential, self.pair = StratumSums(), PairedStrata(half_life)
 
     def prepare(self, prepared: Prepared | None) -> None:
         """Take over how cells become features, before the first line."""
@@ -178,7 +220,33 @@ class State:
     def alarm(self) -> int | None:
         """The number of the row, of all that were learnt, that raised the drift alarm, or None."""
         row = self.drift.row
-        return None if row is None or self.baseline is None else self.baseline.rows + row
+        if row is None or self.baseline is None:
+            return None
+        return self.alarm_end or self.baseline.rows + row
+
+    def up_to_now(self) -> tuple[Any, Any]:
+        """Return ``prequential`` and ``pair``, with the rows that the open stratum has so far."""
+        if not self.held.size or self.positive is None:
+            return self.prequential, self.pair
+        prequential, pair = deepcopy((self.prequential, self.pair))
+        losses = self.losses_of(self.held, [0])
+        losses.add_to(prequential, None if self.baseline is None else pair)
+        return prequential, pair
+
+    def losses_of(self, held: np.ndarray, starts: list[int]) -> StratumLosses:
+        """Return the losses of strata by the learning and by the frozen model.
+
+        Parameters
+        ----------
+        held : ndarray, shape (4, n)
+            As ``held``, of the rows of any strata.
+        starts : list of int
+            Their first rows.
+        """
+        codes, weights, *scores = held
+        places = np.array(starts, dtype=np.intp)
+        weighting = self.settings.strata_weight
+        return StratumLosses.of(codes == self.positive, weights, scores, places, weighting)
 
     def next_input(self) -> None:
         """Continue with a new input, such as the next file of a log."""
@@ -191,7 +259,8 @@ class State:
         if steps:
             moments.feature_names = None  # behind the steps, which name them
         prior = None if self.prepared is None else self.prepared.prior
-        of_model: dict[str, Any] = {"alpha": settings.alpha, "positive": settings.positive}
+        names = ("alpha", "positive", "strata_weight")
+        of_model: dict[str, Any] = {name: getattr(settings, name) for name in names}
         if prior is None:
             return behind(steps, AUCClassifier(**of_model).fit_moments(moments))
         return prior.fitted(moments, of_model)
@@ -210,13 +279,14 @@ class Prediction(NamedTuple):
     """The prediction for a row before it was learnt.
 
     ``score`` is the log-odds of the positive label as if both labels were equally frequent, so that
-    scores of successive models are comparable. ``probability`` is that of the positive label.
+    scores of successive models are comparable. ``probability`` is that of the positive label; None
+    within strata, where it depends on the level of the stratum.
     """
 
     line: int
     label: Any
     score: float
-    probability: float
+    probability: float | None
 
 
 def advance(
@@ -244,7 +314,7 @@ def advance(
     """
     if offset != state.offset:
         raise ValueError(f"these lines begin at byte {offset}, the state ended at {state.offset}.")
-    scored = _Scored(state, on_row)
+    scored = (_Scored if state.settings.strata is None else _ScoredStrata)(state, on_row)
     try:
         for line in lines:
             try:
@@ -305,13 +375,15 @@ class _Scored:
         row = self._parse(line)
         if row is None:
             return
-        learner, baseline = state.learner, state.baseline
+        learner = state.learner
         label = _as_known(row.label, learner.labels)
         features, unfit = row.features, list[str]()
         if state.prepared is not None:
             features, unfit = state.prepared.features(features)
             if not learner.names:  # so all have their order
                 features = dict.fromkeys(state.prepared.names, 0.0) | features
+        self._turn(features, label, row.stratum)
+        baseline = state.baseline
         scorer = learner.scorer
         raw = scorer.score(features)
         if baseline is not None:
@@ -325,10 +397,29 @@ class _Scored:
         if baseline is not None:
             self._frozen.append(frozen)
         if self._on_row is not None:
-            prediction = scorer.slope * raw, scorer.probability(raw)
+            prediction = scorer.slope * raw, self._probability(scorer, raw)
             self._on_row(Prediction(state.lines + 1, label, *prediction))
         state.rows += 1
-        if baseline is None and state.rows >= state.settings.freeze and learner.scorer.weights:
+        self._learnt()
+
+    def _turn(self, features: dict[str, Any], label: Any, stratum: Any) -> None:
+        """Prepare for a row, before it is scored; ValueError if it cannot be learnt."""
+
+    def _learnt(self) -> None:
+        """Follow up on a row that was learnt."""
+        self._freeze()
+
+    def _probability(self, scorer: Scorer, raw: float) -> float | None:
+        return scorer.probability(raw)
+
+    def _freeze(self) -> None:
+        """Freeze the model, if it is time."""
+        state, learner = self.state, self.state.learner
+        if (
+            state.baseline is None
+            and state.rows >= state.settings.freeze
+            and learner.scorer.weights
+        ):
             self.count()
             state.baseline = Baseline(state.rows, learner.scorer, summary(learner))
 
@@ -362,10 +453,64 @@ class _Scored:
         self._clear()
 
 
+class _ScoredStrata(_Scored):
+    """Rows of strata, of which those that are complete were not counted yet."""
+
+    def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
+        super().__init__(state, on_row)
+        self._hold(state.held)
+
+    def _hold(self, held: np.ndarray) -> None:
+        """Begin with the rows of the open stratum."""
+        codes, self._weights, self._scores, self._frozen = held.tolist()
+        self._codes = [*map(int, codes)]
+        self._starts = [0] if codes else []
+
+    def _turn(self, features: dict[str, Any], label: Any, stratum: Any) -> None:
+        learner = self.state.learner
+        assert isinstance(learner, StrataLearner)
+        if learner.begins(features, label, stratum):
+            self._starts.append(len(self._codes))
+            self._freeze()
+
+    def _learnt(self) -> None:
+        if self.state.baseline is None:
+            self._frozen.append(0.0)
+
+    def _probability(self, scorer: Scorer, raw: float) -> None:
+        """Return nothing: how probable a label is depends on the level of its stratum."""
+
+    def count(self) -> None:
+        """Count the strata that are complete; the rows of the open one are held."""
+        state = self.state
+        if not self._starts:
+            return
+        rows = np.nan_to_num([self._codes, self._weights, self._scores, self._frozen])
+        *starts, last = self._starts
+        complete, state.held = rows[:, :last], rows[:, last:]
+        self._hold(state.held)
+        self._starts = [0]
+        if not starts:
+            return
+        losses, baseline = state.losses_of(complete, starts), state.baseline
+        losses.add_to(state.prequential, None if baseline is None else state.pair)
+        if baseline is not None and state.drift.row is None:
+            self._watch(losses, baseline.scorer.intercept)
+
+    def _watch(self, losses: StratumLosses, seed: float) -> None:
+        """Let the alarm see the areas of strata by the frozen model."""
+        state, drift = self.state, self.state.drift
+        units, areas = drift.units, _DRIFT_SCALE * (0.5 - losses.frozen)
+        drift.add(np.zeros(len(areas), dtype=np.int64), areas, losses.omega, seed)
+        if drift.row is not None:
+            ends = state.rows - state.held.shape[1] - losses.rows.sum() + losses.rows.cumsum()
+            state.alarm_end = int(ends[drift.row - units - 1])
+
+
 def summary(learner: StreamLearner) -> dict[str, np.ndarray]:
-    """Return the class statistics for `Baseline`; empty with SPAM."""
+    """Return the class statistics for `Baseline`; empty with SPAM, and within strata."""
     moments = learner.coded_moments()
-    if moments is None:
+    if moments is None or moments.strata is not None:
         return {}
     return {
         "counts": moments.counts,
@@ -405,6 +550,8 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
     learner, baseline = state.learner, state.baseline
     arrays = named("learner", learner.arrays()) | named("prequential", state.prequential.arrays)
     arrays |= named("pair", state.pair.arrays) | named("drift", state.drift.arrays)
+    if state.settings.strata is not None:
+        arrays["held"] = state.held
     if baseline is not None:
         arrays |= named("baseline", baseline.statistics)
     facts = {
@@ -419,6 +566,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         "baseline": None if baseline is None else [baseline.rows, *baseline.scorer],
         "prepared": None if state.prepared is None else state.prepared.facts,
         "titles": state.titles,
+        "alarm_end": state.alarm_end,
         "extra": state.extra,
     }
     pack_arrays(path, _KIND, facts, arrays, compressed=False)
@@ -468,14 +616,17 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
         raise ValueError("its labels are not two, with the codes 0 and 1")
     if len({label for label, _ in labels if is_label(label)}) < len(labels):
         raise ValueError("its labels are not distinct numbers or words")
-    for name in (*_NUMBERS, "learnt", *({"titles"} & facts.keys())):
+    for name in (*_NUMBERS, "learnt", *({"titles", "alarm_end"} & facts.keys())):
         if not is_whole(facts[name]):
             raise ValueError(f"it has {name}={facts[name]!r}, not a whole number")
     if max(facts["rows"] + facts["bad"], facts["earlier"]) > facts["lines"]:
         raise ValueError("it has more rows than lines")
     learner = blank.learner.specs(len(names), facts["learnt"], len(labels))
-    specs = named("learner", learner) | named("prequential", bins_specs("prequential"))
-    specs |= named("pair", blank.pair.specs()) | named("drift", blank.drift.specs)
+    specs = named("learner", learner) | named("pair", blank.pair.specs())
+    specs |= named("drift", blank.drift.specs)
+    if isinstance(blank.prequential, StratumSums):
+        return specs | named("prequential", blank.prequential.specs()) | _HELD
+    specs |= named("prequential", bins_specs("prequential"))
     if facts["baseline"] is not None and blank.settings.learner == "moments":
         specs |= named("baseline", _BASELINE)
     return specs
@@ -493,6 +644,9 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     state.prequential.restore(facts["prequential"], part_of(arrays, "prequential"))
     state.pair.restore(facts["pair"], part_of(arrays, "pair"))
     state.drift.restore(part_of(arrays, "drift"))
+    state.held, state.alarm_end = arrays.get("held", state.held), facts.get("alarm_end", 0)
+    if isinstance(state.learner, StrataLearner) and state.learner.n_open != state.held.shape[1]:
+        raise ValueError("it holds other rows than those of the open stratum")
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
         state.parser()
@@ -536,6 +690,8 @@ def _baseline(state: State, facts: list[Any], statistics: dict[str, np.ndarray])
     return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), statistics)
 
 
+# rows of the open stratum
+_HELD = {"held": ArraySpec((4, "held"))}
 # class statistics at the freeze, when some of the features were known
 _BASELINE = {
     "counts": ArraySpec((2,), low=0.0),

@@ -66,6 +66,10 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._codes)
 
+    def weight_since(self, start: int) -> float:
+        """Return the weight of the rows from this one on."""
+        return sum(self._weights[start:])
+
     def add(self, names: Iterable[Any], values: Iterable[Any], code: int, weight: float) -> None:
         """Add one row that was checked."""
         self._indices.extend(map(self.columns.__getitem__, names))
