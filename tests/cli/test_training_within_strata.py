@@ -298,7 +298,7 @@ def test_a_model_within_strata_scores_is_explained_and_becomes_sql(folder, tmp_p
     ("options", "message"),
     [
         (("--solver", "spam"), "'spam' learns from one row after another and takes no strata"),
-        (("--one-pass",), "--one-pass reads rows once, and --strata takes three passes"),
+        (("--one-pass",), "name it with --positive LABEL"),
         (("--loss", "logistic", "--strata-weight", "pairs"), "is for losses of pairs"),
     ],
 )
@@ -306,8 +306,26 @@ def test_what_takes_no_strata(folder, bad, options, message):
     assert message in bad("train", folder[0] / "rows.csv", "--strata", "day", *options)
 
 
+@pytest.mark.parametrize("file", ["rows.csv", "rows.svm"])
+def test_one_pass_is_the_fit_to_strata_one_after_another(folder, tmp_path, good, bad, file):
+    where, X, y, day = folder
+    options = ("--one-pass", "--strata-weight", "strata", *FIXED)
+    options += ("--strata", "day", "--positive", "yes") if file == "rows.csv" else ()
+    report, model = trained(good, folder, tmp_path / "m.aucmax", *options, file=file)
+    expected = AUCClassifier(0.01, strata_weight="strata").fit(X, y, strata=day)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    assert report["within_strata"]["column"] == ("day" if file == "rows.csv" else "qid")
+    if file == "rows.csv":  # the first rows of svmlight text tell of strata and features
+        assert [each["passes"] for each in report["read"]] == [1]
+    lines = (where / file).read_text().splitlines(keepends=True)
+    again = tmp_path / file
+    again.write_text("".join([*lines, lines[5 - N]]))
+    message = bad("train", again, *options)
+    assert f"row {N + 1}: the stratum {day[5]} came before" in message
+
+
 def test_weights_of_strata_that_are_not_there(folder, tmp_path, good, bad):
     rows, model = folder[0] / "rows.csv", tmp_path / "m.aucmax"
     good("train", rows, *FIXED, "-o", model)
-    for command in (("train", rows), ("evaluate", model, rows)):
+    for command in (("train", rows), ("train", rows, "--one-pass"), ("evaluate", model, rows)):
         assert "--strata-weight: there are no strata" in bad(*command, "--strata-weight", "pairs")

@@ -84,11 +84,6 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def one_pass(self, path: Any, reading: Reading, transforms: Transforms) -> Source:
         """Return a file in parts, to be read once, whatever memory there is."""
-        if reading.strata is not None:
-            raise ValueError(
-                f"{path}: --one-pass reads rows once, and --strata takes three passes; leave out "
-                "--one-pass: files larger than memory are read in parts."
-            )
         if reading.missing and not reading.prepare:
             self.plan.refuse(path, "missing", one_pass=True)
         if transforms.splines:

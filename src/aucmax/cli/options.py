@@ -167,10 +167,13 @@ WEIGHT_OF_STRATA = (
 )
 
 
+NO_STRATA_TO_WEIGH = "--strata-weight: there are no strata; name their column by --strata."
+
+
 def check_strata(rows: Labelled) -> None:
     """Raise ValueError if strata are to be weighed and there are none."""
     if rows.strata is None:
-        raise ValueError("--strata-weight: there are no strata; name their column by --strata.")
+        raise ValueError(NO_STRATA_TO_WEIGH)
 
 
 @dataclass(frozen=True, kw_only=True)

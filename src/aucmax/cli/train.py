@@ -13,6 +13,7 @@ from aucmax.basics.doors import Door, postponed
 from aucmax.cli.common import persist, show, working
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
+    NO_STRATA_TO_WEIGH,
     DataArgument,
     Fitting,
     Json,
@@ -20,6 +21,7 @@ from aucmax.cli.options import (
     Probability,
     Settings,
     Transforms,
+    WeightOfStrata,
     given_file,
     option,
 )
@@ -149,7 +151,8 @@ def train(
     --strata compares only rows of the same stratum, such as a day, a hospital or a query, in the
     fit, in the folds and in the AUC, of curves and maps of pairs, too. The logistic loss within
     strata is conditional logistic regression, and the odds ratios of a line are printed.
-    --probability still calibrates on the rows of all strata together.
+    --probability still calibrates on the rows of all strata together. With --one-pass the rows of a
+    stratum must come one after another.
 
     A table is read as it comes: with missing values, text, dates, decimal commas. What was decided
     is printed, with the option that decides otherwise; what prepares the columns is saved with the
@@ -250,13 +253,16 @@ def _fit_in_one_pass(
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
     source.watch = watch = Watch()
-    held = _training.fit_in_one_pass(model, source, reading.positive, str(path))
+    of_labels = reading.positive, str(path), reading.strata
+    held = _training.fit_in_one_pass(model, source, *of_labels)
+    if held.strata is None and model.strata_weight != WeightOfStrata.positives.value:
+        raise ValueError(NO_STRATA_TO_WEIGH)
     negative, positive = model.classes_.tolist()
     auc = _training.auc_of_moments(held, model.coef_[0], positive)
     if watch.counts is not None:
         model.training_rows_ = watch.counts.kept()
     persist.save(model, output)
-    counts = dict(zip(held.classes.tolist(), held.counts.tolist(), strict=True))
+    counts = dict(zip(held.classes.tolist(), held.row_weights.tolist(), strict=True))
     return _reports.OnePassFit(
         model=str(output),
         data=path.name,

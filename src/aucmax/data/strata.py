@@ -26,6 +26,7 @@ __all__ = [
     "Compared",
     "Strata",
     "StrataWeight",
+    "came_again",
     "check_strata_weight",
     "omega_of",
     "strata_name",
@@ -39,6 +40,14 @@ def check_strata_weight(value: Any) -> None:
     """Raise ValueError unless the value is one of the ways to weigh strata."""
     if value not in get_args(StrataWeight):
         raise ValueError(f"strata_weight must be 'positives', 'pairs' or 'strata'; got {value!r}.")
+
+
+def came_again(stratum: Any) -> str:
+    """Return the message for a stratum that comes again where each must be complete at once."""
+    return (
+        f"the stratum {stratum!r} came before, and others since: the rows of a stratum must come "
+        "one after another; sort them by stratum"
+    )
 
 
 def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.progress import working
+from aucmax.data.classes import classes_named
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
+from aucmax.data.readers import find_label
 from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.source import Source
-from aucmax.data.strata import StrataWeight
+from aucmax.data.strata import QUERY, StrataWeight
 from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
@@ -32,6 +34,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.strata_in_order import statistics_in_order
 
 __all__ = ["Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"]
 
@@ -249,7 +252,11 @@ def _bent(
 
 
 def fit_in_one_pass(
-    model: AUCClassifier, source: Source, positive: Any = None, name: str = ""
+    model: AUCClassifier,
+    source: Source,
+    positive: Any = None,
+    name: str = "",
+    strata: str | None = None,
 ) -> ClassMoments | FrequentDirections:
     """Fit a model to the class moments of a source, or to a sketch of them if it has many features.
 
@@ -262,6 +269,8 @@ def fit_in_one_pass(
         The label to rank first, against all others.
     name : str
         What the rows are called in messages.
+    strata : str, optional
+        The column of strata, which come one after another; parts of svmlight text tell of theirs.
 
     Returns
     -------
@@ -271,18 +280,69 @@ def fit_in_one_pass(
     Raises
     ------
     ValueError
-        If the settings need the rows again, or the labels are not two and none is named.
+        If the settings need the rows again, the labels are not two and none is named, or a stratum
+        comes again after others.
     """
     names = source.feature_names  # svmlight text has none: its first part tells about how many
-    features = source.first().X.shape[1] if names is None else len(names)
-    statistics: ClassStatistics = (
-        ClassMoments.from_data(source)
-        if features <= MAX_MATRIX_FEATURES
-        else FrequentDirections.from_data(source, rank=_SKETCH_RANK)
-    )
+    first = source.first() if names is None else None
+    features = len(names or ()) if first is None else first.X.shape[1]
+    if first is not None and (first.told or {}).get("strata") is not None:
+        strata = QUERY
+    kind: type[ClassMoments | FrequentDirections] = ClassMoments
+    settings: dict[str, Any] = {}
+    if features > MAX_MATRIX_FEATURES:
+        kind, settings = FrequentDirections, {"rank": _SKETCH_RANK}
+    if strata is None:
+        statistics: ClassStatistics = kind.from_data(source, **settings)
+    else:
+        labels = _Labels(positive, name)
+        of_rows = kind(classes=[False, True], **settings), labels.positives, model.strata_weight
+        statistics = statistics_in_order(source, *of_rows).relabelled(labels.names)
+        assert statistics.strata is not None
+        statistics.strata, positive = replace(statistics.strata, column=strata), None
     statistics.feature_names, statistics.target_name = names, source.target_name
     statistics, label = of_two_classes(statistics, positive, name)
     return model.set_params(positive=label).fit_moments(statistics).moments_
+
+
+class _Labels:
+    """The labels of rows that are read once: one of them, or the larger of two numbers, and others.
+
+    Parameters
+    ----------
+    positive : label, optional
+    name : str
+        What the rows are called in messages.
+    """
+
+    def __init__(self, positive: Any, name: str) -> None:
+        self._positive, self._name = positive, name
+        self._labels: set[Any] = set()
+
+    def positives(self, y: np.ndarray) -> np.ndarray:
+        """Return which of some rows are positive; if all so far have one label, it may be none."""
+        self._labels |= set(np.unique(y).tolist())
+        labels, positive = sorted(self._labels), self._positive
+        if positive is None and (len(labels) > 2 or isinstance(labels[0], str)):
+            raise ValueError(
+                f"{self._name}: has the labels {', '.join(map(str, labels[:5]))}, and within "
+                "strata one pass must know beforehand which one to rank first: name it with "
+                "positive=LABEL."
+            )
+        if positive is None:
+            return y == labels[1] if len(labels) == 2 else np.zeros(len(y), dtype=bool)
+        try:
+            return y == find_label(labels, positive)
+        except ValueError:  # in no row so far
+            return np.zeros(len(y), dtype=bool)
+
+    @property
+    def names(self) -> list[Any]:
+        """The negative and the positive label of the model; ValueError if there are not two."""
+        labels = np.array(sorted(self._labels))
+        if len(labels) < 2:
+            raise ValueError(f"{self._name}: has 1 label ({labels[0]}); a model needs two.")
+        return list(classes_named(labels, np.ones(len(labels)), self._positive, self._name).labels)
 
 
 # ---- the AUC of the rows of a fit

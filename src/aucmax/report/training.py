@@ -254,6 +254,7 @@ class OnePassFit(Report):
         if optimality is not None and np.isfinite(optimality) and optimality < 1.0:
             bound = f"{optimality:.2g} or less  (0 at the optimum, 1 at w = 0)"
         return [
+            *strata_facts(self.fitted.within_strata),
             ("one pass", f"approximate: {self.rank} directions for each covariance"),
             ("objective", f"{self.fitted.objective:.6g} or less"),
             ("optimality", bound),

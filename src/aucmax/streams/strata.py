@@ -16,7 +16,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
 from aucmax.data.rows import Rows, n_features
-from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
+from aucmax.data.strata import Strata, StrataWeight, came_again, check_strata_weight
 from aucmax.estimators.additive_moments import Prior
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.strata import NO_STRATA, KnownStrata
@@ -159,10 +159,7 @@ class StrataLearner(StreamLearner):
         digest = int(Strata.of([stratum], 1).digests[0])
         if not self._digests or digest != self._digests[-1]:
             if digest in self._digests or self.rule.known.has(np.array([digest], np.uint64)).any():
-                raise ValueError(
-                    f"the stratum {stratum!r} came before, and others since: the rows of a stratum "
-                    "must come one after another; sort them by stratum"
-                )
+                raise ValueError(came_again(stratum))
             self._check(row, label)
             self._close()
             self._digests.append(digest)
