@@ -129,3 +129,19 @@ def test_other_strata_or_weights_do_not_add_up(wrong, message):
     with pytest.raises(ValueError, match=message):
         wrong(a, b, (X, y))
     assert a == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_as_they_lie_and_stratum_by_stratum_give_the_same(monkeypatch, form, mode):
+    X, y, stratum, weight = drawn()
+    X = np.column_stack([X, 1e4 * stratum + 0.1])  # constant within strata
+    weight[::7] = 0.0
+    of_rows = form(X), y, weight
+    at_once = ClassMoments.from_data(*of_rows, strata=stratum, strata_weight=mode)
+    monkeypatch.setattr("aucmax.statistics.strata._CACHED_NUMBERS", 0)
+    in_blocks = ClassMoments.from_data(*of_rows, strata=stratum, strata_weight=mode)
+    close(at_once, in_blocks, rtol=1e-11, atol=1e-12)
+    for moments in (at_once, in_blocks):
+        assert not moments.covs[:, 3].any()
+        assert moments.spread_within_strata[3] == 0.0

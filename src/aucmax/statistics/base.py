@@ -428,7 +428,8 @@ class ClassStatistics:
         digests = np.sort(strata.digests)
         added_strata = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
         joined = added_strata if self.strata is None else self.strata.joined(added_strata)
-        blocks = seen_from_strata(X, positive, strata.remembered(weight), strata, compared)
+        own = strata.remembered(weight)
+        blocks = seen_from_strata(X, positive, own, strata, compared, self.has_covariances)
         added = self.of_seen(blocks, labels, joined, n_features(X))
         if self.strata is None:
             self.strata = joined

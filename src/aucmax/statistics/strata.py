@@ -22,10 +22,12 @@ from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weig
 
 __all__ = [
     "DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "Sums", "Weights", "blocks_of_strata",
+    "buffer_of",
     "seen_block", "seen_from_strata",
 ]  # fmt: skip
 
 _BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # at least so many of both are seen at a time
+_NUMBERS, _CACHED_NUMBERS = 3, 1 << 19  # of each stratum and feature, and how many stay in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,27 +162,31 @@ class SeenFromStrata:
     own : ndarray, shape (2,)
         Σ a of each class, negatives first.
     place : callable
-        Makes the rows, given which class, what to subtract (d,) and weights (n,) to multiply by.
+        Makes the rows, given which class, what to subtract (d,) and weights (n,) to multiply by: in
+        blocks, each in the place of the one before.
     """
 
     positive: NDArray[np.bool_]
     share: NDArray[np.float64]
     sums: Sums
     own: NDArray[np.float64]
-    place: Callable[[bool, NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+    place: Callable[[bool, NDArray[np.float64], NDArray[np.float64]], Iterator[NDArray[np.float64]]]
 
     def rows(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the rows of a class, shape (m, d), and their shares (m,)."""
         share = self.share[self.positive == bool(side)]
         d = self.sums.origin.shape[1]
-        return self.place(bool(side), np.zeros(d), np.ones(len(share))), share
+        blocks = self.place(bool(side), np.zeros(d), np.ones(len(share)))
+        return np.concatenate([block.copy() for block in blocks]), share
 
     def moments(self, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean (d,) and the biased covariance (d, d) of a class."""
         share, weight = self.share[self.positive == bool(side)], self.weight[side]
         mean = self.sums.first[side] / weight
-        Z = self.place(bool(side), mean, np.sqrt(share / weight))
-        return mean, Z.T @ Z
+        cov = np.zeros((len(mean), len(mean)))
+        for Z in self.place(bool(side), mean, np.sqrt(share / weight)):
+            cov += Z.T @ Z
+        return mean, cov
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
@@ -199,6 +205,7 @@ def seen_from_strata(
     weight: NDArray[Any] | None,
     strata: Strata,
     compared: Compared,
+    at_once: bool = False,
 ) -> Iterator[SeenFromStrata]:
     """Yield all rows that are compared with others, in blocks of whole strata.
 
@@ -209,14 +216,52 @@ def seen_from_strata(
         Of the rows.
     strata, compared
         Their strata, and the weights of both.
+    at_once : bool
+        Whether the rows may be one block, in their own order, if there are few strata.
     """
-    order, d = strata.order[compared.of_row[strata.order] > 0.0], n_features(X)
+    counted, d = compared.of_stratum > 0.0, n_features(X)
+    G, buffer = int(counted.sum()), buffer_of(d)
+    if at_once and _NUMBERS * G * d <= _CACHED_NUMBERS:
+        rows = np.flatnonzero(compared.of_row > 0.0)
+        place = (np.cumsum(counted) - 1)[strata.code[rows]]
+        weights = _weights(rows, positive, weight, compared)
+        yield _seen(X, rows, place, *_summed(X, rows, place, weights, G), weights, buffer)
+        return
+    order = strata.order[compared.of_row[strata.order] > 0.0]
     for rows, bounds in blocks_of_strata(order, strata.code, d):
-        own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
-        weights = Weights(positive[rows], compared.of_row[rows], own)
+        weights = _weights(rows, positive, weight, compared)
         sums, centres = Sums(*np.zeros((4, 2, d))), np.empty((len(bounds) - 1, d))
         _sum(X, rows, bounds, weights, centres, sums)
-        yield seen_block(X, rows, bounds, centres, weights, sums)
+        yield seen_block(X, rows, bounds, centres, weights, sums, buffer)
+
+
+def _weights(
+    rows: NDArray[Any], positive: NDArray[np.bool_], weight: NDArray[Any] | None, compared: Compared
+) -> Weights:
+    own = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+    return Weights(positive[rows], compared.of_row[rows], own)
+
+
+def _summed(
+    X: Rows, rows: NDArray[Any], stratum: NDArray[Any], weights: Weights, G: int
+) -> tuple[NDArray[np.float64], Sums]:
+    """Return the centres of G strata and the sums over their rows, in the order of the rows."""
+    d = n_features(X)
+    base, mass, of_strata = np.zeros((G, d)), np.zeros((2, G, 1)), np.zeros((2, G, d))
+    of_rows = np.zeros((2, 2, d))
+    _add_up(X, rows, stratum, weights, base, (mass, of_strata, of_rows))
+    omega = np.bincount(stratum, weights.share * weights.positive, G)
+    centre, mean = of_strata[0] / mass[0], of_strata.sum(axis=0) / mass.sum(axis=0)
+    centres, sums = base + centre, Sums(*np.zeros((4, 2, d)))
+    sums.origin[:] = omega @ centres
+    sums.first[1] = omega @ (of_strata[1] / mass[1] - centre)
+    for side in range(2):
+        total, own = of_strata[side], mass[side]
+        about = np.sum(mean * (own * mean - 2.0 * total), axis=0)
+        sums.scatter[side] = np.maximum(of_rows[0, side] + about, 0.0)
+        about = omega @ (centre * (centre - 2.0 * total / own))
+        sums.second[side] = np.maximum(of_rows[1, side] + about, 0.0)
+    return centres, sums
 
 
 def blocks_of_strata(
@@ -236,11 +281,20 @@ def blocks_of_strata(
     first = np.flatnonzero(np.diff(code[order], prepend=-1))
     end, start = np.append(first[1:], len(order)), 0
     while start < len(first):
-        stop = int(np.searchsorted(end, first[start] + max(_BLOCK_CELLS // max(d, 1), _BLOCK_ROWS)))
+        stop = int(np.searchsorted(end, first[start] + _rows_of_a_block(d)))
         stop = min(max(stop, start) + 1, len(first))
         bounds = np.append(first[start:stop], end[stop - 1])
         yield order[bounds[0] : bounds[-1]], bounds - bounds[0]
         start = stop
+
+
+def _rows_of_a_block(d: int) -> int:
+    return max(_BLOCK_CELLS // max(d, 1), _BLOCK_ROWS)
+
+
+def buffer_of(d: int) -> NDArray[np.float64]:
+    """Return the place of a block of rows of d features: memory that is new in each costs more."""
+    return np.empty((_rows_of_a_block(d), d))
 
 
 def seen_block(
@@ -250,27 +304,48 @@ def seen_block(
     centres: NDArray[np.float64],
     weights: Weights,
     sums: Sums,
+    buffer: NDArray[np.float64],
 ) -> SeenFromStrata:
     """Return a block of rows whose strata begin at ``bounds`` and have these centres."""
+    stratum = np.repeat(np.arange(len(centres)), np.diff(bounds))
+    return _seen(X, rows, stratum, centres, sums, weights, buffer)
+
+
+def _seen(
+    X: Rows,
+    rows: NDArray[Any],
+    stratum: NDArray[Any],
+    centres: NDArray[np.float64],
+    sums: Sums,
+    weights: Weights,
+    buffer: NDArray[np.float64],
+) -> SeenFromStrata:
+    """Return rows of strata, each seen from the centre of its own."""
     mass = np.bincount(weights.positive, weights.own, 2).astype(np.float64)
-    place = partial(_placed, X, rows, bounds, centres, weights.positive)
+    place = partial(_placed, X, rows, stratum, centres, weights.positive, buffer)
     return SeenFromStrata(weights.positive, weights.share, sums, mass, place)
 
 
 def _placed(
     X: Rows,
     rows: NDArray[Any],
-    bounds: NDArray[Any],
+    stratum: NDArray[Any],
     centres: NDArray[np.float64],
     positive: NDArray[np.bool_],
+    buffer: NDArray[np.float64],
     side: bool,
     mean: NDArray[np.float64],
     weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the rows of a class minus the centre of their stratum and a mean, times weights."""
-    placed = np.empty((len(weight), len(mean)))
-    _place(X, (rows, bounds, positive == side), centres, mean, weight, placed)
-    return placed
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the rows of a class minus the centre of their stratum and a mean, times weights."""
+    chosen = np.flatnonzero(positive == side)
+    size = len(buffer)
+    for start in range(0, len(chosen), size):
+        block = slice(start, start + size)
+        own = chosen[block]
+        placed = buffer[: len(own)]
+        _place(X, rows[own], stratum[own], centres, mean, weight[block], placed)
+        yield placed
 
 
 @inlined
@@ -324,17 +399,38 @@ def _sum(X, rows, bounds, weights, centres, sums):
 
 
 @compiled
-def _place(X, rows_of_strata, centres, mean, weight, out):
-    rows, bounds, chosen = rows_of_strata
-    place, d = 0, out.shape[1]
+def _add_up(X, rows, stratum, weights, base, sums):
+    # relative to the first row of their stratum, rows keep their digits
+    (positive, share, own), (mass, of_strata, of_rows) = weights, sums
+    d = base.shape[1]
     x = np.empty(d)
-    for g in range(len(bounds) - 1):
-        for k in range(bounds[g], bounds[g + 1]):
-            fetch_ahead(rows, k, X)
-            if chosen[k]:
-                for j in range(d):
-                    x[j] = -centres[g, j]
-                row_add(X, rows[k], 1.0, x)
-                for j in range(d):
-                    out[place, j] = weight[place] * (x[j] - mean[j])
-                place += 1
+    for k in range(len(rows)):
+        g, side = stratum[k], 1 if positive[k] else 0
+        if mass[0, g, 0] + mass[1, g, 0] == 0.0:
+            row_add(X, rows[k], 1.0, base[g])
+        mass[side, g, 0] += own[k]
+        first, total, weight, omega = base[g], of_strata[side, g], own[k], share[k]
+        squares, shares = of_rows[0, side], of_rows[1, side]
+        for j in range(d):
+            x[j] = -first[j]
+        row_add(X, rows[k], 1.0, x)
+        for j in range(d):
+            weighed = weight * x[j]
+            total[j] += weighed
+            squares[j] += weighed * x[j]
+            shares[j] += omega * x[j] * x[j]
+
+
+@compiled
+def _place(X, rows, stratum, centres, mean, weight, out):
+    d = out.shape[1]
+    x = np.empty(d)
+    for k in range(len(rows)):
+        fetch_ahead(rows, k, X)
+        fetch_ahead(stratum, k, centres)
+        centre = centres[stratum[k]]
+        for j in range(d):
+            x[j] = -centre[j]
+        row_add(X, rows[k], 1.0, x)
+        for j in range(d):
+            out[k, j] = weight[k] * (x[j] - mean[j])

@@ -25,6 +25,7 @@ from aucmax.statistics.strata import (
     Sums,
     Weights,
     blocks_of_strata,
+    buffer_of,
     seen_block,
 )
 
@@ -154,12 +155,13 @@ def _seen_in_part(
 
     def blocks() -> Iterator[SeenFromStrata]:
         d = n_features(X)
+        buffer = buffer_of(d)
         for rows, bounds in blocks_of_strata(_by_stratum(place)[1], place, d):
             at = place[rows[bounds[:-1]]]
             centres, weights = means.centres[at], Weights(positive[rows], share[rows], own[rows])
             sums = Sums(*np.zeros((4, 2, d)))
             _sum_seen(X, rows, bounds, weights, centres, means.gaps[at], sums)
-            yield seen_block(X, rows, bounds, centres, weights, sums)
+            yield seen_block(X, rows, bounds, centres, weights, sums, buffer)
 
     return empty.of_seen(blocks(), empty.classes, strata, n_features(X))
 
