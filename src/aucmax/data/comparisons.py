@@ -113,6 +113,15 @@ class Comparisons:
         """
         return self.partners.sums(self.ahead, self.behind, margin, u)
 
+    def scaled(self, factor: Floats) -> Comparisons:
+        """Return pairs whose weights are multiplied by a factor of each upper row, (n,).
+
+        The factor is the same within a stratum, so that the weights of lower rows follow.
+        """
+        scaled = replace(self, ahead=self.ahead * factor[:, None])
+        scaled.__dict__["_masses"] = tuple(factor * mass for mass in self._masses)
+        return scaled
+
     @cached_property
     def _masses(self) -> tuple[Floats, Floats]:
         return self.sums(1.0, np.zeros(len(self)))
@@ -159,7 +168,7 @@ class Comparisons:
         omega = np.where(pairs > 0.0, of_stratum, 0.0)
         factor = np.divide(omega, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
         factor /= omega.sum()
-        return replace(self, ahead=self.ahead * factor[self.strata.code, None])
+        return self.scaled(factor[self.strata.code])
 
     def at(self, rows: NDArray[Any]) -> Comparisons:
         """Return the pairs among some of the rows, with the weights that they have."""

@@ -48,7 +48,7 @@ class ComparedRows(WeightedRows):
     @classmethod
     def of(cls, X: Rows, pairs: Comparisons, own: np.ndarray) -> Self:
         """Return rows whose pairs have any weights."""
-        pairs = replace(pairs, ahead=pairs.ahead / pairs.lead.sum())
+        pairs = pairs.scaled(np.full(len(pairs), 1.0 / pairs.lead.sum()))
         return cls(InMemory(X), pairs.lead > 0.0, pairs=pairs, own=own)
 
 

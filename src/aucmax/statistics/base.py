@@ -871,7 +871,7 @@ class ClassStatistics:
                 f"labels differ in type: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "
                 "of them as numbers, or all as text."
             )
-        added = np.setdiff1d(labels, old)
+        added = old[:0] if labels is old else np.setdiff1d(labels, old)
         if not len(added) and d == self._d:
             return
         joint = old if not len(added) else np.union1d(old, added) if len(old) else added
