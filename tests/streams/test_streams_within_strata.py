@@ -9,8 +9,11 @@ import pytest
 from aucmax import AUCClassifier, ClassMoments, load
 from aucmax.data.strata import Strata
 from aucmax.metrics import stratified_auc, stratified_auc_test
+from aucmax.metrics.measured import paired_test
+from aucmax.metrics.stratified import StratumAreas
 from aucmax.streams.monitor import stream_report
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
+from aucmax.streams.stratum_sums import PairedStrata
 
 STRATA = 70
 
@@ -131,7 +134,8 @@ def test_no_cut_and_no_file_between_changes_a_bit(half_life, tmp_path):
 @pytest.mark.parametrize("weighting", WEIGHTS)
 def test_old_strata_fade_as_wholes(weighting):
     X, y, day, weight = values()
-    state = run_through(begun(half_life=25.0, strata_weight=weighting, weight="times"), LINES)
+    settings = {"half_life": 25.0, "refresh": 0.6}  # so that several strata wait together
+    state = run_through(begun(strata_weight=weighting, weight="times", **settings), LINES)
     ends = np.append(np.flatnonzero(np.diff(day)), len(day) - 1)
     faded, total = 0.5 ** ((len(day) - 1 - ends) / 25.0), None
     for d, factor in enumerate(faded):
@@ -155,6 +159,26 @@ def test_the_test_is_that_of_strata_since_the_freeze():
     test, report = stratified_auc_test(*rows), stream_report(state)["test"]
     names = ("difference", "low", "high", "p_value")
     np.testing.assert_allclose([report[k] for k in names], [getattr(test, k) for k in names])
+
+
+@pytest.mark.parametrize("half_life", [None, 30.0])
+def test_sums_are_those_of_areas_that_fade(half_life):
+    rng = np.random.default_rng(5)
+    rows, loss = rng.integers(1, 9, 40).astype(float), rng.random((2, 40)) ** 3
+    omega = rng.random(40) * (rng.random(40) < 0.7)
+    pair, whole = PairedStrata(half_life), PairedStrata(half_life)
+    for g in range(40):
+        pair.add(rows[g : g + 1], omega[g : g + 1], *loss[:, g : g + 1])
+    whole.add(rows, omega, *loss)
+    faded = omega * 0.5 ** ((rows.sum() - rows.cumsum()) / (half_life or np.inf))
+    some = np.flatnonzero(omega)
+    areas = [StratumAreas(some, (1.0 - of)[some], faded[some], faded[some]) for of in loss]
+    for ours, theirs in zip(pair.scorers(), areas, strict=True):
+        np.testing.assert_allclose(ours.auc(), theirs.interval("positives", 0.95), rtol=1e-9)
+    gain = areas[1]._replace(auc=areas[1].auc - areas[0].auc)
+    expected = paired_test(gain.share("positives") @ gain.auc, gain.spread("positives"), 0.95)
+    np.testing.assert_allclose(pair.test()[:3], expected[:3], rtol=1e-9)
+    assert pair.test() == whole.test()
 
 
 def test_a_change_of_sign_raises_the_alarm_and_other_levels_do_not():
