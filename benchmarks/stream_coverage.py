@@ -3,6 +3,8 @@
 - coverage: normal scores of a fixed model, AUC .76, and of two equal models that share half of
   their variance.
 - false_alarms: such scores of a frozen model; in some streams the share of the positives changes.
+- strata: such scores within strata whose levels drift; in some streams the positives lie below the
+  negatives from the middle on.
 - delays: streams that change after 3,000 rows; how many rows later the alarm is raised, and the
   first of the looks, one every 100 rows, has p < .05.
 """
@@ -17,6 +19,7 @@ from scipy.stats import norm
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.state import Settings, State, advance
+from aucmax.streams.stratum_sums import StratumLosses
 from benchmarks.common.tables import show
 
 RUNS = 2000
@@ -56,6 +59,27 @@ def false_alarms(rows: int = 20_000) -> Iterator[list[Any]]:
             alarm.add(y, rng.normal(size=rows) + y, np.ones(rows), rng.normal())
             alarms += alarm.row is not None
         yield [rows, share, later, f"{alarms / RUNS:.4f}"]
+
+
+def strata(count: int = 1_000, size: int = 10) -> Iterator[list[Any]]:
+    """Yield the share of streams that ever raise an alarm, and after how many strata if changed."""
+    rng, n = np.random.default_rng(3), count * size
+    level = np.repeat(0.01 * np.arange(count), size)
+    for share in (0.5, 0.2):
+        for changed in (False, True):
+            after = changed & (np.arange(n) >= n // 2)
+            delays = []
+            for _ in range(RUNS):
+                y = rng.random(n) < share
+                z = np.where(after, -1.0, 1.0) * y + rng.normal(size=n) + level
+                z += np.repeat(3.0 * rng.normal(size=count), size)
+                starts, alarm = np.arange(0, n, size), DriftAlarm()
+                of_strata = StratumLosses.of(y, np.ones(n), [z, z], starts, "positives")
+                of_strata.show(alarm, rng.normal())
+                delays.append(np.inf if alarm.row is None else alarm.row - count // 2)
+            early = np.mean(np.array(delays) <= 0) if changed else np.mean(np.isfinite(delays))
+            middle, most = np.quantile(delays, [0.5, 0.9], method="higher")
+            yield [share, "sign" if changed else "none", f"{early:.4f}", middle, most]
 
 
 def clicks(rng: np.random.Generator, share: float, change: str) -> list[bytes]:
@@ -121,12 +145,18 @@ def delays() -> Iterator[list[Any]]:
 
 
 def main(
-    tables: Annotated[list[str], typer.Argument()] = ["coverage", "false_alarms", "delays"],
+    tables: Annotated[list[str], typer.Argument()] = [
+        "coverage",
+        "false_alarms",
+        "strata",
+        "delays",
+    ],
 ) -> None:
     every = {
         "coverage": (["rows", "positive", "half-life", "covers", "too low", "too high", "rejects"],
                      coverage()),
         "false_alarms": (["rows", "positive", "later", "false alarms"], false_alarms()),
+        "strata": (["positive", "change", "false alarms", "median delay", "90 % delay"], strata()),
         "delays": (["change", "positive", "half-life", "alarms before", "looks before",
                     "alarms", "median delay", "90 % delay", "look"], delays()),
     }  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucmax.data.strata import Strata
+from aucmax.data.strata import Strata, digest_of
 
 
 def digests(values):
@@ -20,6 +20,11 @@ def test_equal_numbers_and_equal_words_are_the_same_stratum_in_any_type():
     days = np.array(["2024-01-01", "2024-01-02", "2024-01-01"], dtype="M8[D]")
     np.testing.assert_array_equal(digests(days), digests(days.astype("M8[us]")))
     assert len({*numbers[0].tolist(), *words[0].tolist(), *digests(days).tolist()}) == 6
+
+
+@pytest.mark.parametrize("stratum", [7, 7.0, 7.5, -3, True, "d7", "7", 2**62 + 1])
+def test_the_digest_of_one_is_that_among_others(stratum):
+    assert digest_of(stratum) in Strata.of([stratum, stratum], 2).digests.tolist()
 
 
 def test_numbers_too_large_for_doubles_are_told_apart():

@@ -73,6 +73,20 @@ def test_the_model_of_a_stream_is_that_of_its_moments(files, good, run):
     np.testing.assert_array_equal(forgetful.alphas_, fitted.alphas_)
 
 
+def test_curves_and_maps_are_learnt_within_strata_too(files, good, run):
+    table, folder = files
+    path = folder / "days.csv"
+    table.assign(day=[f"day {i // 12}" for i in range(len(table))]).to_csv(path, index=False)
+    like = ("--target", "state", "--strata", "day", "--like", folder / "model", "-o")
+    assert run("stream", path, "--positive", "sick", *like, folder / "streamed")[0] == 0
+    good("moments", "build", path, *like, folder / "moments", "--min-rows", 1)
+    good("moments", "fit", folder / "moments", "--positive", "sick", "-o", folder / "fitted")
+    streamed, fitted = (load(folder / name) for name in ("streamed", "fitted"))
+    np.testing.assert_allclose(streamed[-1].coef_, fitted[-1].coef_, rtol=1e-8, atol=1e-10)
+    assert streamed[-1].strata_ == fitted[-1].strata_
+    assert streamed[-1].strata_.words.startswith("day: 25 strata")
+
+
 def test_a_stream_that_forgets_weighs_its_rows(model, files, run):
     table, folder = files
     like = ("--target", "state", "--like", folder / "model", "-o", folder / "streamed")

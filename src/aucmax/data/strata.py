@@ -28,6 +28,7 @@ __all__ = [
     "StrataWeight",
     "came_again",
     "check_strata_weight",
+    "digest_of",
     "omega_of",
     "strata_name",
 ]
@@ -211,6 +212,11 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     code = [place.setdefault(value, len(place)) for value in values.tolist()]
     _refuse_gaps(np.array([is_gap(value) for value in place], bool)[code])
     return np.array([_bits_of(value) for value in place], np.uint64)[code]
+
+
+def digest_of(stratum: Any) -> int:
+    """Return the digest of one stratum, as `Strata.of` gives it for all."""
+    return int(_bits_of(stratum))
 
 
 def _bits_of(value: Any) -> np.uint64:

@@ -46,7 +46,6 @@ __all__ = [
 _KIND = "stream"
 _ALPHA = 3e-4
 _BINS = 4096  # of scores
-_DRIFT_SCALE = 4.0  # of areas, to which cells of scores are fine enough
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
@@ -500,8 +499,8 @@ class _ScoredStrata(_Scored):
     def _watch(self, losses: StratumLosses, seed: float) -> None:
         """Let the alarm see the areas of strata by the frozen model."""
         state, drift = self.state, self.state.drift
-        units, areas = drift.units, _DRIFT_SCALE * (0.5 - losses.frozen)
-        drift.add(np.zeros(len(areas), dtype=np.int64), areas, losses.omega, seed)
+        units = drift.units
+        losses.show(drift, seed)
         if drift.row is not None:
             ends = state.rows - state.held.shape[1] - losses.rows.sum() + losses.rows.cumsum()
             state.alarm_end = int(ends[drift.row - units - 1])

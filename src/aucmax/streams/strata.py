@@ -16,7 +16,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
 from aucmax.data.rows import Rows, n_features
-from aucmax.data.strata import Strata, StrataWeight, came_again, check_strata_weight
+from aucmax.data.strata import Strata, StrataWeight, came_again, check_strata_weight, digest_of
 from aucmax.estimators.additive_moments import Prior
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.strata import NO_STRATA, KnownStrata
@@ -156,7 +156,7 @@ class StrataLearner(StreamLearner):
         """
         if self._digests and stratum == self._open:
             return False
-        digest = int(Strata.of([stratum], 1).digests[0])
+        digest = digest_of(stratum)
         if not self._digests or digest != self._digests[-1]:
             if digest in self._digests or self.rule.known.has(np.array([digest], np.uint64)).any():
                 raise ValueError(came_again(stratum))

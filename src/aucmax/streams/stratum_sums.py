@@ -19,6 +19,7 @@ from aucmax.metrics.delong import ROUNDING, Spread
 from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.measured import paired_test
 from aucmax.metrics.stratified import areas_in_order
+from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.paired import PairTest
 
 __all__ = ["PairedStrata", "StratumLosses", "StratumSums"]
@@ -26,6 +27,7 @@ __all__ = ["PairedStrata", "StratumLosses", "StratumSums"]
 Floats = NDArray[np.float64]
 
 _SUMS = 9
+_ALARM_SCALE = 4.0  # of areas, which the alarm's cells for scores then tell apart
 
 
 class StratumLosses(NamedTuple):
@@ -70,6 +72,11 @@ class StratumLosses(NamedTuple):
         prequential.add(self.rows, self.omega, self.learning)
         if pair is not None:
             pair.add(self.rows, self.omega, self.frozen, self.learning)
+
+    def show(self, alarm: DriftAlarm, seed: float) -> None:
+        """Let an alarm see how well the frozen model ranks each stratum of two classes."""
+        areas = _ALARM_SCALE * (0.5 - self.frozen)
+        alarm.add(np.zeros(len(areas), dtype=np.int64), areas, self.omega, seed)
 
 
 class StratumSums:
