@@ -349,6 +349,7 @@ def test_an_interrupt_that_is_ignored_stays_so(monkeypatch, capsys):
         signal.signal(signal.SIGINT, old)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.data
 def test_reproduce_keeps_what_is_done(tmp_path):
     command = Command("reproduce", "opauc-iterations", "--data", "diabetes,fourclass", "--quick",

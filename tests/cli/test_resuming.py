@@ -94,7 +94,11 @@ KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
 
 @pytest.mark.parametrize(
     ("fit", "sent"),
-    [*KILLED, ("pairs", signal.SIGINT), ("search", signal.SIGINT)],
+    [
+        *KILLED,
+        ("pairs", signal.SIGINT),
+        pytest.param("search", signal.SIGINT, marks=pytest.mark.exhaustive),
+    ],
     indirect=["fit"],
 )
 def test_the_same_command_goes_on(fit, sent):

@@ -127,6 +127,7 @@ FITS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", FITS)
 def test_a_cluster_gives_the_bits_of_one_process(name, sparse, client):
@@ -251,6 +252,7 @@ def test_a_worker_killed_while_it_scores_changes_no_bit(client, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+@pytest.mark.exhaustive
 def test_workers_that_die_at_random_change_no_bit():
     clf = AUCClassifier(loss="squared_hinge", alpha=0.1, tol=0.1)
     here = clf.fit(source()).coef_.copy()

@@ -769,6 +769,7 @@ def copied(request, folder, tmp_path):
     return tmp_path / pattern, how, sorted(tmp_path.iterdir())[-1]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changes_between_passes_is_told(copied, change):
     pattern, how, path = copied

@@ -236,7 +236,9 @@ def test_moments_of_whole_strata_give_the_fit_to_all(mode):
         sum([*halves, halves[0]])
 
 
-@pytest.mark.parametrize("mode", ["positives", "pairs", "strata"])
+@pytest.mark.parametrize(
+    "mode", ["positives", pytest.param("pairs", marks=pytest.mark.exhaustive), "strata"]
+)
 def test_rows_in_parts_are_fitted_as_those_in_memory(mode, tmp_path):
     """Those of a stratum may be in any part; the sample has all strata, so it chooses the same."""
     X, y, stratum, weight = drawn()
@@ -253,7 +255,10 @@ def test_rows_in_parts_are_fitted_as_those_in_memory(mode, tmp_path):
     assert fitted.strata_ == strata
 
 
-@pytest.mark.parametrize(("loss", "monotone"), [("logistic", None), ("square", {1: 1})])
+@pytest.mark.parametrize(
+    ("loss", "monotone"),
+    [pytest.param("logistic", None, marks=pytest.mark.exhaustive), ("square", {1: 1})],
+)
 def test_other_fits_to_rows_in_parts(loss, monotone, tmp_path):
     X, y, stratum, _ = drawn()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(day=stratum, y=y)

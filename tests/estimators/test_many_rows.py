@@ -130,7 +130,7 @@ def scores_of_all_by(pipeline, X, y):
     return AUCClassifier(1.0, standardize=0.0, positive="sick").fit(Z, y).decision_function(Z)
 
 
-@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("loss", ["square", pytest.param("logistic", marks=pytest.mark.exhaustive)])
 def test_scores_of_many_rows_are_monotone(rows, loss):
     """Age alone says nothing: without the trend the score falls with it where the dose is low."""
     X = rows[0][:60]

@@ -59,7 +59,12 @@ def least_rise(model, table, column, rows=25):
     [
         ("interactions", "square", {"age": 1}),
         ("interactions", "square", {"age": 1, "dose": 1}),
-        ("interactions", "logistic", {"dose": -1, "age": -1, "smokes": -1, "iron": 1}),
+        pytest.param(
+            "interactions",
+            "logistic",
+            {"dose": -1, "age": -1, "smokes": -1, "iron": 1},
+            marks=pytest.mark.exhaustive,
+        ),
         ("curves", "square", {"age": -1}),
         ("line", "logistic", {"age": -1}),
     ],
@@ -176,7 +181,7 @@ def test_units_and_direction_of_a_column_change_nothing(table):
     np.testing.assert_allclose(models[2], models[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("loss", ["square", pytest.param("logistic", marks=pytest.mark.exhaustive)])
 def test_what_is_left_out_is_bounded(table, loss):
     """A map lowers the objective by no more than its bound, and that of a free map is no bound."""
     X, y = table

@@ -11,7 +11,7 @@ from aucmax import AUCClassifier, datasets, metrics, solvers
 from aucmax.data.rows import as_rows
 from aucmax.objective.problem import RowsProblem
 from aucmax.theory import alpha_from_beta
-from real_data import each_set
+from real_data import LARGE, each_set
 
 pytestmark = pytest.mark.data
 
@@ -48,7 +48,7 @@ def test_no_data_set_is_forgotten():
 
 
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
-@each_set(BINARIZE, large={"mnist", "news20"})
+@each_set(BINARIZE, large=LARGE | {"a9a"})
 def test_auto_reaches_tol_and_no_default_diverges(name, scale):
     X, y = binary(name, scale)
     X, y = X[:: -(-len(y) // 4000)], y[:: -(-len(y) // 4000)]  # of large sets some rows

@@ -380,6 +380,7 @@ LEARNERS = {
 }  # fmt: skip
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("make", [eight_features, near_copies, few_entries])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_stochastic_solvers_report_the_true_measure(name, make):
@@ -719,7 +720,7 @@ def least_hinge(X, y, alpha):
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "scaled"])
-@pytest.mark.parametrize("alpha", [0.0, 1e-4, 1e-2])
+@pytest.mark.parametrize("alpha", [0.0, pytest.param(1e-4, marks=pytest.mark.exhaustive), 1e-2])
 def test_a_hinge_in_any_units_is_never_told_to_be_nearer_than_it_is(alpha, scaled):
     """In the rounded kink there may be few rows, and second derivatives then say nothing."""
     X, target = load_breast_cancer(return_X_y=True)

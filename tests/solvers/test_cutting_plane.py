@@ -72,6 +72,7 @@ def test_it_is_the_support_vector_machine_of_the_pairs(seed, alpha):
     assert clf.coef_[0] == pytest.approx(svm.coef_[0], abs=1e-3 * abs(clf.coef_).max())
 
 
+@pytest.mark.covering(1)
 @each_form
 @pytest.mark.parametrize("seed", range(4))
 def test_the_certificate_is_at_least_the_true_gap(seed, form):

@@ -44,7 +44,11 @@ def taught(model, rows, labels):
     return model
 
 
-@pytest.mark.parametrize("settings", LEARNERS[:2], ids=lambda given: given["learner"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(LEARNERS[0], marks=pytest.mark.exhaustive), LEARNERS[1]],
+    ids=lambda given: given["learner"],
+)
 def test_every_check_of_river_passes_and_none_is_skipped(settings):
     model = AUCClassifier(**settings)
     assert not model._unit_test_skips()

@@ -1363,7 +1363,7 @@ def test_titles_stand_above_the_header_of_the_next_file(table, tmp_path, run, mo
     assert (end.rows, end.bad) == (250, 0)
 
 
-@pytest.mark.parametrize("sep", [b";", b"\t"])
+@pytest.mark.parametrize("sep", [b";", pytest.param(b"\t", marks=pytest.mark.exhaustive)])
 def test_the_first_line_of_standard_input_shows_the_format(sep, table, run, monkeypatch):
     text = table.read_bytes().replace(b";", sep)
     expected = run("stream", table, "--target", "ill")[:2]

@@ -353,13 +353,13 @@ class _Systems:
         model = self.solve(iterate.term, rhs, enough, limit)
         products, move = model.steps, self._move(model, iterate)
 
-        def claim_of(model: Solved) -> float:
+        def claim_of(model: Solved, least: float = 0.0) -> float:
             claim = GAP_PER_DECREMENT * (model.gained + model.left + iterate.excess)
-            return claim if near else max(claim, fall)
+            return max(claim, least)
 
-        near = True
         near = objective.relative(claim_of(model), value) <= tol and self._near(model, move)
-        claim, certain_claim = claim_of(model), claim_of(self.certain(model))
+        least = 0.0 if near else fall
+        claim, certain_claim = claim_of(model, least), claim_of(self.certain(model), least)
         if self.run.sure and (
             objective.relative(claim, value) <= tol < objective.relative(certain_claim, value)
         ):
@@ -368,8 +368,7 @@ class _Systems:
                 model, products = surer, products + surer.steps
                 del move
                 move = self._move(model, iterate)
-                near = self._near(model, move)
-                claim = claim_of(model)
+                claim = claim_of(model, 0.0 if self._near(model, move) else fall)
         return _Step(model.x, move, claim, model.gained + model.left, products)
 
     def _move(self, model: Solved, iterate: "_Iterate | _IterateInParts") -> np.ndarray | None:
