@@ -52,6 +52,7 @@ def body_of(function, kind):
     return OVERLOADS[function][0](*[kind] * function.__code__.co_argcount)
 
 
+@pytest.mark.exhaustive
 def test_a_fingerprint_is_the_same_in_every_process(pytestconfig):
     another = subprocess.run(
         [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests" / "data",

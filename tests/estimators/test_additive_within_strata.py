@@ -166,6 +166,7 @@ def test_no_pair_is_named():
     np.testing.assert_array_equal(same.decision_function(X), scores)
 
 
+@pytest.mark.exhaustive
 def test_many_rows_are_fitted_in_memory():
     X, y, stratum, _ = drawn()
     model = AdditiveAUCClassifier(1, losses=("square",), search_rows=100, **ONE)

@@ -420,6 +420,7 @@ def test_data_sets_by_name_and_two_classes_out_of_many(report, bad, monkeypatch,
 # ---- screen and page
 
 
+@pytest.mark.exhaustive
 def test_the_screen_fits_and_shows_the_numbers(data, run, report):
     few = ("--splits", 2, "--solvers", "exact,vrspam,newton,pegasos,logistic")
     result = report(data, *few)

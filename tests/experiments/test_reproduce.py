@@ -328,6 +328,7 @@ def test_a_figure_says_which_data_it_lacks(run, tmp_path):
     assert "data not found: aucmax datasets fetch w8a" in page
 
 
+@pytest.mark.exhaustive
 def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
     options = ("--data", "fourclass", "--quick", "--jobs", 1, "-o", tmp_path / "out")
     assert run("opauc-online", *options)[0] == 0
@@ -345,6 +346,7 @@ def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
     assert len(mine) == 3
 
 
+@pytest.mark.exhaustive
 def test_one_objective_is_tuned_once_and_has_one_figure(run, tmp_path, columns):
     """LS-SVM minimises the pairwise square loss: its row is the column of its optimum."""
     columns("spam-table", "SPAM-L2", "B-LS-SVM")
@@ -437,6 +439,7 @@ def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch, column
     assert len(rows) == 3 * 4
 
 
+@pytest.mark.exhaustive
 def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, capsys, columns):
     columns("opauc-online", "OPAUC", "online Uni-Squ")
     out = tmp_path / "out"
@@ -455,6 +458,7 @@ def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, caps
     assert all(a != b for a, b in zip(*aucs, strict=True))
 
 
+@pytest.mark.exhaustive
 def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path, columns):
     columns("opauc-online", "OPAUC", "online Uni-Squ")
     (folder / "data" / "fourclass_scale").write_text("1 1:0.5\n-1 1:x\n")
@@ -471,6 +475,7 @@ def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path, columns):
     assert set(broken["opauc-online"]) == {"fourclass"}
 
 
+@pytest.mark.exhaustive
 def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch, columns):
     columns("opauc-online", "OPAUC", "online Uni-Squ")
     few = {name: CATALOGUE[name] for name in ("opauc-online", "opauc-iterations")}

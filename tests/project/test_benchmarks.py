@@ -218,6 +218,7 @@ def test_a_run_that_fails_is_told_with_the_reason(task):
     assert last == {"note": "ValueError: no luck"}
 
 
+@pytest.mark.exhaustive
 @forks
 def test_a_run_ends_at_the_limit(task):
     *lines, last = in_child(task, 1.0, 2.0, np.inf)
@@ -225,6 +226,7 @@ def test_a_run_ends_at_the_limit(task):
     assert last == {"note": "over 1 s"}
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_starts_anew_sends_its_lines_too():
     (line,) = engine.in_child(spawned, 3, limit=60.0, start="spawn")
     assert line == {"auc": 3}
@@ -339,6 +341,7 @@ def test_rates_are_relative_to_the_parser_of_the_same_repeat():
     assert "| a weight of words | 1 | 10.00 | 5.00 |  |  | 1 |" in text
 
 
+@pytest.mark.exhaustive
 def test_tasks_of_two_classes_of_a_suite_are_run(monkeypatch, tmp_path, capsys):
     """OpenML's package has these functions; the tables would come from its server."""
     rng = np.random.default_rng(0)

@@ -304,6 +304,7 @@ def test_every_row_is_kept_with_the_same_probability():
         assert 0.5 < np.mean(error**2) < 1.5
 
 
+@pytest.mark.exhaustive
 def test_the_sum_over_a_reservoir_is_unbiased():
     """The mean over draws of the gradient update, N/|B| times the sum, is that over all rows."""
     X, y, _ = problem(16, n=20)
