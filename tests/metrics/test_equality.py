@@ -54,6 +54,29 @@ def test_the_influence_on_the_area_is_delongs():
     assert weighted.moved[17] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5)
 
 
+def test_groups_may_be_larger_in_one_segment_than_in_another():
+    """Of independent rows groups change nothing but by chance; of equal ones only groups count."""
+    rng, apart, pairs = np.random.default_rng(0), [], []
+    many, single = np.repeat(np.arange(40), 8), 40 + np.arange(60)
+    for _ in range(400):
+        rows = [influence.rate((rng.random(n) < 0.4) * 1.0, np.ones(n)) for n in (320, 60)]
+        of_groups = [by_group(part, of, 100) for part, of in zip(rows, (many, single), strict=True)]
+        plain, grouped = equal_rates(rows, np.eye(2)), equal_rates(of_groups, np.eye(2), rows)
+        apart.append(plain.chi2 - grouped.chi2)
+        pairs.append(grouped.p_value < 0.05)
+    assert abs(np.median(apart)) < 0.05
+    assert 0.02 < np.mean(pairs) < 0.08
+    share = (rng.random(40) < 0.5) * 1.0
+    rows = [influence.rate(share[many], np.ones(320)), influence.rate(1 - share, np.ones(40))]
+    of_groups = [
+        by_group(part, of, 40) for part, of in zip(rows, (many, np.arange(40)), strict=True)
+    ]
+    once = [influence.rate(part, np.ones(40)) for part in (share, 1 - share)]
+    assert equal_rates(of_groups, np.eye(2), rows).chi2 == pytest.approx(
+        equal_rates(once, np.eye(2)).chi2, rel=0.2
+    )
+
+
 def test_units_in_several_segments_are_correlated():
     # the same people in both segments, each with the same result: the difference is known better
     rng = np.random.default_rng(1)

@@ -31,12 +31,16 @@ class Equality(NamedTuple):
     p_value: float
 
 
-def equal_rates(parts: Sequence[Influence], correlation: Floats) -> Equality:
+def equal_rates(
+    parts: Sequence[Influence], correlation: Floats, of_rows: Sequence[Influence] | None = None
+) -> Equality:
     """Test whether two or more rates in [0, 1] are equal, such as AUCs or recalls.
 
     The variance of each is that at the common rate, for its effective number of trials. How many
     trials the variances say there are for each of these is estimated from all segments together, as
     that of one with few rows is small by chance. Of shares this is the χ² test of proportions.
+    Groups of m trials, alike by ρ, have 1 + (m − 1) ρ times the variance, and ρ is estimated from
+    all segments, too: these may differ in how many rows a group has.
 
     Parameters
     ----------
@@ -44,16 +48,26 @@ def equal_rates(parts: Sequence[Influence], correlation: Floats) -> Equality:
         Of each segment: the rate, and how far each of the independent units moves it.
     correlation : ndarray, shape (K, K)
         Between the rates of the segments.
+    of_rows : sequence of Influence, optional
+        The same by rows, if the units are groups of these.
     """
-    rates = np.array([part.value for part in parts])
-    trials = np.array([part.units for part in parts])
+    rows = parts if of_rows is None else of_rows
+    rates = np.array([part.value for part in rows])
+    trials = np.array([part.units for part in rows])
     rate = float(trials @ rates / trials.sum())
     if rate * (1.0 - rate) <= ROUNDING:
         return Equality(0.0, len(parts) - 1, 1.0)
-    variances = np.array([part.variance for part in parts])
+    variances = np.array([part.variance for part in rows])
     spread, most = float(trials**2 @ variances), float(trials @ (rates * (1.0 - rates)))
     factor = spread / most if most > ROUNDING and spread > 0.0 else 1.0
-    return equal_values(rates, factor * rate * (1.0 - rate) / trials, correlation)
+    variance = factor * rate * (1.0 - rate) / trials
+    if of_rows is not None:
+        more = trials / np.array([part.units for part in parts]) - 1.0  # trials of a group
+        extra = np.array([part.variance for part in parts]) - variances
+        most = float(trials**2 @ (variances * more))
+        alike = float(trials**2 @ extra) / most if most > ROUNDING * spread else 0.0
+        variance *= 1.0 + more * min(max(alike, 0.0), 1.0)
+    return equal_values(rates, variance, correlation)
 
 
 def equal_values(values: Floats, variances: Floats, correlation: Floats) -> Equality:

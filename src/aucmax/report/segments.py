@@ -226,6 +226,7 @@ class _Measured(NamedTuple):
     observed: Influence
     calibration: Influence | None  # of the share of positives less the mean probability
     noise: float  # the variance of the share, by the probabilities
+    of_rows: dict[str, Influence]  # of the rates, as if rows were independent
 
 
 class _Rows(NamedTuple):
@@ -263,24 +264,32 @@ class _Rows(NamedTuple):
         positive, score, weight = self.test.positive, self.test.score, self.test.weights
         own = np.flatnonzero(self.segments.code == k)
         hits = own[positive[own]]
-        auc = calibration = None
+        of_rows: dict[str, tuple[Influence, NDArray[np.intp]]] = {}
+        calibration = None
         if 0 < len(hits) < len(own):
-            of_rows = influence.area(Scores(positive[own], weight[own], score[own]))
-            auc = self._by_group(of_rows, own)
-        at_k, at_fpr = (
-            self._by_group(influence.rate(share[hits], weight[hits]), hits) if len(hits) else None
-            for share in self.flagged
-        )
+            scores = Scores(positive[own], weight[own], score[own])
+            of_rows["auc"] = influence.area(scores), own
+        if len(hits):
+            for name, share in zip(("recall_at_k", "recall_at_fpr"), self.flagged, strict=True):
+                of_rows[name] = influence.rate(share[hits], weight[hits]), hits
         observed, noise = influence.rate(positive[own].astype(float), weight[own]), 0.0
         if self.chance is not None:
             chance, total = self.chance[own], weight[own].sum()
             apart = positive[own] - chance
             mean = float(weight[own] @ apart) / total
-            of_rows = Influence(mean, weight[own] * (apart - mean) / total, weight[own])
-            calibration = self._by_group(of_rows, own)
+            moved = weight[own] * (apart - mean) / total
+            calibration = self._by_group(Influence(mean, moved, weight[own]), own)
             noise = float((weight[own] ** 2) @ (chance * (1.0 - chance))) / total**2
-        observed = self._by_group(observed, own)
-        return _Measured(auc, at_k, at_fpr, observed, calibration, noise)
+        rates = {name: self._by_group(*part) for name, part in of_rows.items()}
+        return _Measured(
+            auc=rates.get("auc"),
+            recall_at_k=rates.get("recall_at_k"),
+            recall_at_fpr=rates.get("recall_at_fpr"),
+            observed=self._by_group(observed, own),
+            calibration=calibration,
+            noise=noise,
+            of_rows={name: part for name, (part, _) in of_rows.items()},
+        )
 
     def _by_group(self, of_rows: Influence, rows: NDArray[np.intp]) -> Influence:
         if self.group is None:
@@ -341,7 +350,8 @@ class _Rows(NamedTuple):
                              for part, of in zip(parts, measured, strict=True)]  # fmt: skip
                 test = equal_values(values, np.array(variances), correlation)
             else:
-                test = equal_rates(parts, correlation)
+                rows = [of.of_rows[name] for of in measured if name in of.of_rows]
+                test = equal_rates(parts, correlation, None if self.group is None else rows)
             tests.append(EqualityOf(measure=name, test=test))
         return tests
 
