@@ -381,7 +381,8 @@ class Comparison(Report):
     def _figures(self, data: FigureData) -> list[Section]:
         """Return the figures of AUCs and differences, the curves, and the solvers' convergence."""
         results_by_name = {entry.name: results for entry, results in self.done}
-        areas = {name: f"AUC {auc_text(results_by_name[name].auc)}" for name in data.scored}
+        auc = "AUC" if self.rows.strata is None else "AUC within strata"
+        areas = {name: f"{auc} {auc_text(results_by_name[name].auc)}" for name in data.scored}
         at_best = [
             (results.auc, *results.auc_interval[1:3])
             for results in map(results_by_name.get, data.names)

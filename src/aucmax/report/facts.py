@@ -305,14 +305,18 @@ class AUCOfMoments:
         return auc_text(self.if_normal), bound
 
 
-def auc_facts(auc: AUCOfMoments | None) -> Facts:
+def auc_facts(auc: AUCOfMoments | None, within_strata: bool = False) -> Facts:
     """Return what moments imply about an AUC as lines of a table; none if it is unknown."""
     if auc is None:
         return []
     normal, bound = auc.words
+    within = " within strata" if within_strata else ""
     return [
-        ("AUC if normal", f"{normal}  (an estimate that assumes normal scores in both classes)"),
-        ("AUC, bound", f"{bound}  (for any rows with these moments)"),
+        (
+            "AUC if normal",
+            f"{normal}{within}  (an estimate that assumes normal scores in both classes)",
+        ),
+        ("AUC, bound", f"{bound}{within}  (for any rows with these moments)"),
     ]
 
 
@@ -323,7 +327,7 @@ def facts_of_fit(report: Any, settings: tuple[str, str]) -> Facts:
         ("features", f"{report.features:,}"),
         settings,
         *report.fitted.facts(),
-        *auc_facts(report.auc),
+        *auc_facts(report.auc, report.fitted.within_strata is not None),
         ("saved", report.model),
     ]
 

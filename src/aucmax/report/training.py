@@ -194,7 +194,9 @@ class Training(Report):
         else:
             facts += self.tuning.facts(str(self.fitted), within_strata)
         if isinstance(auc, AUCOfMoments):
-            auc_lines = [(f"training {name}", words) for name, words in auc_facts(auc)]
+            auc_lines = [
+                (f"training {name}", words) for name, words in auc_facts(auc, within_strata)
+            ]
         else:
             interval = interval_text(auc.low, auc.high)
             auc_lines = [("training AUC", auc_with_interval(auc.auc, interval, within_strata))]
@@ -237,7 +239,7 @@ class OnePassFit(Report):
         facts = [
             ("not tuned", str(self.fitted)),
             *self._how_good(),
-            *auc_facts(self.auc),
+            *auc_facts(self.auc, self.fitted.within_strata is not None),
             ("seconds", f"{self.seconds:.2f}"),
             *read_facts(self.read),
             ("saved", self.model),
