@@ -304,7 +304,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call when y does not hold both.
         strata : array-like, shape (n,), optional
-            As for `fit`, of whole strata; all calls have them, or none.
+            As for `fit`, of whole strata; all calls have them, or none. Not for stochastic solvers.
         """
         return self._partial_fit(X, y, classes, sample_weight, strata)
 

@@ -14,15 +14,15 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows, n_features
 from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import StrataWeight
-from aucmax.estimators.named_loss import Goal
+from aucmax.estimators.named_loss import Goal, HingeLoss
 from aucmax.estimators.resuming import trail
 from aucmax.estimators.strata import FittedStrata, fitted_strata
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.objective.problem import ANY_ROWS, MomentsProblem, Problem, RowsProblem
 from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import Exact, Monitor, Run, Solver
-from aucmax.solvers.auto import choose
+from aucmax.solvers.auto import batch_solvers, choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.certificate import Certificate
@@ -76,6 +76,20 @@ class Settings:
     def named(self, d: int, feature_names: Any) -> Self:
         """Return these with the penalty's settings by feature as arrays (d, …)."""
         return replace(self, penalty=self.penalty.named(d, feature_names))
+
+    def check_strata(self) -> None:
+        """Raise ValueError if a fit with these settings takes no strata."""
+        if isinstance(self.goal, HingeLoss):
+            raise ValueError(
+                "the hinge loss of single rows compares no pairs and takes no strata; use "
+                "AUCClassifier, or leave the strata out."
+            )
+        if isinstance(self.solver, StochasticSolver):
+            fits = batch_solvers(self.goal.objective(ANY_ROWS, self.penalty))
+            raise ValueError(
+                f"the solver {self.solver.name!r} learns from one row after another and takes no "
+                f"strata; these do: {', '.join(map(repr, fits))}; or leave the strata out."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +169,8 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     statistics = labelled.statistics
     if statistics is not None and empty is not None and labelled.store.n_features <= max_features:
         return solve(MomentsProblem(statistics), settings, start)
-    if labelled.strata is not None and isinstance(settings.solver, StochasticSolver):
-        raise ValueError(
-            f"the solver {settings.solver.name!r} learns from one row after another and takes no "
-            "strata; leave solver='auto', or leave the strata out."
-        )
+    if labelled.strata is not None:
+        settings.check_strata()
     if not isinstance(settings.solver, StochasticSolver):  # whose steps are those of given rows
         labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)

@@ -22,8 +22,8 @@ from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.compared import ComparedProblem
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import ANY_ROWS
-from aucmax.solvers import SOLVERS, Solver, get_solver
-from aucmax.solvers.auto import pick
+from aucmax.solvers import Solver, get_solver
+from aucmax.solvers.auto import batch_solvers, pick
 from aucmax.solvers.stochastic.core import StochasticSolver
 
 __all__ = ["AUCRanker"]
@@ -289,8 +289,7 @@ def _check_solver(solver: Solver | None, objective: Objective) -> None:
     if isinstance(solver, StochasticSolver):
         reason = "learns from one row after another"
     if reason is not None:
-        batch = [cls for cls in SOLVERS.values() if not issubclass(cls, StochasticSolver)]
-        fits = [repr(cls.name) for cls in batch if cls().unfit(objective) is None]
+        fits = map(repr, batch_solvers(objective))
         raise ValueError(
             f"the solver {solver.name!r} does not take AUCRanker(loss={objective.loss.name!r}) "
             f"with {objective.penalty.setting}: it {reason}; these do: {', '.join(fits)}."

@@ -125,6 +125,8 @@ class SolvedScorer(LinearScorer):
     ) -> Self:
         """Continue with more rows; a batch solver does so by `_accumulated`."""
         settings = self.settings()
+        if strata is not None:
+            settings.check_strata()
         is_first = not hasattr(self, "classes_")
         update: dict[str, Any] = {}
         with unchanged_on_error(self):

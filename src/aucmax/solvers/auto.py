@@ -9,7 +9,14 @@ from aucmax.solvers.batch.exact import Exact
 from aucmax.solvers.batch.newton import Newton
 from aucmax.solvers.batch.newton_on_cone import NewtonOnCone
 
-__all__ = ["choose", "pick"]
+__all__ = ["batch_solvers", "choose", "pick"]
+
+_BATCH = Exact, ConjugateGradient, CoordinateDescent, Newton, CuttingPlane
+
+
+def batch_solvers(objective: Objective) -> list[str]:
+    """Return the names of the batch solvers that support the objective."""
+    return [cls.name for cls in _BATCH if cls().unfit(objective) is None]
 
 
 def pick(objective: Objective) -> Solver | None:
