@@ -149,6 +149,12 @@ def test_curves_within_strata_are_fitted_to_moments(tables, good, bad):
 
 def test_what_is_refused(tables, bad, good):
     _, folder = tables
+    weighed = ("--target", "ill", "--drop", "day", "--strata-weight", "pairs", "-o", folder / "c")
+    private = ("--epsilon", 1, "--labels", "ja,nein", "--bounds", 0, 1)
+    for more in ((), private):
+        assert "--strata-weight: there are no strata" in bad(
+            "moments", "build", folder / "a.csv", *weighed, *more
+        )
     for name in ("a", "all"):
         good("moments", "build", folder / f"{name}.csv", "--target", "ill", "--strata", "day",
              "-o", folder / name)  # fmt: skip

@@ -19,6 +19,7 @@ from aucmax.cli.moments.common import MIN_ROWS, Align, Kept, MinRows, Out, check
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.moments.strata import HeldRows, RowsInParts
 from aucmax.cli.options import (
+    NO_STRATA_TO_WEIGH,
     Json,
     Preparing,
     Scale,
@@ -131,6 +132,11 @@ class Sums:
     align: Align = False
     min_rows: MinRows = MIN_ROWS
 
+    def check(self, within: bool) -> None:
+        """Raise ValueError for weights of strata, unless rows are compared within some."""
+        if not within and self.strata_weight is not WeightOfStrata.positives:
+            raise ValueError(NO_STRATA_TO_WEIGH)
+
 
 def build(
     data: Files,
@@ -224,6 +230,7 @@ class _Rows:
 
     def private(self, privacy: Privacy, epsilon: float, model: Any) -> ClassMoments:
         """Return noisy moments of the rows."""
+        self.sums.check(within=False)
         features = self._features(model)
         count = partial(_bounded, privacy=privacy, features=features)
         exact: BoundedSums = self._total(count, _sum_of_bounded, model)
@@ -233,6 +240,7 @@ class _Rows:
         """Return the moments of the rows, and how their columns become numbers if it was learnt."""
         reading, sums, learned = self.reading, self.sums, None
         within = reading.strata is not None or self._has_queries()
+        sums.check(within)
         in_parts = self._read_in_parts() if within else None
         count: Callable[..., Any] = partial(_moments, covariance=sums.covariance)
         add: Callable[..., Any] = partial(_sum, align=sums.align)
