@@ -311,3 +311,22 @@ def test_words_and_gaps_beside_strata_become_features(tmp_path, run):
     encoded = pipeline[:-1].transform(frame)
     fitted = AUCClassifier(0.01).fit(encoded, y, strata=day)
     np.testing.assert_allclose(pipeline[-1].coef_, fitted.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["visits.csv", "visits.ndjson"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--strata", "label"), "column 'label' is both the label and their strata"),
+        (("--strata", "a", "--target", "a"), "column 'a' is both the label and their strata"),
+        (("--strata", "day", "--drop", "day"), "column 'day' is both dropped and their strata"),
+        (("--strata", "times", "--weight", "times"), "is both the weight of the rows and their st"),
+        (("--weight", "label"), "column 'label' is both the label and the weight of the rows"),
+    ],
+)
+def test_a_column_with_two_roles_is_refused(name, options, message, tmp_path, run):
+    path = tmp_path / name
+    path.write_bytes(b"".join(WRITERS[name.removeprefix("visits.")](*values())))
+    code, _, err = run("stream", path, *options)
+    assert code != 0
+    assert message in " ".join(err.split())

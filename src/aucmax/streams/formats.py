@@ -14,7 +14,8 @@ from aucmax.data.strata import QUERY
 from aucmax.data.tables.wanted import LABEL_NAMES
 
 __all__ = [
-    "FORMATS", "Row", "as_float", "cells_of", "encoding_of", "format_of", "label_of", "parser",
+    "FORMATS", "Row", "as_float", "cells_of", "check_roles", "encoding_of", "format_of", "label_of",
+    "parser",
 ]  # fmt: skip
 
 FORMATS = ("ndjson", "csv", "svmlight")
@@ -77,6 +78,7 @@ def parser(
         return lambda line: _object(line.decode(encoding), target, drop, weight, strata)
     assert header is not None
     at = header.index(_target(header, target))
+    check_roles(header[at], drop, weight, strata)
     aside = {"weights": weight, "strata": strata}
     for role, name in aside.items():
         if name is not None and name not in header:
@@ -86,6 +88,18 @@ def parser(
     names = [None if i in left_out or name in drop else name for i, name in enumerate(header)]
     read = _number if numbers else _as_written
     return lambda line: _cells(line.decode(encoding), names, at, sep, places, read)
+
+
+def check_roles(
+    label: str | None, drop: Sequence[str], weight: str | None, strata: str | None
+) -> None:
+    """Raise ValueError if the column of the weights or of the strata has another role."""
+    dropped = [name for name in drop if name != weight]  # weights are no feature in any case
+    roles = dict.fromkeys(dropped, "dropped") | {label: "the label"}
+    for role, name in {"the weight of the rows": weight, "their strata": strata}.items():
+        if name is not None and name in roles:
+            raise ValueError(f"column {name!r} is both {roles[name]} and {role}")
+        roles[name] = role
 
 
 def encoding_of(name: str) -> str:
@@ -120,6 +134,8 @@ def _object(
     if not isinstance(values, dict):
         raise ValueError('expected an object such as {"age": 41, "label": 1}')
     name = _target(values, target)
+    if name in (weight, strata):
+        check_roles(name, drop, weight, strata)
     label = values.pop(name)
     if not isinstance(label, (bool, int, float, str)) or label != label:
         raise ValueError(f"the label {name!r} is {label!r}")

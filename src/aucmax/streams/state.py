@@ -24,7 +24,7 @@ from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.inputs import behind
 from aucmax.statistics.score_bins import ScoreBins, bins_specs
 from aucmax.streams.drift import DriftAlarm
-from aucmax.streams.formats import Parser, cells_of, parser
+from aucmax.streams.formats import Parser, cells_of, check_roles, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.prepared import Prepared
@@ -85,6 +85,8 @@ class Settings:
             )
         if self.format == "svmlight":
             self.parser()
+        else:
+            check_roles(self.target, self.drop, self.weight, self.strata)
 
     def rule(self, prior: Prior | None = None) -> Rule:
         """Return the rule by which blocks are learnt, those of an additive model by its prior."""
