@@ -70,3 +70,5 @@ def test_an_area_that_no_ranking_reaches_is_refused():
     labelled = np.arange(400) % 2
     with pytest.raises(ValueError, match=r"is larger than prior=0\.8 allows: at most 0\.600"):
         unlabelled_auc(labelled, labelled + 0.0, 0.8)
+    with pytest.raises(ValueError, match=r"is smaller than prior=0\.8 allows: at least 0\.400"):
+        unlabelled_auc(labelled, -labelled, 0.8)

@@ -43,8 +43,8 @@ def unlabelled_auc(
     Raises
     ------
     ValueError
-        If `prior` is not in [0, 1), if no area up to 1 agrees with it, and for the reasons given
-        in `auc_interval`.
+        If `prior` is not in [0, 1), if no area from 0 to 1 agrees with it, and for the reasons
+        given in `auc_interval`.
 
     Notes
     -----
@@ -78,6 +78,12 @@ def unlabelled_auc(
             f"the area against unlabelled rows, {observed.auc:.3f} (at least {observed.low:.3f}), "
             f"is larger than prior={prior:g} allows: at most {1.0 - 0.5 * prior:.3f}; give a "
             "smaller prior."
+        )
+    if high < 0.0:
+        raise ValueError(
+            f"the area against unlabelled rows, {observed.auc:.3f} (at most {observed.high:.3f}), "
+            f"is smaller than prior={prior:g} allows: at least {0.5 * prior:.3f}; give a smaller "
+            "prior, or turn the scores round."
         )
     auc, low, high = (min(max(area, 0.0), 1.0) for area in (auc, low, high))
     return AUCInterval(auc, low, high, observed.std_error / (1.0 - prior))
