@@ -127,7 +127,7 @@ def test_strata_are_learnt_part_by_part_and_forgotten():
     ("model", "message"),
     [
         (AUCClassifier(solver="spam"), "the solver 'spam' learns from one row after another"),
-        (HingeClassifier(), "the solver 'sadmm' learns from one row after another"),
+        (HingeClassifier(), "compares no pairs and takes no strata; use AUCClassifier"),
         (AUCClassifier(within=0.2), "within=0.2 is for rows that are all compared"),
         (AUCClassifier(strata_weight="rows"), "strata_weight must be 'positives', 'pairs' or"),
         (AUCClassifierCV(strata_weight="rows"), "strata_weight must be 'positives', 'pairs' or"),
@@ -210,6 +210,9 @@ def test_a_model_file_tells_the_strata(tmp_path):
         save(model, tmp_path / "m.aucmax")
         loaded = load(tmp_path / "m.aucmax")
         np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+        assert loaded.strata_ == model.strata_
+    assert model.strata_ == model.best_estimator_.strata_
+    assert not hasattr(model.fit(X, y), "strata_")
     fitted, loaded = models[0], None
     save(fitted, tmp_path / "m.aucmax")
     loaded = load(tmp_path / "m.aucmax")
@@ -217,3 +220,14 @@ def test_a_model_file_tells_the_strata(tmp_path):
     assert loaded.strata_.words.startswith("39 strata, weighed by their positives; 24 of one class")
     with pytest.raises(ValueError, match="39 of the strata are in both"):
         loaded.partial_fit(X, y, strata=stratum.astype(str))
+
+
+@pytest.mark.parametrize("solver", ["spam", "vrspam", "solam", "opauc", "oam"])
+def test_stochastic_solvers_take_no_strata(solver):
+    X, y, stratum, _ = drawn()
+    model = AUCClassifier(solver=solver).partial_fit(X, y)
+    before = model.coef_.copy()
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=f"'{solver}' learns .* takes no strata; these do: 'e"):
+            learn(X, y, strata=stratum)
+    np.testing.assert_array_equal(model.coef_, before)

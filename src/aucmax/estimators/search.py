@@ -58,6 +58,11 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["AUCClassifierCV"]
 
+_OF_THE_BEST = (
+    "coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_", "calibration_",
+    "strata_",
+)  # fmt: skip
+
 
 class AUCClassifierCV(LinearScorer):
     """`AUCClassifier` with its settings chosen by cross-validation, for the AUC or another score.
@@ -154,6 +159,8 @@ class AUCClassifierCV(LinearScorer):
         (``slope``, ``intercept``) or `Isotonic` (``scores``, ``probabilities``).
     coef_, intercept_, classes_, n_iter_, solver_, objective_, optimality_
         Those of ``best_estimator_``.
+    strata_ : FittedStrata
+        After a fit within strata: those of ``best_estimator_``, as for `AUCClassifier`.
 
     Notes
     -----
@@ -297,13 +304,12 @@ class AUCClassifierCV(LinearScorer):
         self.best_score_ = float(np.nanmean([of_fold[place] for of_fold in table.scores]))
         self.auc_path_, self.held_out_, self.best_interval_ = table.scores, held_out, interval
         self.best_estimator_, self.classes_ = best, rows.classes
-        self.__dict__.pop("calibration_", None)
-        if self.probability:
-            self.calibration_ = best.calibration_
         self.losses_ = [tuple(named) for named in grid.losses]
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
-        for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
-            setattr(self, name, getattr(best, name))
+        for name in _OF_THE_BEST:
+            self.__dict__.pop(name, None)
+            if hasattr(best, name):  # not every fit has all
+                setattr(self, name, getattr(best, name))
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
