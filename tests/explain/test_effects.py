@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 
-from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
+from aucmax import AUCClassifier, AUCClassifierCV, AUCRanker, HingeClassifier, effects, reasons
 from aucmax.data.rows import as_rows
 from aucmax.explain import feature_effects, row_reasons
 from aucmax.explain.feature_effects import labelled, sampling_of
@@ -182,6 +182,8 @@ def test_rows_models_and_labels_of_other_kinds():
     assert "a class has only one row" in alone.note
     with pytest.raises(ValueError, match=r"must hold the labels \[0, 1\]"):
         effects(model, X, y + 1)
+    with pytest.raises(ValueError, match="AUCRanker has no classes; give an AUCClassifier"):
+        effects(AUCRanker().fit(X, y), X, y)
     # those that the jackknife above goes through
     assert [name for name, loss in LOSSES.items() if loss.weighs] == ["square", "logistic"]
 

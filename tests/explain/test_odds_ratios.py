@@ -29,10 +29,12 @@ def test_odds_ratios_are_those_of_statsmodels():
     np.testing.assert_allclose(np.sort(np.abs(wide)), np.sort(table.std_error), rtol=1e-4)
 
 
-def test_they_need_the_logistic_loss():
+def test_they_need_the_logistic_loss_within_strata():
     X, y, stratum, _ = drawn()
-    with pytest.raises(ValueError, match="odds ratios are those of loss='logistic' within strata"):
-        odds_ratios(AUCClassifier().fit(X, y, strata=stratum), X, y, stratum)
+    square = AUCClassifier().fit(X, y, strata=stratum)
+    for model in (square, AUCClassifier(loss="logistic").fit(X, y)):
+        with pytest.raises(ValueError, match="those of loss='logistic' within strata"):
+            odds_ratios(model, X, y, stratum)
 
 
 def test_a_pipeline_has_effects_within_strata():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import fdtri
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
 from aucmax.columns.steps import Stages, that_learn_from_labels
@@ -201,6 +201,12 @@ def labelled(
         counted = np.flatnonzero(weight)
         X, labels, weight = _safe_indexing(X, counted), labels[counted], weight[counted]
         of_rows = None if of_rows is None else of_rows.at(counted)
+    if not hasattr(model, "classes_"):
+        check_is_fitted(model)
+        raise ValueError(
+            f"{type(model).__name__} has no classes; give an AUCClassifier, an AUCClassifierCV, "
+            "a pipeline that ends in one, or another linear classifier of two classes."
+        )
     by = by_column(Stages.of(model, X), feature_names)
     if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
         raise ValueError(

@@ -261,7 +261,8 @@ def odds_ratios(
     Raises
     ------
     ValueError
-        If the model has another loss; for the reasons given in `effects`.
+        If the model has another loss or was fitted without strata; for the reasons given in
+        `effects`.
 
     Notes
     -----
@@ -291,7 +292,8 @@ def odds_ratios(
 
     rows = labelled(model, X, y, sample_weight, feature_names, strata)
     settings, coef = settings_of(rows.by.linear), np.ravel(rows.by.linear.coef_).astype(float)
-    if getattr(settings.goal, "loss", None) != "logistic" or rows.strata is None:
+    loss = getattr(settings.goal, "loss", None) if hasattr(rows.by.linear, "strata_") else None
+    if loss != "logistic" or rows.strata is None:
         raise ValueError("odds ratios are those of loss='logistic' within strata.")
     labelled_rows = rows.by.features, rows.sign, rows.weight, rows.strata
     return odds_ratios_of(
