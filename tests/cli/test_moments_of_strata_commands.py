@@ -48,9 +48,9 @@ def test_files_of_whole_strata_add_up_to_the_fit_of_all_rows(tables, good, mode)
     shown = json.loads(good("moments", "show", folder / "both", "--json"))
     assert shown["strata"]["count"] == 40
     assert sum(group["weight"] for group in shown["classes"]) == expected.row_weights.sum()
-    assert "40 strata, weighed by their" in good("moments", "show", folder / "both")
+    assert "40 strata, weighted by their" in good("moments", "show", folder / "both")
     out = good("moments", "fit", folder / "both", "--alpha", "0.01", "-o", folder / "model")
-    assert "40 strata, weighed by their" in out
+    assert "40 strata, weighted by their" in out
     y = (frame["ill"] == "ja").to_numpy()
     model = AUCClassifier(alpha=0.01, strata_weight=mode)
     model.fit(frame[["a", "b", "c"]], y, strata=frame["day"])
@@ -136,7 +136,7 @@ def test_curves_within_strata_are_fitted_to_moments(tables, good, bad):
     scores = expected.decision_function(frame[["a", "b", "c"]])
     for name in ("all", "both"):
         text = good("moments", "fit", folder / name, "-o", folder / "fitted")
-        assert text.count("40 strata, weighed by their positives") == 1
+        assert text.count("40 strata, weighted by their positives") == 1
         fitted = load(folder / "fitted")
         assert fitted[-1].strata_ == expected[-1].strata_
         np.testing.assert_allclose(fitted.decision_function(frame[["a", "b", "c"]]), scores, 1e-6)

@@ -50,7 +50,7 @@ def test_fixed_settings_are_fitted_and_measured_within_strata(folder, tmp_path, 
     assert (within["count"], within["weighting"]) == (len(np.unique(day)), weighting)
     assert within["of_one_class"] == (pd.Series(y).groupby(day).nunique() == 1).sum()
     text = good("show", tmp_path / "m.aucmax")
-    assert f"day: {within['count']} strata, weighed by" in text
+    assert f"day: {within['count']} strata, weighted by" in text
     assert model.strata_.column == within["column"] == "day"
 
 
@@ -80,7 +80,7 @@ def test_curves_within_strata_are_trained_shown_and_explained(folder, tmp_path, 
     assert report["training_auc"] == pytest.approx(area._asdict())
     grid = pd.DataFrame({"a": np.linspace(-4, 4, 99), "b": 0.0})
     assert (np.diff(model.decision_function(grid)) > -1e-9).all()
-    assert "strata, weighed by their pairs" in good("show", path)
+    assert "strata, weighted by their pairs" in good("show", path)
     good("evaluate", path, folder[0] / "rows.csv", "--strata", "day", "--html", page)
     assert "of these rows within strata" in page.read_text(encoding="utf-8")
     report, _ = trained(good, folder, path, *options[:2], *options[4:], "--loss", "logistic")
@@ -198,7 +198,22 @@ def test_dependent_features_have_no_odds_ratios(folder, tmp_path, good):
     rows.to_csv(tmp_path / "rows.csv", index=False)
     options = ("--strata", "day", "--loss", "logistic", "--alpha", 0, "-o", tmp_path / "m.aucmax")
     text = good("train", tmp_path / "rows.csv", *options)
-    assert "There are none: features are linearly dependent and have no penalty" in text
+    assert "There are none: features are linearly dependent and have no penalty." in text
+    assert "words have a column for each level, which add up to 1" in " ".join(text.split())
+    options = (
+        "--strata",
+        "day",
+        "--loss",
+        "logistic",
+        "--alpha",
+        1e-6,
+        "-o",
+        tmp_path / "m.aucmax",
+    )
+    text = good("train", tmp_path / "rows.csv", *options)
+    assert "odds ratio" in text
+    assert "There are none" not in text
+    assert "draws them" not in text
 
 
 @pytest.fixture(scope="module")

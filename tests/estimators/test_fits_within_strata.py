@@ -217,7 +217,9 @@ def test_a_model_file_tells_the_strata(tmp_path):
     save(fitted, tmp_path / "m.aucmax")
     loaded = load(tmp_path / "m.aucmax")
     assert loaded.strata_ == fitted.strata_
-    assert loaded.strata_.words.startswith("39 strata, weighed by their positives; 24 of one class")
+    assert loaded.strata_.words.startswith(
+        "39 strata, weighted by their positives; 24 of one class"
+    )
     with pytest.raises(ValueError, match="39 of the strata are in both"):
         loaded.partial_fit(X, y, strata=stratum.astype(str))
 

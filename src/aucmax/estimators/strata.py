@@ -59,13 +59,15 @@ class FittedStrata:
     def words(self) -> str:
         """These facts in a sentence."""
         words = "" if self.column is None else f"{self.column}: "
-        words += f"{counted(self.count, 'stratum', 'strata')}, weighed by {_BY[self.weighting]}"
+        words += counted(self.count, "stratum", "strata")
+        if self.count > 1:
+            words += f", weighted by {_BY[self.weighting]}"
         if self.of_one_class:
             words += f"; {self.of_one_class:,} of one class count for nothing"
         if self.efron:
             words += (
                 f"; Efron's form of the likelihood in {self.efron:,} with more than {MOST_CELLS:,} "
-                "rows times positives, exact in the others"
+                "rows times positives, biased towards no effect if many of the rows are positive"
             )
         return words
 

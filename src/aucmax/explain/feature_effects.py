@@ -152,8 +152,9 @@ def effects(
     step that learns from the labels, such as bins, which the sandwich does not account for. The
     interval of a column with several features starts at 0 if these may add nothing. If the columns
     hold more than 10⁷ numbers, the spread is computed on a sample of the rows, while the interval
-    is that of all rows. docs/effects.md has the formulas, and the actual coverage of the intervals,
-    which is lower than the nominal one with few positives.
+    is that of all rows. For a logistic loss within large strata see the notes of `odds_ratios` on
+    Efron's form, which is biased towards no effect. docs/effects.md has the formulas, and the
+    actual coverage of the intervals, which is lower than the nominal one with few positives.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from aucmax.explain.by_column import ByColumn
 from aucmax.metrics.delong import effective_rows
 from aucmax.objective.objective import ConditionalObjective, Objective
 from aucmax.objective.penalties import L2
+from aucmax.objective.sandwich import DEPENDENT
 from aucmax.objective.within_strata import ProblemWithinStrata, rows_problem
 
 __all__ = [
@@ -153,7 +154,7 @@ def varying(
         if np.any(np.diag(inverse[0]) ** 2 <= _DEPENDENT * np.diag(penalised)):
             raise LinAlgError
     except LinAlgError:
-        raise ValueError("features are linearly dependent and have no penalty.") from None
+        raise ValueError(DEPENDENT) from None
     covariance = cho_solve(inverse, cho_solve(inverse, between).T)
     return Within(free, covariance / np.outer(size, size), freedom)
 
@@ -269,7 +270,13 @@ def odds_ratios(
     The covariance of the coefficients is the inverse of the information at the solution, as usual
     for the conditional likelihood. With ``alpha`` above 0 the coefficients are drawn towards 0,
     their covariance is H⁻¹ I H⁻¹ with H = I + the penalty's, and the intervals lie about the
-    shrunken values: for odds ratios to report use ``alpha=0``.
+    shrunken values: for odds ratios to report use ``alpha=0``, or ``1e-6`` if the features are
+    linearly dependent, as a column for each level of a word is.
+
+    Where strata are so large that Efron's form of the likelihood is taken (``model.strata_.efron``
+    counts them), estimates and intervals are biased towards no effect if a large share of such a
+    stratum is positive. Logistic regression with an intercept for each stratum is nearly unbiased
+    for strata as large as that.
 
     References
     ----------

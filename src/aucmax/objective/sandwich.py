@@ -25,7 +25,13 @@ from aucmax.objective.losses import ActivePairs, ByRow
 from aucmax.objective.objective import Objective
 from aucmax.objective.problem import RowsProblem
 
-__all__ = ["sandwich"]
+__all__ = ["DEPENDENT", "sandwich"]
+
+DEPENDENT = (
+    "features are linearly dependent and have no penalty. One is a copy or a sum of others, or "
+    "words have a column for each level, which add up to 1: use a small penalty, such as an alpha "
+    "of 1e-6, or leave such columns out."
+)
 
 
 def sandwich(
@@ -87,6 +93,6 @@ def sandwich(
     try:
         factor = cho_factor(bent + np.diag(bend))
     except LinAlgError:
-        raise ValueError("features are linearly dependent and have no penalty.") from None
+        raise ValueError(DEPENDENT) from None
     half = cho_solve(factor, spread)
     return cho_solve(factor, half.T)

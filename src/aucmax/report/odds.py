@@ -17,6 +17,7 @@ from aucmax.report.text import left_out, p_text, plain_number
 __all__ = ["OddsRatio", "OddsTable"]
 
 _MOST_LISTED = 20
+_NEXT_TO_NONE = 1e-6  # a penalty that only settles what linearly dependent features leave open
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,7 @@ class OddsTable:
     odds_ratios: Sequence[OddsRatio]
     no_odds_ratios: str = ""
     penalised: bool = unlisted(False)
+    efron: int = unlisted(0)
 
     @classmethod
     def of(cls, rows: Labelled, model: Any, names: Sequence[str]) -> OddsTable | None:
@@ -58,7 +60,8 @@ class OddsTable:
             OddsRatio(**dict(zip(table._fields, line, strict=True)))
             for line in zip(*table, strict=True)
         ]
-        return cls(odds_ratios=lines, penalised=model.alpha > 0.0)
+        penalised = model.alpha > _NEXT_TO_NONE
+        return cls(odds_ratios=lines, penalised=penalised, efron=model.strata_.efron)
 
     def section(self) -> Section:
         """Return a section of a page, with the odds ratios that are surest to differ from 1."""
@@ -68,11 +71,20 @@ class OddsTable:
         order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:_MOST_LISTED]
         rows = [_cells(self.odds_ratios[k]) for k in order.tolist()]
         notes = [
-            "Of the odds of two rows of a stratum that differ by 1 in this feature alone; p of "
-            "Wald's test."
+            "An odds ratio compares two rows of a stratum that differ by 1 in this feature alone; "
+            "p is that of Wald's test."
         ]
         if self.penalised:
-            notes.append("The penalty draws them towards 1: to report them, use --alpha 0.")
+            notes.append(
+                "The penalty draws them towards 1: to report them, use --alpha 0, or 1e-6 if words "
+                "have a column for each level."
+            )
+        if self.efron:
+            notes.append(
+                "Efron's form of the likelihood, for strata too large for the exact one, biases "
+                "odds ratios and intervals towards 1 if a large share of a stratum is positive; "
+                "logistic regression with an intercept for each stratum is nearly unbiased there."
+            )
         if hidden := left_out(len(z) - len(rows), "less certain one", "less certain ones"):
             notes.append(hidden)
         head = ("feature", "odds ratio", "95 % interval", "p")

@@ -1,0 +1,22 @@
+"""What the table of odds ratios says beside its figures."""
+
+import pytest
+
+from aucmax.estimators.strata import FittedStrata
+from aucmax.report.odds import OddsRatio, OddsTable
+
+LINE = OddsRatio(
+    feature="a", coef=0.0, std_error=1.0, odds_ratio=1.0, low=0.1, high=9.0, z=0.0, p_value=1.0
+)
+
+
+@pytest.mark.parametrize("efron", [0, 2])
+def test_efrons_form_is_said_to_be_biased_where_it_was_taken(efron):
+    caption = OddsTable(odds_ratios=[LINE], efron=efron).section().tables[0].caption
+    assert ("an intercept for each stratum is nearly unbiased" in caption) == (efron > 0)
+    words = FittedStrata(3, 1, "positives", exact=2 - efron, efron=efron).words
+    assert ("biased towards no effect" in words) == (efron > 0)
+
+
+def test_one_stratum_has_no_weight_beside_others():
+    assert FittedStrata(1, 0, "positives", exact=1).words == "1 stratum"
