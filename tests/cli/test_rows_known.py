@@ -337,10 +337,10 @@ def put(path, **columns):
         ({"patient": "x"}, ["--groups", "patient"], "there is 1 group, fewer than the 3 folds"),
         ({"day": "soon"}, ["--time", "day"], "column 'day' holds neither numbers nor dates"),
         ({"day": "01/02/2023"}, ["--time", "day"], "which may be day/month/year or month/day/year"),
-        ({}, ["--weight", "wort"], "'wort' for the weight of the rows; did you mean 'worth'?"),
+        ({}, ["--weight", "wort"], "'wort' for the weight; did you mean 'worth'?"),
         ({}, ["--weight", "class", "--target", "class"], "both the label column and the weight"),
-        ({}, ["--groups", "day", "--drop", "day"], "column 'day' is both dropped and their groups"),
-        ({}, ["--groups", "a", "--weight", "a"], "is both the weight of the rows and their groups"),
+        ({}, ["--groups", "day", "--drop", "day"], "'day' is both dropped and the groups column"),
+        ({}, ["--groups", "a", "--weight", "a"], "is both the weight column and the groups"),
         ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all of groups that it"),
     ],
 )  # fmt: skip

@@ -158,10 +158,10 @@ def flat(value):
 
 def test_messages(folder, bad):
     command = ("evaluate", folder / "m.aucmax", folder / "rows.csv")
-    assert "no column 'regio' for their segments; did you mean 'region'" in bad(
+    assert "no column 'regio' for the segments; did you mean 'region'" in bad(
         *command, "--segments", "regio"
     )
-    assert "no column 'x' for their strata" in bad(*command, "--strata", "x")
+    assert "no column 'x' for the strata" in bad(*command, "--strata", "x")
     rows = pd.read_csv(folder / "rows.csv").assign(one="all")
     rows["row"] = np.arange(len(rows))
     rows.to_csv(folder / "more.csv", index=False)

@@ -250,7 +250,7 @@ def test_files_sql_onnx_and_a_card(tmp_path):
         ({"solver": "spam"}, "the solver 'spam' does not take AUCRanker(loss='square') with "
                              "l1_ratio=0.0: it learns from one row after another; these do: "
                              "'exact', 'conjugate_gradient', 'coordinate_descent'."),
-        ({"solver": "newton"}, "it takes loss='squared_hinge' or 'logistic' only; these do: 'ex"),
+        ({"solver": "newton"}, "it takes the loss squared_hinge or logistic only; these do: 'ex"),
         ({"solver": solvers.Exact("diagonal")}, "pairs of many degrees have no sketch"),
         ({"loss": "squared_hinge", "penalty": penalties.MCP(0.1, 3.0)},
          "use loss='square', which takes every penalty."),

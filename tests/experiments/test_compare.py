@@ -318,7 +318,7 @@ def test_everything_runs_by_default_but_misfits(data, run, report):
     for name in (*ACCURACY_SOLVERS, "tuned", "logistic", "least_squares"):
         assert entries[name]["status"] == "done"
         assert entries[name]["gap"] is None
-    assert entries["newton"]["error"] == "takes loss='squared_hinge' or 'logistic' only"
+    assert entries["newton"]["error"] == "takes the loss squared_hinge or logistic only"
     code, out, err = run("compare", data, "--splits", 2, "--l1-ratio", 0.5, "--solvers",
                          "exact,coordinate_descent")  # fmt: skip
     assert (code, err) == (0, "")
@@ -448,7 +448,7 @@ def test_the_page_has_it_all(data, report, splits):
             assert all(f">{value:.4f}<" in text for value in values)
     assert text.count("<figure") == 5
     assert "Who can be told apart" in text
-    assert "Left out: newton (takes loss='squared_hinge' or 'logistic' only)." in unescape(text)
+    assert "Left out: newton (takes the loss squared_hinge or logistic only)." in unescape(text)
     assert ("one standard deviation" in text) == (splits > 1)
     assert "rows.csv: 300 rows, 4 features" in text
 

@@ -330,7 +330,7 @@ def test_what_needs_moments_refuses_it():
 )
 def test_stochastic_solvers_refuse_it(name):
     X, y, _ = some(13)
-    refused = rf"the solver '{name}' does not take loss='logistic' with .*: it takes loss='square'"
+    refused = rf"the solver '{name}' does not take .*: it takes the loss square"
     with pytest.raises(ValueError, match=refused + r".* only; these do: 'newton'"):
         AUCClassifier(loss="logistic", solver=name).fit(X, y)
 

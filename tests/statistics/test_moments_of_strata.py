@@ -102,8 +102,8 @@ def test_labels_may_be_called_otherwise():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda a, b, rows: a + a, "11 of the strata are in both"),
-        (lambda a, b, rows: a - b, "19 of the strata to take out were never added"),
+        (lambda a, b, rows: a + a, "11 strata are in both"),
+        (lambda a, b, rows: a - b, "19 strata to take out never came in"),
         (lambda a, b, rows: a + ClassMoments.from_data(*rows), "one of the two compares rows with"),
         (lambda a, b, rows: a.copy().update(*rows), "the rows so far have strata; give those of"),
         (

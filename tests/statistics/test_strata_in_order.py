@@ -1,11 +1,14 @@
 """Statistics within strata of parts that are read once, cut anywhere."""
 
+import datetime
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.data.rows.source import Source
+from aucmax.data.strata import came_again
 from aucmax.estimators.training import fit_in_one_pass
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.strata_in_order import statistics_in_order
@@ -93,3 +96,8 @@ def test_the_positive_label_must_be_known(y, message):
     parts.feature_names = ["a", "b", "c"]
     with pytest.raises(ValueError, match=message):
         fit_in_one_pass(AUCClassifier(), parts, None, "rows", "day")
+
+
+def test_a_stratum_that_is_a_date_is_named_as_in_the_file():
+    message = came_again(datetime.date(2024, 1, 13))
+    assert "the stratum '2024-01-13' came before" in message

@@ -245,7 +245,7 @@ def test_what_takes_no_strata(settings, message):
         ("csv", "night", LINES[1], "there is no column of strata called 'night'"),
         ("ndjson", "day", b'{"a": 1, "label": 0}\n', "the stratum 'day' is None"),
         ("svmlight", "qid", b"1 1:2\n", "the row has no qid:"),
-        ("svmlight", None, b"1 qid:4 1:2\n", "the stream no strata: strata=qid"),
+        ("svmlight", None, b"1 qid:4 1:2\n", "the stream has no strata: use strata=qid"),
     ],
 )
 def test_rows_without_a_stratum_are_told(format, strata, line, message):

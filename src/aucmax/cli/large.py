@@ -95,7 +95,7 @@ class Large(contextlib.AbstractContextManager[Any]):
             return self.plan.source(path, numbers, one_pass=True)
         except TableError as error:
             for obstacle in error.obstacles:
-                obstacle.hint = "--one-pass takes numbers without gaps; leave it out, or the column"
+                obstacle.hint = "read the file without --one-pass, or leave the column out (--drop)"
                 obstacle.remedy = {"drop": [obstacle.column]}
             raise TableError(error.path, error.obstacles) from None
 

@@ -163,8 +163,8 @@ class Learning:
     )
     alpha: float | None = option(
         None,
-        "Strength of the penalty; 3e-4, or that of the lines of a --like with curves, to which "
-        "those of curves and maps are in proportion.",
+        "Strength of the penalty; by default 3e-4, or that of the model of --like. With curves it "
+        "is that of lines, and those of curves and maps keep their proportion to it.",
         min=0.0,
     )
     half_life: float | None = option(

@@ -84,7 +84,7 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must be numbers, whose order is that of the ranking; got {array.dtype}. Give "
-            "words a number each, such as 0, 1, 2."
+            "each word or date a number: 0, 1, 2 for words, or the days since the first date."
         )
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():

@@ -45,8 +45,9 @@ def check_strata_weight(value: Any) -> None:
 
 def came_again(stratum: Any) -> str:
     """Return the message for a stratum that comes again where each must be complete at once."""
+    name = stratum if isinstance(stratum, int | float) else str(stratum)
     return (
-        f"the stratum {stratum!r} came before, and others since: the rows of a stratum must come "
+        f"the stratum {name!r} came before, and others since: the rows of a stratum must come "
         "one after another; sort them by stratum"
     )
 

@@ -497,7 +497,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         instead = (
             f"these do: {', '.join(map(repr, fits))}"
             if fits
-            else "use loss='square' (every penalty, from rows or ClassMoments; l1_ratio=0 from "
+            else "use loss='square' (every penalty, from rows or moments; l1_ratio=0 from "
             "sketches), 'squared_hinge' or 'logistic' (convex ones, from rows) or 'hinge' "
             "(l1_ratio=0, rows)"
         )

@@ -311,7 +311,8 @@ class Comparison(Report):
             lines.append(f"Over all test rows, across strata of {self.rows.strata}.")
         if self.splits > 1:
             lines.append(
-                f"Means of the splits; their intervals count a {self.unit} once that several test."
+                f"Means of the splits; their intervals count a {self.unit} once, even if several "
+                "test it."
             )
             test = f"{_TEST_OF_SPLITS}, as of the AUC"
         else:
@@ -359,8 +360,8 @@ class Comparison(Report):
             over = f"over the {self.splits} splits, {freedom} of freedom"
             largest = ", the largest of the splits"
             lines.append(
-                f"test AUC: mean of the splits; its interval counts a {unit} once that several "
-                "test."
+                f"test AUC: mean of the splits; its interval counts a {unit} once, even if several "
+                "test it."
             )
         lines += [
             f"difference, interval and p: {self.test} {over}; a tie unless p < 0.05, without "

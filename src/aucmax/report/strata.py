@@ -23,9 +23,9 @@ __all__ = ["AgainstWithin", "Stratified"]
 _MOST_STRATA = 10  # that are listed
 _MAX_LETTERS = 28  # of their names
 _EACH: dict[StrataWeight, str] = {
-    "positives": "each by its positives",
-    "pairs": "each by its pairs",
-    "strata": "each the same",
+    "positives": "each weighted by its positives",
+    "pairs": "each weighted by its pairs",
+    "strata": "each weighted the same",
 }
 
 

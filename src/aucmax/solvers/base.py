@@ -330,8 +330,8 @@ def lacking(
     if objective.loss.kind not in loss:
         if objective.loss.kind == "weighted quadratic" and "quadratic" in loss:
             return "takes within=0.5 only"
-        names = [repr(name) for name, candidate in losses.items() if candidate.kind in loss]
-        return f"takes loss={' or '.join(names)} only"
+        names = [name for name, candidate in losses.items() if candidate.kind in loss]
+        return f"takes the loss {' or '.join(names)} only"
     if penalty not in objective.penalty.offers:
         if penalty == "l2" and "elastic net" in objective.penalty.offers:
             return "takes l1_ratio=0 only"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.archive import ArraySpec, Specs
 from aucmax.basics.checks import is_whole
+from aucmax.basics.visible import counted
 from aucmax.data.rows import Rows, compiled, fetch_ahead, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
@@ -63,8 +64,8 @@ class KnownStrata:
         shared = int(self.has(other.digests).sum())
         if shared:
             raise ValueError(
-                f"{shared:,} of the strata are in both; a stratum's rows are compared with "
-                "each other, so give all rows of a stratum at once."
+                f"{counted(shared, 'stratum is', 'strata are')} in both; a stratum's rows are "
+                "compared with each other, so give all rows of a stratum at once."
             )
         few, many = sorted((self.digests, other.digests), key=len)
         return replace(
@@ -86,8 +87,8 @@ class KnownStrata:
         unknown = np.setdiff1d(other.digests, self.digests, assume_unique=True)
         if len(unknown):
             raise ValueError(
-                f"{len(unknown):,} of the strata to take out were never added; give whole strata "
-                "that were."
+                f"{counted(len(unknown), 'stratum', 'strata')} to take out never came in; give "
+                "whole strata that did."
             )
         left = np.setdiff1d(self.digests, other.digests, assume_unique=True)
         return replace(self, digests=left, of_one_class=self.of_one_class - other.of_one_class)

@@ -194,7 +194,9 @@ def _svmlight(line: bytes, within: bool) -> Row | None:
     query, stratum = f"{QUERY}:", None
     if entries and entries[0].startswith(query):
         if not within:
-            raise ValueError(f"the row has a {QUERY}, and the stream no strata: strata={QUERY}")
+            raise ValueError(
+                f"the row has a {QUERY}, but the stream has no strata: use strata={QUERY}"
+            )
         stratum = label_of(entries.pop(0).removeprefix(query), "stratum")
     elif within:
         raise ValueError(f"the row has no {QUERY}:")

@@ -66,8 +66,8 @@ def fit(
     moments of the one left out. No row may be in two files.
 
     Of moments built with --like and a model of curves and maps, this fits such a model, with the
-    --alpha of that one unless another is given, or chosen by sites: that of lines, to which those
-    of curves and maps are in proportion.
+    --alpha of that one unless another is given, or chosen by sites: it is that of lines, and
+    those of curves and maps keep their proportion to it.
 
     The model takes the columns of the files: how they become numbers is in the moments. If these
     were built with --like and a scikit-learn pipeline, give the same file here.

@@ -95,14 +95,11 @@ def _check_aside(path: Any, names: list[str], target: str | None, reading: Readi
     if target is not None:
         roles[target] = "the label column"
     for role, name in reading.aside.items():
-        part = {"weight": "the weight of the rows"} | {
-            name: f"their {name}" for name in ("groups", "time", "strata", "segments")
-        }
         if name not in names:
-            raise fault(path, f"no column {name!r} for {part[role]}{suggest(name, names)}")
+            raise fault(path, f"no column {name!r} for the {role}{suggest(name, names)}")
         if name in roles:
-            raise fault(path, f"column {name!r} is both {roles[name]} and {part[role]}")
-        roles[name] = part[role]
+            raise fault(path, f"column {name!r} is both {roles[name]} and the {role} column")
+        roles[name] = f"the {role} column"
 
 
 def _target(path: Any, names: list[str], reading: Reading) -> str | None:
