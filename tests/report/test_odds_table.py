@@ -1,7 +1,11 @@
 """What the table of odds ratios says beside its figures."""
 
+import contextlib
+
+import numpy as np
 import pytest
 
+from aucmax import AUCClassifier, odds_ratios
 from aucmax.estimators.strata import FittedStrata
 from aucmax.report.odds import OddsRatio, OddsTable
 
@@ -20,3 +24,15 @@ def test_efrons_form_is_said_to_be_biased_where_it_was_taken(efron):
 
 def test_one_stratum_has_no_weight_beside_others():
     assert FittedStrata(1, 0, "positives", exact=1).words == "1 stratum"
+
+
+@pytest.mark.parametrize(("gap", "alpha"), [(9.0, 0.0), (9.0, 1e-3), (0.5, 0.0)])
+def test_separated_labels_have_no_finite_odds_ratios_without_a_penalty(gap, alpha):
+    rng, stratum = np.random.default_rng(0), np.repeat(np.arange(50), 4)
+    y = rng.random(200) < 0.4
+    X = rng.normal(size=(200, 2)) + gap * y[:, None] * [1.0, 0.0]
+    model = AUCClassifier(loss="logistic", alpha=alpha).fit(X, y, strata=stratum)
+    separated = gap > 5.0 and alpha == 0.0
+    refused = pytest.raises(ValueError, match="no finite estimate without a penalty")
+    with refused if separated else contextlib.nullcontext():
+        assert np.isfinite(odds_ratios(model, X, y, stratum).high).all()

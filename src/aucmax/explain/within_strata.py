@@ -107,7 +107,8 @@ def varying(
     Raises
     ------
     ValueError
-        If the loss has kinks, no coefficient varies, or features are linearly dependent.
+        If the loss has kinks, no coefficient varies, features are linearly dependent, or a
+        likelihood without a penalty has no finite maximum, as the model separates the labels.
     """
     rows = X if isinstance(X, Store) else as_rows(X)
     of_all = posed(rows_problem(rows, sign > 0, weight, None, strata), settings)
@@ -139,9 +140,9 @@ def varying(
     penalised = bent + np.diag(pieces.bend[free] / (scale[free] * size) ** 2)
     assert isinstance(part, ProblemWithinStrata)
     if isinstance(objective, ConditionalObjective):
-        own, cases = part.data.own_weight, part.positive & (part.data.share[:] > 0.0)
-        count = np.count_nonzero(cases) if own is None else effective_rows(own[cases])
-        between, freedom = bent / count, _MANY
+        if not pieces.bend[free].any():
+            _check_finite(part, z)
+        between, freedom = bent / _cases(part), _MANY
     else:
         slopes, omega = _slopes(part, objective.at(z).gradient[:]), part.strata.omega
         apart, strata_count = slopes - np.outer(omega, slopes.sum(axis=0)), effective_rows(omega)
@@ -157,6 +158,24 @@ def varying(
         raise ValueError(DEPENDENT) from None
     covariance = cho_solve(inverse, cho_solve(inverse, between).T)
     return Within(free, covariance / np.outer(size, size), freedom)
+
+
+def _cases(problem: ProblemWithinStrata) -> float:
+    """Return the effective number of positives that are compared."""
+    own, cases = problem.data.own_weight, problem.positive & (problem.data.share[:] > 0.0)
+    return float(np.count_nonzero(cases) if own is None else effective_rows(own[cases]))
+
+
+def _check_finite(problem: ProblemWithinStrata, z: np.ndarray) -> None:
+    """Refuse scores with each positive above all negatives of its stratum."""
+    code, positive, count = problem.strata.code, problem.positive, len(problem.strata.omega)
+    lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(lowest, code[positive], z[positive])
+    np.maximum.at(highest, code[~positive], z[~positive])
+    if np.all(lowest > highest):
+        raise ValueError(
+            "the model separates the labels, and has no finite estimate without a penalty."
+        )
 
 
 def _information(objective: Objective, z: np.ndarray) -> np.ndarray:
