@@ -155,7 +155,7 @@ def test_the_auc_within_strata_comes_first(folder, tmp_path, good, asked):
     area_of_plain = report["scorers"][1]["auc"]
     text = " ".join(good(*command, "--html", tmp_path / "e.html").split())
     assert text.index("Within day") < text.index("Results") < text.index("AUC over all rows")
-    assert f"each {'by its pairs' if asked is None else 'the same'}; " in text
+    assert f"each weighted {'by its pairs' if asked is None else 'the same'}; " in text
     page = " ".join((tmp_path / "e.html").read_text(encoding="utf-8").split())
     within, rows = (f"{auc_text(of.auc)} ({interval_text(*of[1:3])})" for of in (area, over_all))
     assert f"AUC within day {within}; AUC {rows} over all rows. Flag the" in page
