@@ -202,7 +202,7 @@ def test_the_model_stays_as_it_was():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss": "squared_hinge"}, "no closed form here: it takes loss='square' only"),
+        ({"loss": "squared_hinge"}, "no closed form here: it takes the loss square only"),
         ({"l1_ratio": 0.5}, "no closed form here: it takes l1_ratio=0 only"),
         ({"coef_bounds": (0, None)}, "no closed form here: it takes l2 penalties without bounds"),
         ({"solver": "spam"}, "solver='spam' does not reach; use solver='auto'"),

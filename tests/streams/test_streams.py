@@ -480,7 +480,7 @@ BAD = {
     "svmlight": [
         (b"1 0:2\n", "'0:2' is not index:value"),
         (b"1 2:3 2:4\n", "the index 2 occurs twice"),
-        (b"1 qid:3 2:4\n", "the stream no strata"),
+        (b"1 qid:3 2:4\n", "the stream has no strata"),
         (b"x 1:3\n", "feature 'label' holds 'x'"),
         (b"1 1:nan\n", "feature '1' holds nan"),
     ],
