@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax.data.rows import as_rows
+from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.batch.columns import WeightedColumns, of_square, shifted
+from aucmax.solvers.batch.model import ColumnModel
 
 
 def drawn(form):
@@ -43,3 +45,18 @@ def test_the_square_loss(form):
     columns = of_square(problem, S)
     np.testing.assert_allclose(columns.gram(), expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(columns.product(v), expected @ v, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_sweeps_lower_the_model_and_keep_its_slope(form):
+    _, _, rng, problem = drawn(form)
+    columns, slope, v = of_square(problem, np.arange(5)), rng.normal(size=5), rng.normal(size=5)
+    model = ColumnModel(columns, slope, v, ElasticNet(0.1, 0.5), 200)
+    begin = model.promise
+    model.find_support(np.inf)  # one sweep is enough
+    kept = slope + columns.gram() @ (model.v - v)
+    np.testing.assert_allclose(model.slope, kept, rtol=1e-9, atol=1e-9)
+    assert (model.spent, model.promise < begin) == (1, True)
+    model.minimise(1e-12)
+    assert model.promise <= 1e-12 < begin
+    assert model.spent < 100
