@@ -87,13 +87,16 @@ def _numbers(text: bytes) -> NDArray[np.float64] | None:
     pa = needs("pyarrow", "a file of rows")
     from pyarrow import csv
 
+    from aucmax.data.tables.arrow import interrupts_kept
+
     try:
-        table = csv.read_csv(
-            pa.py_buffer(text.translate(_LINES)),
-            csv.ReadOptions(column_names=["number"], use_threads=False, block_size=2 * PIECE_BYTES),
-            csv.ParseOptions(quote_char=False),
-            csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[]),
-        )
+        with interrupts_kept():
+            table = csv.read_csv(
+                pa.py_buffer(text.translate(_LINES)),
+                csv.ReadOptions(["number"], use_threads=False, block_size=2 * PIECE_BYTES),
+                csv.ParseOptions(quote_char=False),
+                csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[]),
+            )
     except pa.ArrowException:
         return None
     return table.column(0).to_numpy()

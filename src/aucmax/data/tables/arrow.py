@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_numeric", "is_text",
-    "place_in", "stacked", "with_constants",
+    "BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "interrupts_kept", "is_binary", "is_numeric",
+    "is_text", "place_in", "stacked", "with_constants",
 ]  # fmt: skip
 
 # A line of a wide table must fit in one block.
@@ -173,8 +174,24 @@ def place_in(
     return place
 
 
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Context in which Python waits with Ctrl-C until Arrow has read a CSV file.
+
+    Arrow, which would stop at once, loses one that comes just when it ends. It takes Ctrl-C again
+    afterwards; whether it did before, it does not tell.
+    """
+    import pyarrow as pa
+
+    pa.enable_signal_handlers(False)
+    try:
+        yield
+    finally:
+        pa.enable_signal_handlers(True)
+
+
 class Native:
-    """A file that Arrow reads itself, and whether it contains quotes, or 0x, a number for Arrow.
+    """A file that Arrow reads itself: whether it is large, contains quotes, or 0x, a number there.
 
     Arrow's threads may still hold the file when Python ends. Releasing a Python stream then would
     end the process with "terminate called".
@@ -192,23 +209,24 @@ class Native:
         import pyarrow as pa
 
         self.hexadecimal = self.quoted = False
+        self.large = True  # perhaps
         end = b""
         raw = getattr(stream, "raw", None)
         if isinstance(raw, RemoteBytes) and raw.seekable():
-            self.quoted = True  # perhaps
+            self.quoted = True  # perhaps, too
             raw.seek(0)  # its first bytes may have been looked at
             self.file = pa.PythonFile(_Watched(self, raw) if watch else raw, "r")
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-        large = isinstance(raw, io.FileIO) and os.fstat(raw.fileno()).st_size > BLOCK_BYTES
+        self.large = isinstance(raw, io.FileIO) and os.fstat(raw.fileno()).st_size > BLOCK_BYTES
         kept, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
         while (watch or not plain) and (chunk := stream.read(_CACHED_BYTES)):
             if watch:
                 self.hexadecimal |= _has_hexadecimal(end, chunk)
-                if large and not self.quoted:
+                if self.large and not self.quoted:
                     text = np.frombuffer(chunk, np.uint8)
                     self.quoted, state = ends_within_quotes(text, ord(watch), state)
-                self.quoted = self.quoted or (not large and b'"' in chunk)
+                self.quoted = self.quoted or (not self.large and b'"' in chunk)
             end = chunk[-1:]
             if kept is not None:
                 kept.write(chunk)

@@ -9,7 +9,7 @@ import io
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from aucmax.data.tables.arrow import (
     BLOCK_BYTES,
     ArrowFile,
     Native,
+    interrupts_kept,
     is_binary,
     is_text,
     place_in,
@@ -201,20 +202,21 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
     try:
         with text.opened() as stream:
             native = Native(stream, watch=text.sep)
-            table = pa_csv.read_csv(
-                native.file,
-                pa_csv.ReadOptions(
-                    block_size=BLOCK_BYTES,
-                    encoding=(not text.even and text.encoding) or "utf8",
-                    skip_rows=0 if text.even else text.skipped,
-                ),
-                pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=native.quoted),
-                pa_csv.ConvertOptions(
-                    column_types=dict.fromkeys(as_text, pa.binary()) or None,
-                    decimal_point=reading.decimal or ".",
-                    null_values=nulls,
-                ),
-            )
+            with nullcontext() if native.large else interrupts_kept():
+                table = pa_csv.read_csv(
+                    native.file,
+                    pa_csv.ReadOptions(
+                        block_size=BLOCK_BYTES,
+                        encoding=(not text.even and text.encoding) or "utf8",
+                        skip_rows=0 if text.even else text.skipped,
+                    ),
+                    pa_csv.ParseOptions(delimiter=text.sep, newlines_in_values=native.quoted),
+                    pa_csv.ConvertOptions(
+                        column_types=dict.fromkeys(as_text, pa.binary()) or None,
+                        decimal_point=reading.decimal or ".",
+                        null_values=nulls,
+                    ),
+                )
         table = table.rename_columns(text.distinct(table.column_names))
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
