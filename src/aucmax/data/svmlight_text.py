@@ -93,7 +93,9 @@ def _numbers(text: bytes) -> NDArray[np.float64] | None:
         with interrupts_kept():
             table = csv.read_csv(
                 pa.py_buffer(text.translate(_LINES)),
-                csv.ReadOptions(["number"], use_threads=False, block_size=2 * PIECE_BYTES),
+                csv.ReadOptions(
+                    use_threads=False, column_names=["number"], block_size=2 * PIECE_BYTES
+                ),
                 csv.ParseOptions(quote_char=False),
                 csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[]),
             )
