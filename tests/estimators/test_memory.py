@@ -61,7 +61,7 @@ def test_preparing_a_table_in_parts_keeps_few_words_of_each(tmp_path):
     how = {"missing": True, "text": True, "dates": True, "categories": ("word",)}
     reading = Reading(target="y", prepare=True, **how)
     for n in (30_000, 120_000):
-        rows = pd.DataFrame(rng.normal(size=(n, 20)).round(2)).add_prefix("x")
+        rows = pd.DataFrame(rng.normal(size=(n, 4)).round(2)).add_prefix("x")
         rows["word"] = [f"the word number {k}" for k in rng.integers(8_000, size=n)]
         rows.assign(y=np.arange(n) % 2).to_parquet(tmp_path / f"{n}.parquet")
         with Plan(Footprint(50, 650, 5), "1MB") as plan:

@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
 from aucmax.cli import reproduce as command
-from aucmax.experiments import crossing, figures, sources, table_report, tables
+from aucmax.experiments import crossing, figures, sadmm_figures, sources, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.jobs import Store, attempt, key_of, locked_store
 from aucmax.experiments.methods import METHODS, REFERENCE, Facts, facts_of, first_name
@@ -654,7 +654,14 @@ def test_a_killed_run_goes_on(run, tmp_path, columns):
 # ---- figures, and the command
 
 
-@pytest.mark.parametrize("name", ["vrspam-figure", "opauc-lambda", "opauc-iterations"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "opauc-lambda",
+        "opauc-iterations",
+        pytest.param("vrspam-figure", marks=pytest.mark.exhaustive),  # many panels
+    ],
+)
 def test_a_figure_draws_and_says_what_it_shows(run, tmp_path, name):
     out = tmp_path / "out"
     options = ("--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
@@ -681,6 +688,8 @@ def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
     monkeypatch.setitem(crossing.GROWING, "rows", [(200, 5, 1.0), (300, 5, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "features", [(200, 4, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "density", [(200, 50, 0.1)])
+    for method, (solver, setting, tried) in sadmm_figures.LEARNERS.items():
+        monkeypatch.setitem(sadmm_figures.LEARNERS, method, (solver, setting, tried[:2]))
     spec, setting = CATALOGUE[name], figures.Effort(2, 0, True)
     source = Source("diabetes", None, "minmax", made=name == "crossing")
     store = Store(tmp_path / "jobs.jsonl")

@@ -84,7 +84,7 @@ def test_the_form_of_the_rows_does_not_matter(case, gamma):
 
 @each_case
 def test_the_same_seed_gives_the_same_bits(case):
-    X, y = problem(4, n=30)
+    X, y = problem(4, n=30, d=5)
     for form in (np.asarray, sp.csr_array):
         a = case.fitted(form(X), y)
         b = case.fitted(form(X), y)
@@ -256,7 +256,7 @@ def test_without_both_classes_there_is_nothing_to_rank(case):
 @pytest.mark.covering
 def test_a_stream_keeps_its_averaging(case, average, fitted):
     """A mean over the later iterates alone would be neither of the two."""
-    X, y = rows(31, n=30)
+    X, y = rows(31, n=30, d=8)
     clf = case.model({"average": average})
     clf = case.fitted(X, y, solver={"average": average}) if fitted else clf.partial_fit(X, y)
     before = clf.coef_.copy()
