@@ -29,6 +29,7 @@ from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, Result, Solver, Univ
 from aucmax.solvers.batch import krylov
 from aucmax.solvers.batch.conjugate_gradient import multi_shift
 from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.newton import Newton
 from aucmax.solvers.certificate import Certificate
 from oracles import rows, univariate
 from oracles.optimum import optimum, program
@@ -467,6 +468,22 @@ class Still(Solver):
 
     def solve(self, objective, start, run):
         return Result(self.where.copy(), 1)
+
+
+def test_where_newton_does_not_end_no_sharper_kink_is_tried(monkeypatch):
+    """Each would take as many steps as are allowed, and bound no better."""
+    ended = []
+
+    class Observed(Newton):
+        def solve(self, objective, start, run):
+            solution = super().solve(objective, start, run)
+            ended.append(not solution.message)
+            return solution
+
+    monkeypatch.setattr("aucmax.solvers.certificate.Newton", Observed)
+    X, y = rows(31, n=30)
+    HingeClassifier(0.05, 1.0, solver="rda", max_iter=5, random_state=7).fit(X, y)
+    assert ended == [True, False]
 
 
 def test_a_solver_that_says_nothing_is_measured():

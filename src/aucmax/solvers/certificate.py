@@ -74,7 +74,7 @@ class Certificate:
     ) -> tuple[float, float, np.ndarray]:
         """Return a lower bound on the minimum of J with a penalty, its slack, and the minimiser."""
         goal = self.objective.with_penalty(penalty)
-        w, gap = _solved(_batch_solver(goal), goal, tol, products)
+        w, gap, _ = _solved(_batch_solver(goal), goal, tol, products)
         return goal.value(w) - gap, gap, w
 
     def _minimum_of_hinge(self, width: float, products: int) -> tuple[float, float]:
@@ -85,11 +85,15 @@ class Certificate:
         """
         objective = self.objective
         goal = objective.rounded(width)
-        self._near, gap = _solved(Newton(), goal, _TOL_PER_WIDTH * width, products, self._near)
+        tol = _TOL_PER_WIDTH * width
+        self._near, gap, converged = _solved(Newton(), goal, tol, products, self._near)
         z = objective.problem.scores(self._near)
         below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
         lowest = max(below, objective.bound(goal.at(z)), 0.0)
-        return lowest, objective.value(self._near) - lowest
+        slack = objective.value(self._near) - lowest
+        if not converged and slack > self._slack:  # nor would it with a sharper kink
+            self._efforts.clear()
+        return lowest, slack
 
     def _minimum_on_ball(self, ball: L2Ball, tol: float, products: int) -> tuple[float, float]:
         """Return the best of the bounds min J + (λ/2)(‖w‖² − R²) over some λ ≥ 0, and its slack.
@@ -122,8 +126,8 @@ class Certificate:
 
 def _solved(
     solver: Solver, goal: Objective, tol: float, products: int, start: np.ndarray | None = None
-) -> tuple[np.ndarray, float]:
-    """Return a solver's minimiser, and its J(w) − J*.
+) -> tuple[np.ndarray, float, bool]:
+    """Return a solver's minimiser, its J(w) − J*, and whether the solver reached its tolerance.
 
     Without an intercept the solver's own gap, from second derivatives, is unreliable for rows far
     from the origin, and for a hinge, whose rounded kinks few rows or none may be in. The bound by
@@ -135,7 +139,9 @@ def _solved(
     gap, problem = goal.gap(value, gradient, w), goal.problem
     blurred = _ROUNDING * problem.n_features * problem.remoteness
     unreliable = blurred > 1.0 or isinstance(goal.loss, RoundedMargin)
-    return w, gap if unreliable and not goal.translates else min(solution.gap, gap)
+    if not unreliable or goal.translates:
+        gap = min(solution.gap, gap)
+    return w, gap, not solution.message
 
 
 def _batch_solver(objective: Objective) -> Solver:
