@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.metrics import roc_auc
 
-__all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
+__all__ = ["GRID", "BalancedLeastSquares", "BalancedLogisticRegression"]
 
+GRID = np.logspace(-4, 4, 9)  # values of the penalty's setting that are tried by default
 # features up to which both scalings are tried, and solving a d×d system is fastest
 _MAX_FEATURES_BOTH_SCALINGS = 500
 _MAX_ITER = 1000
@@ -93,7 +94,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
                 f"{dict(zip(classes.tolist(), counts.tolist(), strict=True))}."
             )
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-        values = np.sort(np.logspace(-4, 4, 9) if self.grid is None else np.asarray(self.grid))
+        values = np.sort(GRID if self.grid is None else np.asarray(self.grid))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         scalings = (
             [False, True] if X.shape[1] <= _MAX_FEATURES_BOTH_SCALINGS else [not sp.issparse(X)]
