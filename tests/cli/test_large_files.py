@@ -303,7 +303,9 @@ def test_rows_without_labels_are_told_in_any_part_and_counts_as_those_of_the_fir
         assert "no label: left out" in err
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize(
+    "name", ["a.csv", pytest.param("a.csv.gz", marks=pytest.mark.exhaustive), "a.parquet"]
+)
 def test_columns_that_are_empty_at_first_are_what_their_first_values_are(name, tmp_path, run):
     rng = np.random.default_rng(0)
     n = 90_000

@@ -100,7 +100,7 @@ def test_one_stratum_is_none():
     assert (model.interactions_, model.strata_.count) == (pairs, 1)
     np.testing.assert_allclose(model.gains_, gains, rtol=1e-8)
     np.testing.assert_allclose(model.decision_function(X), plain, atol=1e-6)
-    model.fit(X, y, weight)
+    model.set_params(losses=("square",)).fit(X, y, weight)
     assert not hasattr(model, "strata_")
 
 
