@@ -120,6 +120,7 @@ def test_the_objective_is_its_formula(form, weighted, gamma, tau):
 # ---- the optimum -------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @pytest.mark.parametrize(("gamma", "tau"), [(0.0, 0.5), (0.5, 0.05), (1.0, 0.9)])

@@ -396,6 +396,7 @@ SMALLER = {
 
 
 @pytest.mark.data
+@pytest.mark.covering(1)
 @each_update
 @each_set(SMALLER)
 def test_defaults_do_not_diverge(name, update):
@@ -416,6 +417,7 @@ def test_defaults_do_not_diverge(name, update):
 
 
 @pytest.mark.data
+@pytest.mark.covering(1)
 @each_update
 @pytest.mark.parametrize(
     ("name", "within"), [("splice", 0.02), ("letter", 0.01), ("german", 0.04), ("a9a", 0.02)]

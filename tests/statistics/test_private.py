@@ -66,6 +66,7 @@ def test_delta_is_no_less_than_that_of_a_normal_law(epsilon):
         assert exact <= zcdp_delta(rho, epsilon) <= max(100 * exact, 1e-9)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("epsilon", [1e-50, 1e-6, 0.3, 20.0, 1e40])
 @pytest.mark.parametrize("delta", [1e-200, 1e-6, 0.7])
 def test_the_noise_is_the_least_for_its_delta(epsilon, delta):

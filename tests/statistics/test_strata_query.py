@@ -70,6 +70,7 @@ def same(found, moments):
     assert found.feature_names == moments.feature_names
 
 
+@pytest.mark.covering
 @each_here
 @routes
 @pytest.mark.parametrize(("mode", "kind"), [*zip(MODES, KINDS, strict=False), ("pairs", "times")])
