@@ -82,6 +82,54 @@ def test_strata_are_added_taken_out_and_kept_in_files(empty, tmp_path):
     assert loaded == whole
     np.testing.assert_array_equal(loaded.strata.digests, whole.strata.digests)
     assert (loaded.strata.positive, loaded.strata.of_one_class) == (1, whole.strata.of_one_class)
+    np.testing.assert_array_equal(loaded.strata.rows, whole.strata.rows)
+
+
+@pytest.mark.parametrize("empty", [ClassMoments(), DiagonalMoments()])
+def test_part_of_a_stratum_cannot_be_taken_out(empty, tmp_path):
+    X, y, stratum, weight = drawn()
+    weight[stratum == 5] *= np.arange(np.sum(stratum == 5)) > 0  # a row of weight 0 is none
+    whole = empty.copy().update(X, y, weight, stratum)
+    whole.save(tmp_path / "whole.moments")
+    before, loaded = whole.copy(), type(empty).load(tmp_path / "whole.moments")
+    joined = sum(
+        empty.copy().update(X[part], y[part], weight[part], stratum[part])
+        for part in (stratum < 11, stratum >= 11)
+    )
+    model = AUCClassifier().fit(X, y, weight, strata=stratum)
+    coef = model.coef_
+    rows = np.isin(stratum, [3, 4, 5]) & (weight > 0.0)
+    for gone in [3], [3, 4]:
+        kept = rows.copy()
+        kept[[np.flatnonzero(stratum == g)[0] for g in gone]] = False
+        part = X[kept], y[kept], weight[kept], stratum[kept]
+        count = {1: "1 stratum to take out has", 2: "2 strata to take out have"}[len(gone)]
+        sentence = f"^{count} another number of rows than came in; give whole strata"
+        for moments in (whole, loaded, joined, whole.relabelled(["a", "b"])):
+            taken = empty.copy().update(*part).relabelled(moments.classes)
+            with pytest.raises(ValueError, match=sentence):
+                moments - taken
+        with pytest.raises(ValueError, match=sentence):
+            model.forget(*part)
+    assert whole == before
+    np.testing.assert_array_equal(model.coef_, coef)
+    part = X[rows], y[rows], weight[rows], stratum[rows]
+    others = whole - empty.copy().update(*part)
+    assert len(others.strata) == len(whole.strata) - 3
+    model.forget(*part)
+    rest = ~np.isin(stratum, [3, 4, 5])
+    again = AUCClassifier().fit(X[rest], y[rest], weight[rest], strata=stratum[rest])
+    np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-8)
+    of_numbers = whole.strata
+    assert of_numbers.rows.nbytes + of_numbers.digests.nbytes == 16 * len(of_numbers)
+
+
+def test_other_rows_of_a_class_in_a_stratum_are_told_as_well():
+    X, y, stratum, _ = drawn()
+    flipped = np.where(np.arange(240) == 7, 1 - y, y)  # as many rows, not as many positives
+    gone = ClassMoments.from_data(X, flipped, strata=stratum)
+    with pytest.raises(ValueError, match="1 stratum to take out has another number of rows"):
+        ClassMoments.from_data(X, y, strata=stratum) - gone
 
 
 def test_labels_may_be_called_otherwise():

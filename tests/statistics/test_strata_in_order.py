@@ -40,6 +40,7 @@ def test_they_are_those_of_all_rows_however_these_are_cut(cuts, form, mode):
     for name, array in theirs.kept.items():
         np.testing.assert_allclose(ours.kept[name], array, rtol=1e-9, atol=1e-11, err_msg=name)
     np.testing.assert_array_equal(ours.strata.digests, theirs.strata.digests)
+    np.testing.assert_array_equal(ours.strata.rows, theirs.strata.rows)
     assert ours.strata.of_one_class == theirs.strata.of_one_class
 
 

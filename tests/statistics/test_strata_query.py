@@ -65,6 +65,7 @@ def same(found, moments):
             found._parts[name], values, rtol=1e-9, atol=1e-9 * scale, err_msg=name
         )
     np.testing.assert_array_equal(found.strata.digests, moments.strata.digests)
+    np.testing.assert_array_equal(found.strata.rows, moments.strata.rows)
     for name in ("weighting", "positive", "of_one_class"):
         assert getattr(found.strata, name) == getattr(moments.strata, name)
     assert found.feature_names == moments.feature_names

@@ -101,9 +101,8 @@ def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None
     strata = labelled.coded_strata
     if strata is None:
         return None
-    of_one_class = strata.compared(labelled.positive, labelled.weight).of_one_class
-    digests = np.sort(strata.digests)
-    return KnownStrata(weighting, 1.0, digests, of_one_class, labelled.strata_name)
+    of_rows = labelled.positive, labelled.weight
+    return KnownStrata.of(strata.weighed(weighting), *of_rows, 1.0, labelled.strata_name)
 
 
 def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | None:

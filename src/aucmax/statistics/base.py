@@ -38,8 +38,8 @@ from aucmax.data.rows import source as sources
 from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight, strata_name
 from aucmax.statistics.strata import (
-    DIGESTS,
     NO_STRATA,
+    STRATA,
     KnownStrata,
     SeenFromStrata,
     seen_from_strata,
@@ -425,8 +425,7 @@ class ClassStatistics:
         positive_label = labels.tolist()[1] if self.strata is None else self.strata.positive
         positive = y == positive_label
         compared = strata.compared(positive, weight)
-        digests = np.sort(strata.digests)
-        added_strata = KnownStrata(strata.weighting, positive_label, digests, compared.of_one_class)
+        added_strata = KnownStrata.of(strata, positive, weight, positive_label)
         joined = added_strata if self.strata is None else self.strata.joined(added_strata)
         own = strata.remembered(weight)
         blocks = seen_from_strata(X, positive, own, strata, compared, self.has_covariances)
@@ -705,7 +704,8 @@ class ClassStatistics:
         }
         arrays = {"classes": classes, **self._packed()}
         if self.strata is not None:
-            facts["strata"], arrays["strata"] = self.strata.packed(self._classes)
+            facts["strata"], of_strata = self.strata.packed(self._classes)
+            arrays |= of_strata
         pack_arrays(path, self.kind, facts, arrays)
 
     @property
@@ -734,8 +734,8 @@ class ClassStatistics:
             loaded._declared, loaded._d = facts["declared"], facts["n_features"]
             loaded._classes = arrays.pop("classes")
             if "strata" in arrays:
-                packed = facts["strata"], arrays.pop("strata")
-                loaded.strata = KnownStrata.unpacked(*packed, loaded._classes)
+                packed = {name: arrays.pop(name) for name in STRATA}
+                loaded.strata = KnownStrata.unpacked(facts["strata"], packed, loaded._classes)
             loaded._parts = loaded._unpacked(arrays)
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
             loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
@@ -751,7 +751,7 @@ class ClassStatistics:
         if facts.get("strata") is None:
             return _LABELS | blank._packed_specs(facts["n_features"])
         blank.strata = NO_STRATA
-        return _LABELS | blank._packed_specs(facts["n_features"]) | DIGESTS
+        return _LABELS | blank._packed_specs(facts["n_features"]) | STRATA
 
     def _packed(self) -> dict[str, np.ndarray]:
         """Return the arrays to save in a file."""

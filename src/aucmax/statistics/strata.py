@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.basics.archive import ArraySpec, Specs
+from aucmax.basics.archive import ArraySpec, Specs, check_arrays
 from aucmax.basics.checks import is_whole
 from aucmax.basics.visible import counted
 from aucmax.data.rows import Rows, compiled, fetch_ahead, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
 __all__ = [
-    "DIGESTS", "NO_STRATA", "KnownStrata", "SeenFromStrata", "Sums", "Weights", "blocks_of_strata",
+    "NO_STRATA", "STRATA", "KnownStrata", "SeenFromStrata", "Sums", "Weights", "blocks_of_strata",
     "buffer_of",
     "seen_block", "seen_from_strata",
 ]  # fmt: skip
@@ -43,8 +43,8 @@ class KnownStrata:
         The class of which these are the positives.
     digests : ndarray of uint64, shape (G,)
         One for each stratum, ascending; two of 2³⁰ strata are taken for one with a chance of 3 %.
-    of_one_class : int
-        How many of them have rows of one class only, and no weight.
+    rows : ndarray of uint32, shape (G, 2)
+        How many negatives and positives with weight each has, or 2³² − 1 if there are more.
     column : str, optional
         What they are called, such as their column in a table.
     """
@@ -52,11 +52,45 @@ class KnownStrata:
     weighting: StrataWeight
     positive: Any
     digests: NDArray[np.uint64]
-    of_one_class: int
+    rows: NDArray[np.uint32]
     column: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        strata: Strata,
+        positive: NDArray[np.bool_],
+        weight: NDArray[Any] | None,
+        label: Any,
+        column: str | None = None,
+    ) -> KnownStrata:
+        """Return the strata of n rows, given which of these are positive and called ``label``."""
+        side = 2 * strata.code.astype(np.intp) + positive
+        rows = np.bincount(side if weight is None else side[weight > 0.0], None, 2 * len(strata))
+        counts = rows.reshape(-1, 2)
+        return cls.of_counts(strata.weighting, label, strata.digests, counts, column)
+
+    @classmethod
+    def of_counts(
+        cls,
+        weighting: StrataWeight,
+        label: Any,
+        digests: NDArray[np.uint64],
+        counts: NDArray[Any],
+        column: str | None = None,
+    ) -> KnownStrata:
+        """Return strata in any order, with the numbers of their negatives and positives (G, 2)."""
+        order, most = np.argsort(digests), np.iinfo(np.uint32).max
+        rows = np.minimum(counts, most).astype(np.uint32)
+        return cls(weighting, label, digests[order], rows[order], column)
 
     def __len__(self) -> int:
         return len(self.digests)
+
+    @property
+    def of_one_class(self) -> int:
+        """How many of them have rows of one class only, and no weight."""
+        return int(np.count_nonzero(self.rows.min(axis=1) == 0))
 
     def joined(self, other: KnownStrata) -> KnownStrata:
         """Return those of both; raise ValueError unless they are others, weighed alike."""
@@ -67,12 +101,10 @@ class KnownStrata:
                 f"{counted(shared, 'stratum is', 'strata are')} in both; a stratum's rows are "
                 "compared with each other, so give all rows of a stratum at once."
             )
-        few, many = sorted((self.digests, other.digests), key=len)
-        return replace(
-            self,
-            digests=np.insert(many, np.searchsorted(many, few), few),  # no new sort of many
-            of_one_class=self.of_one_class + other.of_one_class,
-        )
+        few, many = sorted((self, other), key=len)
+        place = np.searchsorted(many.digests, few.digests)  # no new sort of many
+        digests = np.insert(many.digests, place, few.digests)
+        return replace(self, digests=digests, rows=np.insert(many.rows, place, few.rows, axis=0))
 
     def has(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Return which of some digests are those of these strata, shape (k,)."""
@@ -82,36 +114,62 @@ class KnownStrata:
         return inside
 
     def without(self, other: KnownStrata) -> KnownStrata:
-        """Return these without others; raise ValueError unless all of those are among these."""
+        """Return these without others; raise ValueError unless those came in, with these rows."""
         self._check_alike(other)
-        unknown = np.setdiff1d(other.digests, self.digests, assume_unique=True)
-        if len(unknown):
+        unknown = int(np.count_nonzero(~self.has(other.digests)))
+        if unknown:
             raise ValueError(
-                f"{counted(len(unknown), 'stratum', 'strata')} to take out never came in; give "
+                f"{counted(unknown, 'stratum', 'strata')} to take out never came in; give "
                 "whole strata that did."
             )
-        left = np.setdiff1d(self.digests, other.digests, assume_unique=True)
-        return replace(self, digests=left, of_one_class=self.of_one_class - other.of_one_class)
+        place = np.searchsorted(self.digests, other.digests)
+        partial = int(np.count_nonzero(np.any(self.rows[place] != other.rows, axis=1)))
+        if partial:
+            have = "stratum to take out has" if partial == 1 else "strata to take out have"
+            raise ValueError(
+                f"{partial:,} {have} another number of rows than came in; give whole strata, with "
+                "all of their rows."
+            )
+        digests = np.delete(self.digests, place)
+        return replace(self, digests=digests, rows=np.delete(self.rows, place, axis=0))
 
-    def packed(self, classes: NDArray[Any]) -> tuple[dict[str, Any], NDArray[np.uint64]]:
-        """Return what is written to a file, as JSON and as an array."""
+    def ranked(self, positive: Any) -> KnownStrata:
+        """Return the same strata with this one of the two labels for the positives."""
+        rows = self.rows if positive == self.positive else self.rows[:, ::-1].copy()
+        return replace(self, positive=positive, rows=rows)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays, as `STRATA` declares them."""
+        return {"strata": self.digests, "rows_of_strata": self.rows}
+
+    def packed(self, classes: NDArray[Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what is written to a file, as JSON and as arrays."""
         place = classes.tolist().index(self.positive)
-        facts = {"weighting": self.weighting, "positive": place, "of_one_class": self.of_one_class}
-        return facts | {"column": self.column}, self.digests
+        facts = {"weighting": self.weighting, "positive": place, "column": self.column}
+        return facts, self.arrays
 
     @classmethod
     def unpacked(
-        cls, facts: dict[str, Any], digests: NDArray[np.uint64], classes: NDArray[Any]
+        cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: NDArray[Any]
     ) -> KnownStrata:
         """Return those that `packed` wrote."""
-        check_strata_weight(facts["weighting"])
-        place, of_one_class, column = facts["positive"], facts["of_one_class"], facts.get("column")
-        named = isinstance(column, str | None)
-        if not (is_whole(of_one_class) and place in range(len(classes)) and named):
+        place = facts["positive"]
+        if not (is_whole(place) and place in range(len(classes))):
             raise ValueError("its strata are not described as they should be")
-        if np.any(digests[1:] <= digests[:-1]):
+        digests, rows = (arrays[name] for name in STRATA)
+        known = cls(facts["weighting"], classes.tolist()[place], digests, rows, facts["column"])
+        known.check_state()
+        return known
+
+    def check_state(self) -> None:
+        """Raise ValueError unless these are some strata."""
+        check_strata_weight(self.weighting)
+        check_arrays(self.arrays, STRATA)
+        if not isinstance(self.column, str | None):
+            raise ValueError("its strata are not described as they should be")
+        if np.any(self.digests[1:] <= self.digests[:-1]):
             raise ValueError("the digests of its strata are not in order")
-        return cls(facts["weighting"], classes.tolist()[place], digests, of_one_class, column)
 
     def _check_alike(self, other: KnownStrata) -> None:
         for name, mine, theirs in (
@@ -125,8 +183,11 @@ class KnownStrata:
                 )
 
 
-NO_STRATA = KnownStrata("positives", None, np.empty(0, np.uint64), 0)
-DIGESTS: Specs = {"strata": ArraySpec(("strata",), np.uint64)}
+NO_STRATA = KnownStrata("positives", None, np.empty(0, np.uint64), np.empty((0, 2), np.uint32))
+STRATA: Specs = {
+    "strata": ArraySpec(("strata",), np.uint64),
+    "rows_of_strata": ArraySpec(("strata", 2), np.uint32),
+}
 
 
 class Weights(NamedTuple):

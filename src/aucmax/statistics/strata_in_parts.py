@@ -8,6 +8,7 @@ Three numbers are kept of each stratum and feature.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from aucmax.data.rows.store import Store
 from aucmax.data.strata import Strata
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.strata import (
+    NO_STRATA,
     KnownStrata,
     SeenFromStrata,
     Sums,
@@ -68,12 +70,11 @@ def statistics_in_parts(
     require(0, 8 * _NUMBERS * G * d, f"the means of {G:,} strata with {d:,} features")
     means = _means(store, G, positive, own, place)
     labels = empty.classes
-    weighting, label = strata.weighting, labels.tolist()[1]
-    none = KnownStrata(weighting, label, np.empty(0, np.uint64), 0)
+    label = labels.tolist()[1]
+    none = replace(NO_STRATA, weighting=strata.weighting, positive=label)
     by_row = positive, compared.of_row, own, place
     total: ClassStatistics = store.total(_seen_in_part, by_row, (empty, none, means))
-    digests, alone = np.sort(strata.digests), compared.of_one_class
-    total.strata = KnownStrata(weighting, label, digests, alone)
+    total.strata = KnownStrata.of(strata, positive, weight, label)
     return total
 
 

@@ -19,6 +19,8 @@ from aucmax.statistics.strata import KnownStrata
 
 __all__ = ["StrataOfTable", "batches_of_strata"]
 
+_MASSES = ("neg", "pos")  # the weight of a row, if it is of this class
+
 
 class StrataOfTable:
     """The strata of a table with the columns ``g``, ``y``, ``w`` and some features.
@@ -54,22 +56,26 @@ class StrataOfTable:
             *((col(x) - col(f"least_{x}")).alias(x) for x in features),
             *(f"least_{x}" for x in features),
         )  # fmt: skip
-        masses = [(of, "") for of in ("neg", "pos")]
+        masses = [(of, "") for of in _MASSES]
         sums = masses + [(of, x) for x in features for of in ("neg", "w")]
         self.sums = (
             self.rows.with_columns(*((col(of) * col(x)).alias(of + x) for of, x in sums if x))
+            .with_columns(*(relation.indicator(col(of) > 0.0).alias(f"is_{of}") for of in _MASSES))
             .group_by("g")
-            .agg(*(col(of + x).sum().alias(f"sum_{of}{x}") for of, x in sums))
+            .agg(
+                *(col(of + x).sum().alias(f"sum_{of}{x}") for of, x in sums),
+                *(col(f"is_{of}").sum().alias(f"rows_{of}") for of in _MASSES),
+            )
         )
 
     def known(self) -> KnownStrata:
         """Return the strata, in one query."""
-        table = self.relation.collected(self.sums.select("g", "sum_neg", "sum_pos"))
+        counts = [f"rows_{of}" for of in _MASSES]
+        table = self.relation.collected(self.sums.select("g", *counts))
         values = [plain(value) for value in table["g"]]
-        digests = np.sort(Strata.of(values, len(values)).digests)
-        masses = np.array([table["sum_neg"], table["sum_pos"]])
-        alone = int(np.count_nonzero(masses.min(axis=0) <= 0.0))
-        return KnownStrata(self.weighting, plain(self.labels[1]), digests, alone)
+        strata, rows = Strata.of(values, len(values)), np.empty((len(values), 2), np.int64)
+        rows[strata.code] = np.array([table[name] for name in counts], np.int64).T
+        return KnownStrata.of_counts(self.weighting, plain(self.labels[1]), strata.digests, rows)
 
     @cached_property
     def seen(self) -> Any:

@@ -19,7 +19,7 @@ from aucmax.data.rows import Rows, n_features
 from aucmax.data.strata import Strata, StrataWeight, came_again, check_strata_weight, digest_of
 from aucmax.estimators.additive_moments import Prior
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.strata import NO_STRATA, KnownStrata
+from aucmax.statistics.strata import NO_STRATA, STRATA, KnownStrata
 from aucmax.streams.learner import StreamLearner, counted_rows
 from aucmax.streams.rules import MomentsRule
 from aucmax.streams.waiting import checked
@@ -69,7 +69,7 @@ class StrataRule(MomentsRule):
 
     def rank(self, positive: int) -> None:
         """Take the class with this code for the positives."""
-        self.moments.strata = replace(self.known, positive=positive)
+        self.moments.strata = self.known.ranked(positive)
 
     def specs(self, d: int) -> dict[str, ArraySpec]:
         of_classes = {"counts": (), "squares": (), "own": ()} | dict.fromkeys(_BY_FEATURE, (d,))
@@ -80,30 +80,25 @@ class StrataRule(MomentsRule):
         }  # fmt: skip
         return specs | {
             "covariances": ArraySpec((2, d, d), high=LARGEST**2),
-            "digests": ArraySpec(("strata",), np.uint64),
-            "known": ArraySpec((2,), np.int64, 0),
+            "positive": ArraySpec((), np.int64, 0, 1),
+            **STRATA,
         }
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """What the moments keep, by code; digests of the strata; how many are of one class.
-
-        The last comes with the code of the positives.
-        """
-        numbers = np.array([self.known.of_one_class, self.known.positive], dtype=np.int64)
-        return self.moments.kept | {"digests": self.known.digests, "known": numbers}
+        """What the moments keep, by code; the strata; the code of the positives."""
+        return self.moments.kept | self.known.arrays | {"positive": np.array(self.known.positive)}
 
     @arrays.setter
     def arrays(self, values: dict[str, np.ndarray]) -> None:
-        digests, (of_one_class, positive) = values["digests"], values["known"].tolist()
-        if np.any(digests[1:] <= digests[:-1]) or of_one_class > len(digests) or positive > 1:
-            raise ValueError("its strata are not described as they should be")
         self.moments = self._blank(values["means"].shape[1])
         for name, array in self.moments.kept.items():
             array[...] = values[name]
-        self.moments.strata = replace(
-            self._none, digests=digests, of_one_class=of_one_class, positive=positive
-        )
+        digests, rows = (values[name] for name in STRATA)
+        positive = int(values["positive"])
+        known = replace(self._none, digests=digests, rows=rows, positive=positive)
+        known.check_state()
+        self.moments.strata = known
         self.moments.check_state()
 
     def _blank(self, d: int) -> ClassMoments:
