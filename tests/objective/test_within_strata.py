@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles import strata as oracle
 
+from aucmax import AUCClassifier
 from aucmax.data.rows import as_rows
 from aucmax.data.strata import Strata
 from aucmax.objective.losses import LOSSES, RoundedHinge, Shares, conditional
@@ -127,6 +128,48 @@ def test_the_conditional_likelihood_sums_over_all_choices(most, monkeypatch):
     change = (slope(z + step * u) - slope(z - step * u)) / (2 * step)
     np.testing.assert_allclose(at.product(u), change, atol=1e-7)
     assert at.along(u) == pytest.approx((at.gradient @ u, u @ at.product(u)))
+
+
+@pytest.mark.parametrize("most", [conditional.MOST_CELLS, 8])
+def test_the_third_derivative_of_the_likelihood_is_within_the_range_of_what_is_compared(
+    most, monkeypatch
+):
+    monkeypatch.setattr(conditional, "MOST_CELLS", most)
+    rng = np.random.default_rng(4)
+    code = rng.integers(0, 3, 24).astype(np.int32)
+    sign = np.where(rng.random(24) < 0.4, 1.0, -1.0)
+    shares = Strata.of(code, 24).compared(sign > 0, None).shares
+    strata, s = Shares(code, shares.of_stratum), shares.of_row
+    loss = conditional.ConditionalLogistic()
+    largest = 0.0
+    for _ in range(40):
+        z, u, h = 3.0 * rng.normal(size=24), rng.normal(size=24), 1e-4
+        u = np.where(rng.random(24) < 0.5, u, 0.0)
+        bend = [loss.at(z + t * u, sign, s, strata).along(u)[1] for t in (-h, 0.0, h)]
+        third, at = (bend[2] - bend[0]) / (2.0 * h), loss.at(z, sign, s, strata)
+        ratio = abs(third) / (bend[1] * at.range_of(u))
+        assert ratio <= 1.0 + 1e-6
+        largest = max(largest, ratio)
+    assert largest > 0.1
+
+
+@pytest.mark.parametrize("unit", [1.0, np.array([1e6, 1.0, 1e-6])])
+@pytest.mark.parametrize(
+    ("tol", "most"), [(1e-3, 1e-3), (1e-7, 1e-7), (1e-12, 1e-13), (1e-15, 1e-13)]
+)
+def test_without_a_penalty_the_likelihood_is_certified_to_the_limit_of_rounding(unit, tol, most):
+    rng = np.random.default_rng(3)
+    g = np.repeat(np.arange(2500), 4)
+    X = rng.normal(size=(10_000, 3))
+    y = X @ [2.0, 0.2, 0.1] + rng.logistic(size=10_000) > 2.0
+    model, best = (
+        AUCClassifier(loss="logistic", alpha=0.0, tol=t, standardize=0).fit(X * unit, y, strata=g)
+        for t in (tol, 1e-14)
+    )  # a warning would be an error
+    gap = model.objective_ - best.objective_
+    gain = rows_problem(X, y, strata=Strata.of(g, len(y)))
+    at_zero = ConditionalObjective(gain, conditional.ConditionalLogistic(), ElasticNet(0.0)).at_zero
+    assert gap / (at_zero - best.objective_) <= model.optimality_ <= most
 
 
 def test_a_large_stratum_neither_overflows_nor_vanishes():

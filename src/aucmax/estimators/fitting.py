@@ -23,7 +23,7 @@ from aucmax.objective.problem import ANY_ROWS, MomentsProblem, Problem, RowsProb
 from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import Exact, Monitor, Run, Solver
 from aucmax.solvers.auto import batch_solvers, choose
-from aucmax.solvers.base import HISTORY_DTYPE
+from aucmax.solvers.base import HIDDEN_OPTIMALITY, HISTORY_DTYPE
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.certificate import Certificate
 from aucmax.solvers.stochastic.core import StochasticSolver
@@ -36,7 +36,6 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_CHEAP_MATRIX_FEATURES = 100  # whose matrix costs no more than one pass over the rows
-_MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +268,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
         value = objective.value(solved.coef) if solved.value is None else solved.value
         rounding = objective.rounding(solved.coef)
         optimality = objective.relative(max(solved.gap, rounding), value)
-        hidden = rounding > solved.gap and optimality > max(settings.tol, _MAX_HIDDEN_OPTIMALITY)
+        hidden = rounding > solved.gap and optimality > max(settings.tol, HIDDEN_OPTIMALITY)
         if message is None and hidden:
             message = (
                 f"rounding hides how near the optimum is: optimality {optimality:.1e} > "

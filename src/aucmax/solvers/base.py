@@ -23,6 +23,7 @@ from aucmax.objective.losses import (
 )
 
 __all__ = [
+    "HIDDEN_OPTIMALITY",
     "HISTORY_DTYPE",
     "Monitor",
     "Progress",
@@ -36,6 +37,8 @@ __all__ = [
 HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
 )
+
+HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
 
 _LIMITS: dict[str, dict[str, Any]] = {
     "tol": {"open_low": True},
@@ -292,7 +295,8 @@ def unfinished(objective: Objective, run: Run, quality: float, spent: int, stop:
     stop : str
         What stopped, and when: "conjugate gradient stopped after 12 steps".
     """
-    if quality <= run.tol or run.monitor.stopped:
+    enough = run.tol if spent >= run.max_iter else max(run.tol, HIDDEN_OPTIMALITY)
+    if quality <= enough or run.monitor.stopped:
         return None
     remedies = ["raise max_iter"] if spent >= run.max_iter else []
     if objective.problem.factor is None:

@@ -77,6 +77,10 @@ class ByRow:
         total = float(bent.sum())
         return bent * (u - float(bent @ u) / total) if self.follows and total > 0.0 else bent * u
 
+    def range_of(self, move: np.ndarray) -> float:
+        """Return the largest change of a difference of scores that change by ``move`` (n,)."""
+        return float(np.ptp(move))
+
     def along(self, move: np.ndarray) -> tuple[float, float]:
         """Return the first and the second derivative along a change of the scores (n,)."""
         # relative to the first row, changes keep their digits
@@ -168,8 +172,9 @@ class RankingLoss:
         Bytes that a fit to rows in parts keeps per row, and in addition per row of the rarer class.
     concordant : bool
         Whether, along any direction of the scores, the third derivative is at most the second times
-        the largest change of a difference of scores: then the second hardly changes while no score
-        moves by 1.
+        the range of what the loss compares (``range_of`` of the loss at some scores), such as the
+        largest change of a difference of scores: then the second hardly changes while that is below
+        1.
     at_zero : float
         The loss if all scores are 0.
     slope_at_zero : float

@@ -46,6 +46,7 @@ class ConditionalLogistic(RankingLoss):
     slope_at_zero = -0.5
     bends_at_zero = Bends(0.25, 0.25)
     bytes_kept = (60, 0)
+    concordant = True
 
     def at(
         self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
@@ -77,6 +78,18 @@ class StrataLikelihood:
         _bend(self._rows, self.strata.apart(u), tilts, MOST_CELLS, products)
         return products
 
+    def range_of(self, move: np.ndarray) -> float:
+        """Return a bound on the range of what is compared if scores change by ``move`` (n,).
+
+        −log L is the logarithm of a sum of exponentials, minus a linear term: the range is that of
+        their exponents in a stratum, sums over k rows of the rarer class, in Efron's form rows.
+        """
+        rarer, exact = _forms(self.sign > 0, self.strata)
+        order, bounds = self.strata.by_stratum
+        apart, starts = self.strata.apart(move)[order], bounds[:-1]
+        of_rows = np.maximum.reduceat(apart, starts) - np.minimum.reduceat(apart, starts)
+        return float(np.max(np.where(exact, rarer, 1.0) * of_rows * (self.strata.omega > 0.0)))
+
     def along(self, move: np.ndarray) -> tuple[float, float]:
         """Return the first and the second derivative along a change of the scores (n,)."""
         return float(self.gradient @ move), float(move @ self.product(move))
@@ -106,11 +119,17 @@ class _Rows(NamedTuple):
 
 def likelihoods(positive: np.ndarray, strata: Shares) -> tuple[int, int]:
     """Return in how many strata the likelihood is exact, and in how many it has Efron's form."""
-    rows = np.bincount(strata.code, minlength=len(strata.omega))
-    few = np.bincount(strata.code, positive, len(strata.omega))
-    exact = rows * np.minimum(few, rows - few) <= MOST_CELLS
+    _, exact = _forms(positive, strata)
     weighs = strata.omega > 0.0
     return int((exact & weighs).sum()), int((~exact & weighs).sum())
+
+
+def _forms(positive: np.ndarray, strata: Shares) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many rows the rarer class of each stratum has, and where L is exact, (G,) each."""
+    rows = np.bincount(strata.code, minlength=len(strata.omega))
+    few = np.bincount(strata.code, positive, len(strata.omega))
+    rarer = np.minimum(few, rows - few)
+    return rarer, rows * rarer <= MOST_CELLS
 
 
 @compiled

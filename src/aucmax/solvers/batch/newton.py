@@ -123,7 +123,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         stop = steps > 0 and run.monitor(iterate.w, 2.0 * products + 2.0 * steps)
         if objective.relative(gap, value) <= run.tol or stop or products >= run.max_iter:
             break
-        if steps > run.max_iter or idle > _MAX_IDLE_STEPS:
+        if steps > run.max_iter:
             break
         step = systems.step(iterate, before - value, forcing, run.max_iter - products)
         products, decrement = products + step.products, step.decrement
@@ -134,13 +134,13 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
             gap = min(gap, GAP_PER_DECREMENT * decrement)
             break
         length = iterate.advance(step)
-        del step
-        if length == 0.0:  # no step lowers J beyond rounding
-            gap = min(gap, _blamed(objective, decrement, iterate.w))
-            break
-        steps += 1
+        steps += length > 0.0
         fall = value - iterate.data - objective.penalty.value(iterate.w)
         idle = idle + 1 if fall <= _ROUNDING_SHARE * abs(value) else 0
+        if length == 0.0 or idle > _MAX_IDLE_STEPS:  # no step lowers J beyond rounding
+            gap = min(gap, systems.left(iterate, step))
+            break
+        del step
         before = value if length >= 1.0 else np.inf  # a short step does not show the remaining gain
         if sufficient:
             break
@@ -357,7 +357,9 @@ class _Systems:
             claim = GAP_PER_DECREMENT * (model.gained + model.left + iterate.excess)
             return max(claim, least)
 
-        near = objective.relative(claim_of(model), value) <= tol and self._near(model, move)
+        near = objective.relative(claim_of(model), value) <= tol and self._near(
+            iterate, model.x, move
+        )
         least = 0.0 if near else fall
         claim, certain_claim = claim_of(model, least), claim_of(self.certain(model), least)
         if self.run.sure and (
@@ -368,7 +370,7 @@ class _Systems:
                 model, products = surer, products + surer.steps
                 del move
                 move = self._move(model, iterate)
-                claim = claim_of(model, 0.0 if self._near(model, move) else fall)
+                claim = claim_of(model, 0.0 if self._near(iterate, model.x, move) else fall)
         return _Step(model.x, move, claim, model.gained + model.left, products)
 
     def _move(self, model: Solved, iterate: "_Iterate | _IterateInParts") -> np.ndarray | None:
@@ -377,20 +379,30 @@ class _Systems:
             return None
         return self.objective.problem.scores(model.x)
 
-    def _near(self, model: Solved, move: np.ndarray | None) -> bool:
-        """Return whether no score moves far enough to change the second derivative much.
+    def left(self, iterate: "_Iterate | _IterateInParts", step: _Step) -> float:
+        """Return a bound of J(w) − J* where rounding ends the steps; infinity if none is sure."""
+        if self._near(iterate, step.direction, step.move):
+            return GAP_PER_DECREMENT * step.decrement
+        lost = _ROUNDING_FACTOR * self.objective.rounding(iterate.w)
+        return step.decrement if step.decrement <= lost else np.inf
+
+    def _near(
+        self, iterate: "_Iterate | _IterateInParts", change: np.ndarray, move: np.ndarray | None
+    ) -> bool:
+        """Return whether the scores hardly move, and so hardly change the second derivative.
 
         While pairs still become active or inactive, the decrement alone is too small. It is also
-        too small far from the optimum of a smooth loss; while no score moves by more than S, by a
+        too small far from the optimum of a smooth loss; while their range is at most S, by a
         factor of at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010,
         "Self-concordant analysis for logistic regression", proposition 1).
         """
         if not self.objective.loss.concordant:
             return False
         if move is not None:
-            return bool(np.ptp(move) <= 1.0)
+            assert isinstance(iterate.term, ByRow | StrataLikelihood)
+            return iterate.term.range_of(move) <= 1.0
         # by its matrix, another step takes one pass, too
-        return not self.by_matrix and self.objective.problem.range_of_scores(model.x) <= 1.0
+        return not self.by_matrix and self.objective.problem.range_of_scores(change) <= 1.0
 
     def solve(
         self, term: LossAt | AtIntercept, rhs: np.ndarray, enough: Enough, limit: int
@@ -434,11 +446,6 @@ class _Systems:
         )  # fmt: skip
         self.smallest, self.usual = model.smallest, max(self.usual, model.steps)
         return model
-
-
-def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
-    """Return Newton's decrement if it is lost in rounding, else infinity."""
-    return decrement if decrement <= _ROUNDING_FACTOR * objective.rounding(w) else np.inf
 
 
 class _Line:
