@@ -63,6 +63,29 @@ def test_files_of_whole_strata_add_up_to_the_fit_of_all_rows(tables, good, mode)
     assert load(folder / "tuned").strata_ == model.strata_
 
 
+def test_strata_are_as_they_are_written(tables, good, bad):
+    frame, folder = tables
+    days = frame["day"].astype(str)
+    frame["day"] = days.where(frame["day"] >= 20, "0" + days)  # 07 is not 7
+    frame["day"] = frame["day"].where(frame.index % 2 == 1, days)
+    frame.to_csv(folder / "written.csv", index=False)
+    rows = folder / "written.csv", "--target", "ill", "--strata", "day"
+    good("moments", "build", *rows, "-o", folder / "written")
+    good("moments", "build", folder / "b.csv", *rows[1:], "-o", folder / "b")
+    held = ClassMoments.load(folder / "written")
+    assert len(held.strata) == frame["day"].nunique() > 50
+    assert len(ClassMoments.load(folder / "b").strata) == 18  # numbers in one file, words in the
+    message = bad("moments", "merge", folder / "written", folder / "b", "-o", folder / "c")  # other
+    assert "18 strata are in both" in message
+    good("train", *rows, "--alpha", "0.1", "-o", folder / "model")
+    judged = json.loads(good("evaluate", folder / "model", *rows, "--json"))["stratified"]
+    assert judged["strata"] == frame["day"].nunique()
+    model = AUCClassifier(alpha=0.1).fit(
+        frame[["a", "b", "c"]], frame["ill"] == "ja", strata=frame["day"]
+    )
+    np.testing.assert_allclose(load(folder / "model").coef_, model.coef_, rtol=1e-6)
+
+
 @pytest.fixture
 def messy(tables):
     """Rare words, a gap, and more rows than fit into 1 MB; as svmlight text, too."""
@@ -145,6 +168,17 @@ def test_curves_within_strata_are_fitted_to_moments(tables, good, bad):
     assert "with strata use --within 0.5" in bad(
         "moments", "fit", folder / "all", "--within", "0.2", "-o", folder / "fitted"
     )
+
+
+def test_part_of_a_stratum_cannot_be_taken_out(tables, bad, good):
+    frame, folder = tables
+    frame[frame["day"] < 12].iloc[1:].to_csv(folder / "part.csv", index=False)
+    for name in ("all", "part"):
+        good("moments", "build", folder / f"{name}.csv", "--target", "ill", "--strata", "day",
+             "-o", folder / name)  # fmt: skip
+    message = bad("moments", "subtract", folder / "all", folder / "part", "-o", folder / "rest")
+    assert "1 stratum to take out has another number of rows than came in; give whole" in message
+    assert not (folder / "rest").exists()
 
 
 def test_what_is_refused(tables, bad, good):

@@ -1,9 +1,11 @@
 """The strata of rows: what they are called, and what they weigh."""
 
+import datetime
+
 import numpy as np
 import pytest
 
-from aucmax.data.strata import Strata, digest_of
+from aucmax.data.strata import Strata, digest_of, stratum_of
 
 
 def digests(values):
@@ -25,6 +27,21 @@ def test_equal_numbers_and_equal_words_are_the_same_stratum_in_any_type():
 @pytest.mark.parametrize("stratum", [7, 7.0, 7.5, -3, True, "d7", "7", 2**62 + 1])
 def test_the_digest_of_one_is_that_among_others(stratum):
     assert digest_of(stratum) in Strata.of([stratum, stratum], 2).digests.tolist()
+
+
+@pytest.mark.parametrize(
+    ("word", "stratum"),
+    [("7", 7), ("-3", -3), ("0", 0), ("2024-02-29", datetime.date(2024, 2, 29)),
+     *((word, word) for word in (
+         "07", "-0", "+7", "7.0", "1e3", " 7", "7a", "2024-02-31", str(2**63),
+     ))],
+)  # fmt: skip
+def test_text_names_a_stratum_as_it_is_written(word, stratum):
+    assert stratum_of(word) == stratum
+    assert type(stratum_of(word)) is type(stratum)
+    typed = np.asarray([stratum], "M8[D]" if isinstance(stratum, datetime.date) else None)
+    for kind in ("U", "O"):
+        assert digest_of(word) == digests(typed)[0] == digests(np.array([word], kind))[0]
 
 
 def test_numbers_too_large_for_doubles_are_told_apart():

@@ -7,6 +7,7 @@ there, and the weight of a pair is the product of those of its rows, divided by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -31,10 +32,12 @@ __all__ = [
     "digest_of",
     "omega_of",
     "strata_name",
+    "stratum_of",
 ]
 
 StrataWeight = Literal["positives", "pairs", "strata"]
 QUERY = "qid"  # what svmlight text calls strata
+_WHOLE, _DAY = re.compile("-?[1-9][0-9]*|0"), re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_strata_weight(value: Any) -> None:
@@ -63,6 +66,19 @@ def strata_name(values: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def stratum_of(word: str) -> int | date | str:
+    """Return what a word names: a whole number or a day if it is written as usual, or the word.
+
+    So "7" is the stratum that 7 is where columns have types, while "07" is another.
+    """
+    if _WHOLE.fullmatch(word) and -(2**63) <= int(word) < 2**63:
+        return int(word)
+    try:
+        return date.fromisoformat(word) if _DAY.fullmatch(word) else word
+    except ValueError:  # as of the 31st of February
+        return word
+
+
 @dataclass(frozen=True, eq=False)
 class Strata:
     """The stratum of each of n rows.
@@ -72,7 +88,8 @@ class Strata:
     code : ndarray of int32, shape (n,)
         0 … G − 1.
     digests : ndarray of uint64, shape (G,)
-        A digest of what each stratum is called: equal for equal numbers and for equal words.
+        A digest of what each stratum is called: equal for equal numbers and for equal words, and
+        for a word and the number or the day that it is (`stratum_of`).
     weighting : {"positives", "pairs", "strata"}
         What ω_g is proportional to: the weight of the positives, that of the pairs, or 1.
     memory : ndarray, shape (G,), optional
@@ -196,7 +213,7 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[Any]]:
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return 64 bits for each value: those of a number, a hash of a word."""
+    """Return 64 bits for each value: those of a number or day, a hash of another word."""
     kind = values.dtype.kind
     if kind in "mM":
         _refuse_gaps(np.isnat(values))
@@ -222,6 +239,8 @@ def digest_of(stratum: Any) -> int:
 
 def _bits_of(value: Any) -> np.uint64:
     """Return the bits of one value, those of an array if it is a number or a date."""
+    if isinstance(value, str):
+        value = stratum_of(value)
     if (
         isinstance(value, (bool, int, float, np.number, np.bool_))
         and np.asarray(value).dtype != "O"

@@ -141,7 +141,9 @@ def _object(
         raise ValueError(f"the label {name!r} is {label!r}")
     row_weight = 1.0 if weight is None else _weight(values.pop(weight, None))
     stratum = None if strata is None else values.pop(strata, None)
-    if strata is not None and (not isinstance(stratum, (int, float, str)) or stratum != stratum):
+    if strata is not None and (stratum is None or stratum != stratum):
+        raise ValueError(f"the stratum {strata!r} is missing")
+    if strata is not None and not isinstance(stratum, (int, float, str)):
         raise ValueError(f"the stratum {strata!r} is {stratum!r}")
     for dropped in drop:
         values.pop(dropped, None)
@@ -173,8 +175,15 @@ def _cells(
         row,
         label_of(cells[at]),
         1.0 if weight is None else _weight(as_float(weight)),
-        None if stratum is None else label_of(stratum, "stratum"),
+        None if stratum is None else _stratum(stratum),
     )
+
+
+def _stratum(cell: str) -> str:
+    """Return the stratum that a cell names."""
+    if not (word := cell.strip()):
+        raise ValueError("the stratum is missing")
+    return word
 
 
 def cells_of(text: str, sep: str) -> list[str]:

@@ -189,11 +189,11 @@ def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> 
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
-    # text and dates are kept as written, such as "01"
+    # text, dates and strata are kept as written, such as "01"
     as_written = {
         name for name, column in reading.declared.items() if column.is_text or not column.is_number
     }
-    as_written.update(reading.keep, words)
+    as_written.update(reading.keep, words, [reading.strata] if reading.strata else [])
     as_text = [raw_name for raw_name, name in zip(raw, names, strict=True) if name in as_written]
     nulls = pa_csv.ConvertOptions().null_values
     if reading.prepare:

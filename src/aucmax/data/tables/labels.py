@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from aucmax.data.dates import days_of_arrow
 from aucmax.data.obstacles import Obstacle
+from aucmax.data.strata import stratum_of
 from aucmax.data.svmlight import label_too_large, whole_labels
 from aucmax.data.tables.arrow import is_numeric, is_text
 from aucmax.data.tables.column import FileColumn
@@ -17,6 +18,8 @@ from aucmax.data.tables.date_columns import dates_in_text
 from aucmax.data.tables.written import DECIMALS, amounts, plain_numbers
 
 __all__ = ["groups_of", "labels_of", "segments_of", "strata_of", "times_of", "weights_of"]
+
+_STRATUM_NEEDED = "every row needs a stratum"
 
 
 def labels_of(column: FileColumn) -> NDArray[Any] | None:
@@ -100,8 +103,15 @@ def groups_of(column: FileColumn) -> NDArray[Any]:
 
 
 def strata_of(column: FileColumn) -> NDArray[Any]:
-    """Return the strata of the rows, as they are."""
-    return _as_they_are(column, "every row needs a stratum")
+    """Return the strata of the rows, as they are; those of text as it is written."""
+    if not is_text(column.kind):
+        return _as_they_are(column, _STRATUM_NEEDED)
+    _refuse_gaps(column, f"column {column.name!r} has a missing value", _STRATUM_NEEDED)
+    distinct = column.distinct.each_once()
+    strata = distinct.each(stratum_of)
+    numbers = all(type(stratum) is int for stratum in strata)
+    values = np.array(strata, np.int64) if numbers else np.array(distinct.words.to_pylist(), object)
+    return distinct.of_rows(values, gap=0)
 
 
 def segments_of(column: FileColumn) -> NDArray[Any]:
