@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from aucmax import AUCClassifier, ClassMoments, load
-from aucmax.data.strata import Strata
+from aucmax.data.strata import Strata, digest_of
 from aucmax.metrics import stratified_auc, stratified_auc_test
 from aucmax.metrics.measured import paired_test
 from aucmax.metrics.stratified import StratumAreas
@@ -213,6 +213,33 @@ def test_a_stratum_that_comes_again_is_told_and_its_rows_can_be_left_out(tmp_pat
     assert state.rows == len(again)
 
 
+def test_a_model_of_a_stream_forgets_whole_strata_only(tmp_path):
+    X, y, day, weight = values()
+    y = np.where(day == 0, 1, y)  # the first label is that of the positives
+    y[day == 1] = 1
+    state = run_through(begun(refresh=0.0, alpha=0.01), csv(X, y, day, weight), every=50)
+    save_state(state, tmp_path / "state")
+    loaded = load_state(tmp_path / "state", state.settings)
+    fitted = AUCClassifier(alpha=0.01).fit(X, y, strata=day).moments_.strata
+    gone = day == 40
+    for model in (state.model(), loaded.model()):
+        known = model.moments_.strata
+        order = np.argsort([digest_of(f"d{d}") for d in range(STRATA)])
+        in_numbers = np.argsort(Strata.of(np.arange(STRATA), STRATA).digests)
+        np.testing.assert_array_equal(
+            known.rows[np.argsort(order)], fitted.rows[np.argsort(in_numbers)]
+        )
+        names, frame = np.array([f"d{d}" for d in day]), pd.DataFrame(X, columns=list("abc"))
+        coef = model.coef_
+        part = np.flatnonzero(gone)[1:]
+        with pytest.raises(ValueError, match="1 stratum to take out has another number of rows"):
+            model.forget(frame.iloc[part], y[part], strata=names[part])
+        np.testing.assert_array_equal(model.coef_, coef)
+        model.forget(frame[gone], y[gone], strata=names[gone])
+        rest = AUCClassifier(alpha=0.01).fit(X[~gone], y[~gone], strata=day[~gone])
+        np.testing.assert_allclose(model.coef_, rest.coef_, rtol=1e-8)
+
+
 @pytest.mark.parametrize("cell", ["zero", "1e999"])
 def test_a_bad_first_row_of_a_stratum_does_not_close_the_one_before(cell, tmp_path):
     told = []
@@ -241,9 +268,9 @@ def test_what_takes_no_strata(settings, message):
 @pytest.mark.parametrize(
     ("format", "strata", "line", "message"),
     [
-        ("csv", "day", b",1,2,3,1,0\n", "the stratum is empty"),
+        ("csv", "day", b",1,2,3,1,0\n", "the stratum is missing"),
         ("csv", "night", LINES[1], "there is no column of strata called 'night'"),
-        ("ndjson", "day", b'{"a": 1, "label": 0}\n', "the stratum 'day' is None"),
+        ("ndjson", "day", b'{"a": 1, "label": 0}\n', "the stratum 'day' is missing"),
         ("svmlight", "qid", b"1 1:2\n", "the row has no qid:"),
         ("svmlight", None, b"1 qid:4 1:2\n", "the stream has no strata: use strata=qid"),
     ],

@@ -158,9 +158,9 @@ class KnownStrata:
         if not (is_whole(place) and place in range(len(classes))):
             raise ValueError("its strata are not described as they should be")
         digests, rows = (arrays[name] for name in STRATA)
-        known = cls(facts["weighting"], classes.tolist()[place], digests, rows, facts["column"])
-        known.check_state()
-        return known
+        strata = cls(facts["weighting"], classes.tolist()[place], digests, rows, facts["column"])
+        strata.check_state()
+        return strata
 
     def check_state(self) -> None:
         """Raise ValueError unless these are some strata."""

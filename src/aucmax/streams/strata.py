@@ -96,9 +96,9 @@ class StrataRule(MomentsRule):
             array[...] = values[name]
         digests, rows = (values[name] for name in STRATA)
         positive = int(values["positive"])
-        known = replace(self._none, digests=digests, rows=rows, positive=positive)
-        known.check_state()
-        self.moments.strata = known
+        strata = replace(self._none, digests=digests, rows=rows, positive=positive)
+        strata.check_state()
+        self.moments.strata = strata
         self.moments.check_state()
 
     def _blank(self, d: int) -> ClassMoments:
