@@ -7,7 +7,15 @@ import pytest
 from scipy.optimize import minimize
 from tests.oracles import strata as oracle
 
-from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, save
+from aucmax import (
+    AdditiveAUCClassifier,
+    AUCClassifier,
+    AUCClassifierCV,
+    HingeClassifier,
+    load,
+    save,
+)
+from aucmax.data.rows.source import Source
 from aucmax.estimators.folds import Folding
 from aucmax.metrics import stratified_auc
 
@@ -178,6 +186,30 @@ def test_a_search_within_strata_beats_one_across_them():
     assert aucs[1] > 0.6
     low, high = model.best_interval_[1:3]
     assert low < aucs[1] < high
+
+
+@pytest.mark.parametrize("form", ["arrays", "source"])
+@pytest.mark.parametrize("mode", MODES)
+def test_scores_within_strata_are_their_auc(mode, form):
+    X, y, stratum, weight = drawn()
+    labels = np.array(["yes", "no"])[y]  # the positive label is the first of the words
+    rows = X, labels, weight
+    if form == "source":
+        halves = slice(100), slice(100, None)
+        rows = (Source([lambda p=p: (X[p], labels[p], weight[p]) for p in halves]),)
+    model = AUCClassifier(strata_weight=mode, positive="no")
+    search = AUCClassifierCV(alphas=[0.1], strata_weight=mode, positive="no")
+    curves = AdditiveAUCClassifier(strata_weight=mode, positive="no")
+    for fitted in (model, search) if form == "source" else (model, search, curves):
+        fitted.fit(X, labels, weight)
+        scores = fitted.decision_function(X)
+        area = stratified_auc(y, scores, stratum, weight, mode).auc
+        assert fitted.score(*rows, strata=stratum) == area
+    accuracy = np.average((model.decision_function(X) > 0) == y, weights=weight)
+    assert model.score(*rows) == pytest.approx(accuracy)
+    search = AUCClassifierCV(alphas=[0.1], scoring="average_precision").fit(X, y)
+    with pytest.raises(ValueError, match="'average_precision' compares rows of all strata; leave"):
+        search.score(X, y, strata=stratum)
 
 
 def test_folds_keep_strata_whole_if_there_are_enough():

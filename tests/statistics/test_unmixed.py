@@ -42,6 +42,35 @@ def test_a_prior_that_the_mixture_contradicts_is_refused():
         of_three.unmixed(0.1)
 
 
+def test_rows_are_added_and_taken_out_before_moments_are_unmixed(tmp_path):
+    X, labelled, _, prior = drawn()
+    moments = ClassMoments.from_data(X, labelled)
+    moments.unmixed(prior).save(tmp_path / "unmixed")
+    unmixed = ClassMoments.load(tmp_path / "unmixed")
+    model = AUCClassifier().fit_moments(unmixed)
+    coef, before = model.coef_, unmixed.copy()
+    for wrong in (
+        lambda: unmixed + moments,
+        lambda: moments + unmixed,
+        lambda: unmixed - moments,
+        lambda: moments - unmixed,
+        lambda: unmixed.relabelled([3, 4]).among([3, 4]).update(X, labelled + 3),
+        lambda: unmixed.update(X, labelled),
+        lambda: model.partial_fit(X, labelled),
+        lambda: model.forget(X[30:60], labelled[30:60]),
+    ):
+        with pytest.raises(ValueError, match="unmixed moments are those of negatives that no rows"):
+            wrong()
+    with pytest.raises(ValueError, match="these moments are unmixed already"):
+        unmixed.unmixed(prior)
+    assert unmixed == before
+    np.testing.assert_array_equal(model.coef_, coef)
+    both = unmixed + moments.unmixed(0.1)  # of two clinics
+    assert both.is_unmixed
+    assert all((empty + both).is_unmixed for empty in (ClassMoments(), ClassMoments([0, 1])))
+    assert not unmixed.empty().update(X, labelled).is_unmixed
+
+
 def test_the_area_against_the_negatives_follows_from_that_against_unlabelled_rows():
     X, labelled, truth, prior = drawn()
     score = X @ [1.0, 0.5, -0.2]

@@ -46,7 +46,13 @@ from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.pair_rows import ScoredPairs, sums_of
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import weight_of_all
-from aucmax.estimators.scoring import METRICS, Metric, interval_of_tests, scoring_of
+from aucmax.estimators.scoring import (
+    METRICS,
+    Metric,
+    auc_within,
+    interval_of_tests,
+    scoring_of,
+)
 from aucmax.estimators.straight import line_suffices
 from aucmax.estimators.strata import strata_behind
 from aucmax.estimators.tuning import warn_of
@@ -324,6 +330,23 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:
+        """Return the accuracy, as every classifier does; with strata, the AUC within them.
+
+        Parameters
+        ----------
+        X : data frame or array, shape (n, d)
+            Rows as for `fit`.
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+        strata : array-like, shape (n,), optional
+            The stratum of each row, as for `fit`. They count as ``strata_weight`` says. Between
+            strata scores may differ as they like, and one threshold for all says little.
+        """
+        if strata is None:
+            return super().score(X, y, sample_weight)
+        return auc_within(self, X, y, sample_weight, strata)
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

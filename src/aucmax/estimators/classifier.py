@@ -22,6 +22,7 @@ from aucmax.estimators.labelling import (
 )
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.penalised import Penalised
+from aucmax.estimators.scoring import auc_within
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.estimators.strata import FittedStrata
 from aucmax.objective.losses import LOSSES
@@ -348,6 +349,23 @@ class AUCClassifier(Penalised, SolvedScorer):
         self.fit_moments(with_names_of(self, self.moments_ - gone))
         restore_names(self, names)
         return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> float:
+        """Return the accuracy, as every classifier does; with strata, the AUC within them.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, d), or Source
+            A `Source` has its own labels and weights, if no others are given, and is read twice.
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+        strata : array-like, shape (n,), optional
+            The stratum of each row, as for `fit`. They count as ``strata_weight`` says. Between
+            strata scores may differ as they like, and one threshold for all says little.
+        """
+        if strata is None:
+            return super().score(X, y, sample_weight)
+        return auc_within(self, X, y, sample_weight, strata)
 
     def leave_pair_out_auc(self, X: Any, y: Any, alphas: Any = None) -> Any:
         """Return the leave-pair-out AUC of these settings, for small data and in closed form.

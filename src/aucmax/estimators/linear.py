@@ -15,7 +15,7 @@ from aucmax.basics.checks import check_array_of, check_labels, naming_columns
 from aucmax.data.digests import RowDigests
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import scores
-from aucmax.data.rows.source import OnPart, Part, Source, opened
+from aucmax.data.rows.source import OnPart, Part, Source, opened, opened_with_labels
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
@@ -149,9 +149,7 @@ class LinearScorer(ClassifierMixin, LinearModel):
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
         """
-        X, y, sample_weight = opened(X, y, sample_weight)
-        if isinstance(X, Source):
-            y, sample_weight = X.with_labels(y, sample_weight).labels()
+        X, y, sample_weight = opened_with_labels(X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def score_sketch(self, source: Source, bins: int = 2**16) -> ScoreSketch:

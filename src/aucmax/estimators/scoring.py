@@ -11,7 +11,8 @@ import numpy as np
 
 from aucmax.basics.checks import number
 from aucmax.basics.doors import Door
-from aucmax.metrics import AUCInterval, cv_auc_interval
+from aucmax.data.rows.source import opened_with_labels
+from aucmax.metrics import AUCInterval, cv_auc_interval, stratified_auc
 from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
 from aucmax.metrics.stratified import areas_within, interval_within_folds
@@ -19,9 +20,12 @@ from aucmax.metrics.stratified import areas_within, interval_within_folds
 if TYPE_CHECKING:
     from aucmax.data.labelled import Labelled
     from aucmax.data.strata import Strata
+    from aucmax.estimators.additive import AdditiveAUCClassifier
     from aucmax.estimators.classifier import AUCClassifier
 
-__all__ = ["METRICS", "Metric", "Scorer", "Scoring", "interval_of_tests", "scoring_of"]
+__all__ = [
+    "METRICS", "Metric", "Scorer", "Scoring", "auc_within", "interval_of_tests", "scoring_of",
+]  # fmt: skip
 
 _sklearn = Door("sklearn.metrics")
 
@@ -159,6 +163,16 @@ def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
         f"scoring must be one of {', '.join(map(repr, METRICS))}, a name that "
         f"sklearn.metrics.get_scorer_names() gives, or scorer(estimator, X, y); got {scoring!r}."
     )
+
+
+def auc_within(
+    model: AUCClassifier | AdditiveAUCClassifier, X: Any, y: Any, sample_weight: Any, strata: Any
+) -> float:
+    """Return the AUC of a model's scores within strata, which count as they do in its fit."""
+    X, y, sample_weight = opened_with_labels(X, y, sample_weight)
+    _check_known(y, model.classes_)
+    by = {"strata_weight": model.strata_weight, "pos_label": model.classes_.tolist()[1]}
+    return stratified_auc(y, model.decision_function(X), strata, sample_weight, **by).auc
 
 
 def interval_of_tests(

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
-from aucmax.data.rows.source import Source, opened
+from aucmax.data.rows.source import Source, opened, opened_with_labels
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
@@ -36,7 +36,14 @@ from aucmax.estimators.labelling import (
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
-from aucmax.estimators.scoring import METRICS, Metric, Scoring, interval_of_tests, scoring_of
+from aucmax.estimators.scoring import (
+    METRICS,
+    Metric,
+    Scoring,
+    auc_within,
+    interval_of_tests,
+    scoring_of,
+)
 from aucmax.estimators.selection import (
     Grid,
     alpha_grid,
@@ -312,7 +319,7 @@ class AUCClassifierCV(LinearScorer):
                 setattr(self, name, getattr(best, name))
         return self
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> float:
         """Return the score by which settings are chosen, ``scoring``: by default the AUC.
 
         A search with ``scoring="roc_auc"`` does the same; `AUCClassifier.score` is accuracy, as for
@@ -323,17 +330,29 @@ class AUCClassifierCV(LinearScorer):
         X, y, sample_weight
             Rows of both classes, their labels and weights. Or X is a `Source`, which has its own
             labels and weights, if no others are given, and is read twice.
+        strata : array-like, shape (n,), optional
+            As for `fit`: the AUC is that within strata.
 
         Returns
         -------
         float
             The area under the ROC curve, or the requested score.
+
+        Raises
+        ------
+        ValueError
+            For strata with another ``scoring`` than the AUC.
         """
         check_is_fitted(self)
         scoring = scoring_of(self.scoring, self.max_fpr)
-        X, y, sample_weight = opened(X, y, sample_weight)
-        if isinstance(X, Source):
-            y, sample_weight = X.with_labels(y, sample_weight).labels()
+        if strata is not None:
+            if scoring != Metric("auc"):
+                raise ValueError(
+                    f"scoring={self.scoring!r} compares rows of all strata; leave strata out, or "
+                    "use metrics.stratified_auc."
+                )
+            return auc_within(self.best_estimator_, X, y, sample_weight, strata)
+        X, y, sample_weight = opened_with_labels(X, y, sample_weight)
         return scoring.of(self.best_estimator_, X, y, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:

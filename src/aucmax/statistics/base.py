@@ -114,10 +114,15 @@ class ClassStatistics:
         What made the features of columns, as text, if it is known; equal for equal steps.
     strata : KnownStrata or None
         The strata within which rows are compared; None if all rows are.
+    is_unmixed : bool
+        Whether `ClassMoments.unmixed` made them of unlabelled rows: the smaller label then stands
+        for negatives that no rows show, so rows are neither added nor taken out.
     """
 
-    steps: str | None = None  # also of those in files of earlier versions
+    # also of those in files of earlier versions
+    steps: str | None = None
     strata: KnownStrata | None = None
+    is_unmixed: bool = False
 
     kind: ClassVar[str]  # in the header of its files
     has_covariances: ClassVar[bool] = False  # in full, as `covs`
@@ -413,6 +418,7 @@ class ClassStatistics:
         names: list[str] | None = None,
     ) -> Self:
         """Add checked rows of whole strata."""
+        self._check_mixture()
         if self.strata is None and self.counts.any():
             raise ValueError("the rows so far have no strata; give none, or begin anew with them.")
         self._match(n_features(X), names)
@@ -461,6 +467,7 @@ class ClassStatistics:
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
     ) -> Self:
         """Add checked rows: what `update` does after its checks."""
+        self._check_mixture()
         if self.strata is not None:
             raise ValueError("the rows so far have strata; give those of these rows, too.")
         self._match(n_features(X), names)
@@ -501,6 +508,7 @@ class ClassStatistics:
             if not b._d and not len(b._classes):
                 return a.copy()  # type: ignore[return-value]  # they have the same type
         self._check_steps(other)
+        self._check_mixture(other)
         if other._d:
             self._match(other._d, other.feature_names)
         total = self.copy()
@@ -508,6 +516,7 @@ class ClassStatistics:
         if self.strata is not total.strata is not None and self.strata is None:
             total._parts = total._blank(len(self._classes), self._d)
         total.steps = self.steps or other.steps
+        total.is_unmixed = self.is_unmixed or other.is_unmixed
         total._grow(other._classes, other._d)
         total._declared = self._declared and other._declared
         if total.feature_names is None:
@@ -546,6 +555,7 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         self._check_steps(other)
+        self._check_mixture(other)
         strata = self._strata_with(other, KnownStrata.without)
         difference = self.copy()
         difference.strata = strata
@@ -700,6 +710,7 @@ class ClassStatistics:
             "target_name": self.target_name,
             "guarantee": self.guarantee,
             "steps": self.steps,
+            "is_unmixed": self.is_unmixed,
             **self._set(),
         }
         arrays = {"classes": classes, **self._packed()}
@@ -739,6 +750,7 @@ class ClassStatistics:
             loaded._parts = loaded._unpacked(arrays)
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
             loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
+            loaded.is_unmixed = facts.get("is_unmixed", False)
             loaded.check_state()
         return loaded
 
@@ -776,7 +788,8 @@ class ClassStatistics:
 
     def check_state(self) -> None:
         """Raise ValueError unless these are statistics of some rows."""
-        if not is_whole(self._d) or not isinstance(self._declared, bool):
+        flags = self._declared, self.is_unmixed
+        if not is_whole(self._d) or not all(isinstance(flag, bool) for flag in flags):
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
@@ -833,6 +846,20 @@ class ClassStatistics:
             mine["origins"][...] = (T * mine["origins"] - t * part["origins"]) / weight
         for name in ("scatter", "own"):
             mine[name][...] = np.maximum(mine[name] - part[name], 0.0) if weight > 0.0 else 0.0
+
+    def _check_mixture(self, other: "ClassStatistics | None" = None) -> None:
+        """Raise ValueError if these alone are unmixed, or others alone; by default for rows."""
+        unmixed = other is not None and other.is_unmixed
+        if (
+            self.is_unmixed != unmixed
+            and self.counts.any()
+            and (other is None or other.counts.any())
+        ):
+            raise ValueError(
+                "unmixed moments are those of negatives that no rows show; add or take out rows "
+                "before: the labelled positives and unlabelled rows, of whose moments `unmixed` is "
+                "then taken."
+            )
 
     def _check_steps(self, other: "ClassStatistics") -> None:
         """Raise ValueError if other steps are known to have made the features of the other."""

@@ -225,7 +225,8 @@ class ClassMoments(ClassStatistics):
         Returns
         -------
         ClassMoments
-            The weight of the negatives is 1 − π of that of the unlabelled rows.
+            The weight of the negatives is 1 − π of that of the unlabelled rows. They add to other
+            unmixed moments only: add rows before.
 
         Raises
         ------
@@ -253,6 +254,8 @@ class ClassMoments(ClassStatistics):
                 "unmixed needs moments of labelled positives and unlabelled rows, without strata; "
                 f"these are {self!r}."
             )
+        if self.is_unmixed:
+            raise ValueError("these moments are unmixed already; give those of the rows.")
         (of_unlabelled, of_positives), (cov_unlabelled, cov_positives) = self.means, self.covs
         rest = 1.0 - prior
         delta = (of_positives - of_unlabelled) / rest
@@ -265,6 +268,7 @@ class ClassMoments(ClassStatistics):
                 "random sample of all."
             )
         unmixed = self.copy()
+        unmixed.is_unmixed = True
         unmixed._parts["counts"][0] *= rest
         unmixed._parts["squares"][0] *= rest
         unmixed._parts["means"][0], unmixed._parts["covariances"][0] = of_positives - delta, cov
@@ -277,6 +281,7 @@ class ClassMoments(ClassStatistics):
         features = self.empty(self.classes)
         features._d, features._declared = means.shape[1], self._declared
         features.target_name, features.guarantee = self.target_name, self.guarantee
+        features.is_unmixed = self.is_unmixed
         weights = {name: self._parts[name] for name in ("counts", "squares")}
         features._parts = weights | {"means": means, "covariances": covariances}
         return features

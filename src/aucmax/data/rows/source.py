@@ -312,6 +312,14 @@ def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
     return import_module("aucmax.distributed").source(X, y, weight), None, None
 
 
+def opened_with_labels(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
+    """Return what `opened` does, with the labels and weights that a source has, read from it."""
+    X, y, weight = opened(X, y, weight)
+    if isinstance(X, Source):
+        y, weight = X.with_labels(y, weight).labels()
+    return X, y, weight
+
+
 def as_part(values: Any, name: str) -> Part:
     """Convert the return value of a source's callable to a part; ``name`` is for messages."""
     if isinstance(values, Part):
