@@ -44,7 +44,7 @@ def test_an_argument_that_is_none_is_refused(tmp_path):
         ("train", {"segments", "keep"}),
         ("cv", {"segments", "keep"}),
         ("compare", {"segments", "keep"}),
-        ("scorecard", LEARNT - {"categories"} | JUDGED | {"keep"}),
+        ("scorecard", LEARNT - {"categories"} | {"segments", "keep"}),
         ("evaluate", LEARNT - {"groups"} | {"keep"}),
         ("score", LEARNT | JUDGED | CLASSES | {"weight"}),
     ],

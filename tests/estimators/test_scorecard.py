@@ -609,6 +609,25 @@ def test_the_command_prints_what_a_credit_officer_reads(run, files):
     assert "income" in out
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_a_scorecard_is_judged_within_strata_but_fitted_to_all_rows(good, files):
+    rows = pd.read_csv(files / "a.csv")
+    month = np.arange(len(rows)) % 25
+    rows.assign(month=month).to_csv(files / "months.csv", index=False)
+    options = ("--target", "default", "-o", files / "card", "--against", files / "b.csv")
+    within = ("scorecard", files / "months.csv", *options, "--strata", "month")
+    assert "AUC over pairs of the same month" in good(*within)
+    within = json.loads(good(*within, "--json"))
+    fitted = load(files / "card")
+    area = metrics.stratified_auc(rows["default"] == "yes", -fitted.points(rows), month).auc
+    assert within["training"]["auc_within"] == pytest.approx(area, rel=1e-12)
+    assert 0.5 < within["held_out"]["auc_within"] < 1.0
+    assert within["against"]["quality"]["auc_within"] is None  # it has no months
+    plain = json.loads(good("scorecard", files / "a.csv", *options, "--json"))
+    assert plain["bins"] == within["bins"]
+    assert plain["training"] == within["training"] | {"auc_within": None}
+
+
 def test_scores_of_a_scorecard_come_with_points(run, files):
     card = files / "card"
     assert run("scorecard", files / "a.csv", "--target", "default", "-o", card)[0] == 0

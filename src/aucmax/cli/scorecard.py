@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,7 +82,7 @@ class PointScale:
 
 def scorecard(
     data: DataArgument,
-    reading: Annotated[Reading, without(OF_MODELS - {"categories"}, JUDGED)],
+    reading: Annotated[Reading, without(OF_MODELS - {"categories"}, JUDGED - {"strata"})],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the scorecard.")
     ],
@@ -107,7 +107,8 @@ def scorecard(
     label, which is the bad one.
 
     Prints the table and its quality: Gini (2 AUC − 1) and KS, held out by cross-validation
-    and on --against FILE, and how far the rows of that file have shifted (PSI).
+    and on --against FILE, and how far the rows of that file have shifted (PSI). With --strata also
+    the AUC over pairs of the same stratum, which folds keep whole; the points are fitted to all.
 
     The result is a model like others: 'aucmax score' and 'evaluate' accept it, 'aucmax export'
     writes its log odds in SQL or ONNX.
@@ -134,7 +135,8 @@ def scorecard(
     report = Points(
         model=str(output),
         rows=facts,
-        training=Quality.of(rows.positive, scored, rows.weight),
+        strata=rows.strata_name,
+        training=Quality.of(rows, scored),
         held_out=held_out,
         scale=Scale(**vars(points)),
         against=None if against is None else _against(card, against, reading, scored, rows),
@@ -162,7 +164,7 @@ def _held_out(card: Scorecard, rows: Labelled) -> HeldOut | None:
     for part, held_out in folds_of(rows, folds, SEED, rounds=1):
         train, test = rows.at(part), rows.at(held_out)
         fold = clone(card).fit(*train.arguments)
-        qualities.append(Quality.of(test.positive, fold.points(test.named), test.weight))
+        qualities.append(Quality.of(test, fold.points(test.named)))
     return HeldOut(folds=folds, quality=Quality.mean(qualities))
 
 
@@ -170,7 +172,7 @@ def _against(
     card: Scorecard, path: str, reading: Reading, points: np.ndarray, rows: Labelled
 ) -> LaterRows:
     """Return how well the points rank other rows, and how far these have shifted."""
-    source = given_file(path)
+    source, reading = given_file(path), replace(reading, strata=None)
     try:
         later = rows_for(card, source, reading, labels="required")
     except ValueError:  # perhaps only because there are no labels
@@ -187,7 +189,7 @@ def _against(
     quality = None
     if later.target is not None:
         labelled = labelled_for(card.classes_, later, reading, str(path))
-        quality = Quality.of(labelled.positive, others, labelled.weight)
+        quality = Quality.of(labelled, others)
     return LaterRows(
         data=str(path),
         rows=len(others),

@@ -10,6 +10,7 @@ import numpy as np
 
 from aucmax import metrics
 from aucmax.basics.visible import in_line
+from aucmax.data.labelled import Labelled
 from aucmax.report.facts import TrainingRows
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -29,21 +30,28 @@ class Quality:
     gini: float
     auc: float
     ks: float
+    auc_within: float | None  # strata; None without any
 
     @classmethod
-    def of(cls, is_positive: np.ndarray, points: np.ndarray, weight: np.ndarray | None) -> Self:
+    def of(cls, rows: Labelled, points: np.ndarray) -> Self:
         """Measure how well points rank."""
-        auc = metrics.roc_auc(is_positive, -points, weight)
-        ks = metrics.ks_statistic(is_positive, -points, weight)
-        return cls(gini=2 * auc - 1, auc=auc, ks=ks)
+        by_class = rows.positive, -points
+        auc = metrics.roc_auc(*by_class, rows.weight)
+        ks = metrics.ks_statistic(*by_class, rows.weight)
+        auc_within = None
+        if (strata := rows.coded_strata) is not None:
+            auc_within = metrics.stratified_auc(*by_class, strata.code, rows.weight).auc
+        return cls(gini=2 * auc - 1, auc=auc, ks=ks, auc_within=auc_within)
 
     @classmethod
     def mean(cls, qualities: Sequence[Quality]) -> Self:
-        """Return the mean of several."""
-        return cls(**{
-            name: float(np.mean([getattr(quality, name) for quality in qualities]))
-            for name in ("gini", "auc", "ks")
-        })  # fmt: skip
+        """Return the mean of several, which all have the same."""
+        values: list[dict[str, Any]] = [vars(quality) for quality in qualities]
+        names = [name for name, value in values[0].items() if value is not None]
+        means: dict[str, Any] = {
+            name: float(np.mean([own[name] for own in values])) for name in names
+        }
+        return cls(**values[0] | means)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +113,7 @@ class Points(Report):
 
     model: str
     rows: TrainingRows = inline()
+    strata: str | None  # their column
     training: Quality
     held_out: HeldOut | None  # None where there are too few rows of a class
     scale: Scale
@@ -139,8 +148,17 @@ class Points(Report):
             measured.append((f"{self.held_out.folds} folds, held out", self.held_out.quality))
         if self.against is not None and self.against.quality is not None:
             measured.append((self.against.data, self.against.quality))
-        rows = [(name, f"{q.gini:.4f}", f"{q.ks:.4f}", f"{q.auc:.4f}") for name, q in measured]
-        return ResultTable(("", "Gini", "KS", "AUC"), rows)
+        within = self.strata is not None
+        head = ("", "Gini", "KS", "AUC", *(("within",) if within else ()))
+        rows = [
+            (
+                name, f"{q.gini:.4f}", f"{q.ks:.4f}", f"{q.auc:.4f}",
+                *(("" if q.auc_within is None else f"{q.auc_within:.4f}",) if within else ()),
+            )
+            for name, q in measured
+        ]  # fmt: skip
+        caption = f"Within: the AUC over pairs of the same {self.strata}." if within else ""
+        return ResultTable(head, rows, in_line(caption))
 
     def _columns(self) -> ResultTable:
         """Return the weight, the information value and the points of each column."""
