@@ -3,8 +3,11 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from tests.oracles import strata as oracle
 
 from aucmax import (
@@ -13,6 +16,7 @@ from aucmax import (
     AUCClassifierCV,
     HingeClassifier,
     load,
+    odds_ratios,
     save,
 )
 from aucmax.data.rows.source import Source
@@ -92,6 +96,47 @@ def test_the_logistic_loss_is_conditional_logistic_regression():
     value = oracle.likelihood(X @ model.coef_[0], y, stratum, np.ones(len(y)))
     assert model.objective_ == pytest.approx(value, rel=1e-12)
     assert model.strata_.likelihood == "exact"
+
+
+def test_coefficients_without_a_finite_estimate_are_named():
+    rng = np.random.default_rng(0)
+    stratum = np.repeat(np.arange(100), 4)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["dose", "age"])
+    y = np.zeros(400, int)
+    y[
+        np.arange(0, 400, 4)
+        + (X["dose"] + rng.gumbel(size=400)).to_numpy().reshape(100, 4).argmax(1)
+    ] = 1
+    only_cases = X.assign(
+        mark=(y == 1) & (rng.random(400) < 0.1), rare=-1.0 * (rng.random(400) < 0.2)
+    )
+    only_cases["rare"] *= 1 - y  # is below 0 of controls only
+    model = AUCClassifier(loss="logistic", alpha=0.0, tol=1e-10)
+    for form in (pd.DataFrame, lambda rows: sp.csr_array(rows.to_numpy(float))):
+        model.fit(form(X), y, strata=stratum)  # without a warning
+        names = "'mark', 'rare'" if form is pd.DataFrame else "column 3, column 4"
+        message = f"coefficients of {names} without a finite estimate: within strata their values"
+        with pytest.warns(ConvergenceWarning, match=message):
+            model.fit(form(only_cases), y, strata=stratum)
+    with pytest.warns(ConvergenceWarning, match="mark"):
+        model.fit(only_cases, y, strata=stratum)
+    table = odds_ratios(model, only_cases, y, stratum)
+    assert np.isfinite(table.high[:2]).all()
+    assert table.high[2] == np.inf
+    both = X.assign(sum=X["dose"] + 9.0 * y)  # neither column separates the labels alone
+    both["dose"] += 9.0 * rng.random(400)
+    both["sum"] += both["dose"]
+    with pytest.warns(
+        ConvergenceWarning, match="coefficients without a finite estimate: within strata the"
+    ):
+        model.fit(both, y, strata=stratum)
+    for held in (
+        AUCClassifier(loss="logistic", alpha=0.01),
+        AUCClassifier(loss="logistic", alpha=0.01, l1_ratio=1.0),
+        AUCClassifier(loss="logistic", alpha=0.0, coef_bounds=(-1.0, 1.0)),
+        AUCClassifier(loss="squared_hinge", alpha=0.0),
+    ):
+        held.fit(only_cases, y, strata=stratum)  # without a warning
 
 
 def test_a_likelihood_weighs_whole_strata_by_their_positives():

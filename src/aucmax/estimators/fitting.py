@@ -16,7 +16,7 @@ from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import StrataWeight
 from aucmax.estimators.named_loss import Goal, HingeLoss
 from aucmax.estimators.resuming import trail
-from aucmax.estimators.strata import FittedStrata, fitted_strata
+from aucmax.estimators.strata import FittedStrata, fitted_strata, no_estimate
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import ANY_ROWS, MomentsProblem, Problem, RowsProblem
@@ -180,8 +180,11 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
         takes_matrix = moments_suffice and problem.n_features <= max_features
     if labelled.strata is not None and takes_matrix:
         problem.moments()  # which have the spread, too, so that the rows are seen once
-    fitted = solve(problem, settings, start)
-    return replace(fitted, strata=fitted_strata(labelled, posed(problem, settings)))
+    fitted, objective = solve(problem, settings, start), posed(problem, settings)
+    if fitted.message is None:
+        message = no_estimate(problem, objective, fitted.coef, labelled)
+        fitted = replace(fitted, message=message)
+    return replace(fitted, strata=fitted_strata(labelled, objective))
 
 
 def problem_of(

@@ -9,13 +9,19 @@ import numpy as np
 
 from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
+from aucmax.data.rows.store import InMemory
 from aucmax.data.strata import StrataWeight
 from aucmax.objective.losses import MOST_CELLS, Shares, likelihoods
 from aucmax.objective.objective import ConditionalObjective, Objective
+from aucmax.objective.problem import RowsProblem
 from aucmax.objective.within_strata import ProblemWithinStrata
 from aucmax.statistics.strata import KnownStrata
 
-__all__ = ["FittedStrata", "fitted_strata", "losses_within", "strata_behind"]
+__all__ = ["FittedStrata", "fitted_strata", "losses_within", "no_estimate", "strata_behind"]
+
+_MOST_COLUMNS = 100  # that are looked at
+_MARGIN = 1e-9  # of the range of scores, by which these must separate labels
+_FAR = 1e30  # a coefficient that no bound or penalty holds may be as large
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,51 @@ def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | No
     if problem.known is not None:
         problem.known.strata = all_known(labelled, weighting)
     return strata_behind(labelled, weighting, isinstance(objective, ConditionalObjective))
+
+
+def no_estimate(
+    problem: RowsProblem, objective: Objective, coef: np.ndarray, labelled: Labelled
+) -> str | None:
+    """Return which coefficients (d,) of a likelihood surely have no finite estimate.
+
+    They have none if no penalty holds them, and scores or a column never contradict the labels
+    within a stratum. Columns are looked at one by one, up to a number, of rows in memory.
+
+    Parameters
+    ----------
+    problem : RowsProblem
+        In the features' own coordinates, in which values are exact.
+    objective : Objective
+        Of the fit.
+    """
+
+    def is_held(direction: np.ndarray) -> bool:
+        far, penalty = _FAR * direction, objective.penalty
+        return penalty.value(far) > 0.0 or not np.array_equal(penalty.prox(far, 0.0), far)
+
+    if not (
+        isinstance(objective, ConditionalObjective)
+        and isinstance(problem, ProblemWithinStrata)
+        and isinstance(problem.store, InMemory)
+        and len(coef) <= _MOST_COLUMNS
+    ) or is_held(coef):
+        return None
+    units, names = np.eye(len(coef)), labelled.feature_names
+    sides = [problem.separated_by(problem.scores(unit)) for unit in units]
+    columns = [
+        f"column {j + 1}" if names is None else repr(str(names[j]))
+        for j, side in enumerate(sides)
+        if side and not is_held(side * units[j])
+    ]
+    z = problem.scores(coef)
+    if not columns and problem.separated_by(z - _MARGIN * np.ptp(z) * problem.positive) <= 0:
+        return None
+    of_columns = f" of {', '.join(columns)}" if columns else ""
+    evidence = "their values" if columns else "the scores"
+    return (
+        f"coefficients{of_columns} without a finite estimate: within strata {evidence} never "
+        "contradict the labels; raise alpha, or leave such columns out."
+    )
 
 
 def strata_behind(

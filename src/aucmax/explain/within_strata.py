@@ -236,8 +236,9 @@ def odds_ratios_of(
     error[within.features] = np.sqrt(np.diag(within.covariance))
     reach = ndtri(0.5 + 0.5 * confidence) * error
     z = coef / error
-    ends = np.exp(coef - reach), np.exp(coef + reach)
-    table = np.asarray(names, dtype=object), coef, error, np.exp(coef), *ends
+    with np.errstate(over="ignore"):  # of a coefficient without a finite estimate
+        ratio, low, high = (np.exp(end) for end in (coef, coef - reach, coef + reach))
+    table = np.asarray(names, dtype=object), coef, error, ratio, low, high
     return OddsRatios(*table, z, 2.0 * ndtr(-np.abs(z)))
 
 

@@ -147,6 +147,28 @@ class ProblemWithinStrata(RowsProblem):
                 "weight."
             )
 
+    def separated_by(self, values: np.ndarray) -> int:
+        """Return 1 if in no stratum a negative has a higher value (n,) than a positive.
+
+        If in none a positive has a higher one it is −1. It is 0 otherwise, and if all are equal.
+        """
+        (low_neg, high_neg), (low_pos, high_pos) = (
+            (np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts))
+            for rows, starts in self._rows_by_class
+        )
+        if np.all(low_pos >= high_neg):
+            return int(np.any(high_pos > low_neg))
+        return -int(np.all(high_pos <= low_neg))
+
+    @cached_property
+    def _rows_by_class(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The rows that are compared, by class and stratum, and where strata begin, as 0 and 1."""
+        order = self.strata.by_stratum[0]
+        order = order[self.data.share[:][order] > 0.0]
+        by_class = [order[self.positive[order] == side] for side in (False, True)]
+        code = self.strata.code
+        return [(rows, np.flatnonzero(np.diff(code[rows], prepend=-1))) for rows in by_class]
+
     @cached_property
     def _class_weights(self) -> np.ndarray:
         weight = np.bincount(self.positive, self.data.own_weight, 2)
