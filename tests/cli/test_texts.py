@@ -37,6 +37,8 @@ def tables(tmp_path, monkeypatch):
     columns = [amount, np.where(gap, "", age.astype(str)), city, day]
     write(tmp_path / "sales.csv", "amount,age,city,day,fraud", columns, fraud)
     write(tmp_path / "numbers.csv", "amount,age,fraud", [amount, age], fraud)
+    in_order = [np.sort(day), amount, age]
+    write(tmp_path / "visits.csv", "day,amount,age,fraud", in_order, fraud)
     of_sites = {"north": slice(0, 350), "south": slice(350, 550), "west": slice(550, 570)}
     for site, rows in of_sites.items():
         some = fraud[rows] & (site != "west")

@@ -308,6 +308,27 @@ def test_the_command_tells_the_auc_within_strata_and_saves_their_model(visits, t
     assert "within strata" in run("evaluate", model, visits)[1]
 
 
+def test_advice_is_told_once_and_the_last_report_is_written(visits, tmp_path, run):
+    visits.write_bytes(b"".join([*LINES, *LINES[1:4]]).replace(b"label", b"booked", 1))
+    options = (
+        "--target",
+        "booked",
+        "--strata",
+        "day",
+        "--drop",
+        "times",
+        "--state",
+        tmp_path / "s",
+    )
+    beside = ("--monitor", tmp_path / "monitor", "-o", tmp_path / "m.aucmax", "--json")
+    reports = [run("stream", visits, *options, *beside, "--on-error", "skip")[1] for _ in range(2)]
+    assert (tmp_path / "monitor").read_text() == reports[0]  # then there are no further lines
+    _, _, err = run("stream", visits, *options[:-2], "--on-error", "skip")
+    assert err.count("the stratum 'd0' came before, and others since") == 3
+    assert err.count("sort them by stratum") == 1
+    assert "within strata of day" in run("evaluate", tmp_path / "m.aucmax", visits)[2]
+
+
 def test_a_run_that_stopped_within_a_stratum_goes_on(visits, tmp_path, run):
     whole, cut = tmp_path / "whole.state", tmp_path / "cut.state"
     options = ("--strata", "day", "--drop", "times", "--freeze", 150)

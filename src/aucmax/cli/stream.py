@@ -33,6 +33,7 @@ from aucmax.data.files import COMPRESSIONS, fault
 from aucmax.data.reading import Reading
 
 with postponed():
+    from aucmax.data.strata import STRATA_IN_ORDER
     from aucmax.estimators.additive_moments import Prior
     from aucmax.estimators.files import save
     from aucmax.estimators.written_steps import as_text
@@ -373,12 +374,15 @@ def _prepare(
 
 def _handler(path: Path, on_error: OnError) -> Callable[[int, str], None]:
     """Return the handler of a line that is not a row."""
+    advised = False
 
     def on_bad(line: int, what: str) -> None:
-        error = fault(path, what, line)
+        nonlocal advised
         if on_error is OnError.stop:
-            raise error
-        tell("left out", str(error))
+            raise fault(path, what, line)
+        problem = what.removesuffix(f": {STRATA_IN_ORDER}")
+        tell("left out", str(fault(path, problem if advised else what, line)))
+        advised = advised or problem != what
 
     return on_bad
 

@@ -149,7 +149,8 @@ class Teller:
     ) -> None:
         self.monitor, self.beside = monitor, (monitor, predictions)
         self.path, self.every, self.as_json = path, every, as_json
-        self._lines, self._alarm = state.lines, state.alarm
+        self._lines = self._reported = state.lines
+        self._alarm = state.alarm
         self._place = _place(state)
         self._begun = False
 
@@ -164,9 +165,7 @@ class Teller:
     def after(self, state: State) -> None:
         """Report and save at each multiple of ``every``; also save whenever reading waits."""
         if state.lines > self._lines and state.lines % self.every == 0:
-            line = stream_report(state)
-            self._print(line)
-            self.monitor.write(line)
+            self._report(state)
         self._lines = state.lines
         if state.alarm != self._alarm:
             self._alarm = state.alarm
@@ -183,9 +182,9 @@ class Teller:
     def last(self, state: State) -> None:
         """Report and save at the end."""
         self.begin(state)  # for an input without further lines
-        if state.lines % self.every or not state.lines:
-            self._print(stream_report(state))
-        if _place(state) != self._place or not state.lines:
+        due = state.lines % self.every or not state.lines
+        written = due and self._report(state)
+        if written or _place(state) != self._place or not state.lines:
             self._save(state)
         if state.bad:
             tell("note", f"{counted(state.bad, 'line')} of {state.lines:,} left out")
@@ -200,6 +199,15 @@ class Teller:
                 file.settle(state)
             save_state(state, self.path)
         self._place = _place(state)
+
+    def _report(self, state: State) -> bool:
+        """Print a report; write it, too, if it counts further lines, and return whether it does."""
+        line, further = stream_report(state), state.lines > self._reported
+        self._print(line)
+        if further:
+            self.monitor.write(line)
+            self._reported = state.lines
+        return further
 
     def _print(self, line: dict[str, Any]) -> None:
         if self.as_json:

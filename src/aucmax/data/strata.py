@@ -24,6 +24,7 @@ from aucmax.data.rows.sorting import grouped
 
 __all__ = [
     "QUERY",
+    "STRATA_IN_ORDER",
     "Compared",
     "Strata",
     "StrataWeight",
@@ -37,6 +38,7 @@ __all__ = [
 
 StrataWeight = Literal["positives", "pairs", "strata"]
 QUERY = "qid"  # what svmlight text calls strata
+STRATA_IN_ORDER = "the rows of a stratum must come one after another; sort them by stratum"
 _WHOLE, _DAY = re.compile("-?[1-9][0-9]*|0"), re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -49,10 +51,7 @@ def check_strata_weight(value: Any) -> None:
 def came_again(stratum: Any) -> str:
     """Return the message for a stratum that comes again where each must be complete at once."""
     name = stratum if isinstance(stratum, int | float) else str(stratum)
-    return (
-        f"the stratum {name!r} came before, and others since: the rows of a stratum must come "
-        "one after another; sort them by stratum"
-    )
+    return f"the stratum {name!r} came before, and others since: {STRATA_IN_ORDER}"
 
 
 def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:

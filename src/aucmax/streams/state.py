@@ -256,6 +256,7 @@ class State:
     def model(self) -> Any:
         """Return the model of all rows so far, for raw tables; ValueError if there is none."""
         moments, settings = self.learner.moments(), self.settings
+        moments.target_name = settings.target
         steps = [] if self.prepared is None else self.prepared.steps
         if steps:
             moments.feature_names = None  # behind the steps, which name them

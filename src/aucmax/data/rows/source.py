@@ -156,8 +156,8 @@ class Source:
         return part
 
     def first(self) -> Part:
-        """Return the first part, whatever is wrong with others."""
-        return next(iter(self))
+        """Return the first part, whatever is wrong with others; this is no pass."""
+        return next(_relabelled(self._loaded(), self.replaced))
 
     def each(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
