@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles import strata as oracle
 
-from aucmax import AUCClassifier, ClassMoments
+from aucmax import AUCClassifier, ClassMoments, load, save
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
 
@@ -96,7 +96,8 @@ def test_part_of_a_stratum_cannot_be_taken_out(empty, tmp_path):
         empty.copy().update(X[part], y[part], weight[part], stratum[part])
         for part in (stratum < 11, stratum >= 11)
     )
-    model = AUCClassifier().fit(X, y, weight, strata=stratum)
+    save(AUCClassifier().fit(X, y, weight, strata=stratum), tmp_path / "model")
+    model = load(tmp_path / "model")
     coef = model.coef_
     rows = np.isin(stratum, [3, 4, 5]) & (weight > 0.0)
     for gone in [3], [3, 4]:

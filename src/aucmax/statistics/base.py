@@ -614,7 +614,8 @@ class ClassStatistics:
             raise ValueError(f"{self!r} cannot have {d} features, or features without names.")
         wide = self.empty()
         wide._declared, wide._d, wide._classes = self._declared, d, self._classes.copy()
-        wide.strata, wide._parts = self.strata, self._blank(len(self._classes), d)
+        wide.strata, wide.is_unmixed = self.strata, self.is_unmixed
+        wide._parts = self._blank(len(self._classes), d)
         for name, values in self._parts.items():
             wide._parts[name][tuple(map(slice, values.shape))] = values
         return wide
