@@ -322,7 +322,8 @@ def test_advice_is_told_once_and_the_last_report_is_written(visits, tmp_path, ru
     )
     beside = ("--monitor", tmp_path / "monitor", "-o", tmp_path / "m.aucmax", "--json")
     reports = [run("stream", visits, *options, *beside, "--on-error", "skip")[1] for _ in range(2)]
-    assert (tmp_path / "monitor").read_text() == reports[0]  # then there are no further lines
+    assert (tmp_path / "monitor").read_text() == reports[1]  # the second replaces the first
+    assert len(reports[1].splitlines()) == 1
     _, _, err = run("stream", visits, *options[:-2], "--on-error", "skip")
     assert err.count("the stratum 'd0' came before, and others since") == 3
     assert err.count("sort them by stratum") == 1

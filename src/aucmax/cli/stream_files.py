@@ -149,8 +149,7 @@ class Teller:
     ) -> None:
         self.monitor, self.beside = monitor, (monitor, predictions)
         self.path, self.every, self.as_json = path, every, as_json
-        self._lines = self._reported = state.lines
-        self._alarm = state.alarm
+        self._lines, self._alarm = state.lines, state.alarm
         self._place = _place(state)
         self._begun = False
 
@@ -182,10 +181,10 @@ class Teller:
     def last(self, state: State) -> None:
         """Report and save at the end."""
         self.begin(state)  # for an input without further lines
-        due = state.lines % self.every or not state.lines
-        written = due and self._report(state)
-        if written or _place(state) != self._place or not state.lines:
+        if _place(state) != self._place or not state.lines:
             self._save(state)
+        if state.lines % self.every or not state.lines:
+            self._report(state)  # is cut off if the state goes on, as no record of it was saved
         if state.bad:
             tell("note", f"{counted(state.bad, 'line')} of {state.lines:,} left out")
         unfit = {} if state.prepared is None else state.prepared.unfit
@@ -200,14 +199,11 @@ class Teller:
             save_state(state, self.path)
         self._place = _place(state)
 
-    def _report(self, state: State) -> bool:
-        """Print a report; write it, too, if it counts further lines, and return whether it does."""
-        line, further = stream_report(state), state.lines > self._reported
+    def _report(self, state: State) -> None:
+        """Print a report, and write it."""
+        line = stream_report(state)
         self._print(line)
-        if further:
-            self.monitor.write(line)
-            self._reported = state.lines
-        return further
+        self.monitor.write(line)
 
     def _print(self, line: dict[str, Any]) -> None:
         if self.as_json:
