@@ -370,9 +370,11 @@ def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words)
     assert min(sent[1:]) > 4 * 6 * 5_000  # what was given is sent in most passes
 
 
-@pytest.mark.parametrize("settings", [dict(), dict(solver=solvers.Newton(), alpha=1e-4)])
+@pytest.mark.parametrize(
+    "settings", [dict(), dict(solver=solvers.Newton(), alpha=1e-4), dict(l1_ratio=0.5)]
+)
 def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch):
-    if settings:  # by products, as of many features
+    if "solver" in settings:  # by products, as of many features
         monkeypatch.setattr(InParts, "gram_cost", np.inf)
     parts = Source([partial(load_weighed, k) for k in range(6)])
     clf = AUCClassifier(**{"alpha": 0.1, "loss": "logistic", **settings})

@@ -68,7 +68,7 @@ FITS = {
     "squared hinge, l1": dict(loss="squared_hinge", l1_ratio=1.0),
     # w is known to the root of what J is, unless the last step of Newton goes far beyond tol
     "logistic": dict(loss="logistic", tol=1e-14),
-    "logistic, l1": dict(loss="logistic", l1_ratio=0.9),
+    "logistic, l1": dict(loss="logistic", l1_ratio=0.9, tol=1e-17),
     "VRSPAM": dict(
         solver=solvers.VRSPAM(step_size=0.05, init="zero", order="cyclic", center=False)
     ),

@@ -86,11 +86,13 @@ class Fixed(Settings):
     def bytes_of_row(self, rows: Labelled) -> float:
         """Return what a fit keeps of a row; with an l1 part, if it selects all features.
 
-        It then keeps their columns, the scores and the change of these.
+        A loss of pairs then keeps their columns, the scores and the change of these.
         """
         loss = _losses.LOSSES[self.loss or _estimators.AUCClassifier().loss]
-        columns = 8 * (rows.n_features + 2) if self.given().get("l1_ratio") else 0
-        return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns * (not loss.by_moments)
+        columns = 0
+        if self.given().get("l1_ratio") and not (loss.by_moments or loss.has_threshold):
+            columns = 8 * (rows.n_features + 2)
+        return loss.bytes_of_row(rows.rarest / len(rows.positive)) + columns
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,8 @@ class AtIntercept:
     loss : Logistic
     w : ndarray, shape (d,)
     b : float
+    S : ndarray of int, shape (k,), or None
+        The features of the matrix that ``sums`` has, if it has one.
     sums : SumsAtIntercept
     """
 
@@ -33,14 +35,15 @@ class AtIntercept:
     loss: Logistic
     w: np.ndarray
     b: float
+    S: np.ndarray | None
     sums: SumsAtIntercept
 
     @classmethod
     def of(
-        cls, problem: Problem, loss: Logistic, w: np.ndarray, b: float, with_matrix: bool
+        cls, problem: Problem, loss: Logistic, w: np.ndarray, b: float, S: np.ndarray | None
     ) -> "AtIntercept":
-        """Return the data term, in one pass; with its matrix if that is needed, too."""
-        return cls(problem, loss, w, b, problem.sums_at(loss, w, b, with_matrix))
+        """Return the data term, in one pass; with its matrix over features S (k,), if any."""
+        return cls(problem, loss, w, b, S, problem.sums_at(loss, w, b, S))
 
     @property
     def value(self) -> float:
@@ -81,16 +84,16 @@ class AtIntercept:
         slope = dot(self.gradient, direction) + self.sums.slope * self.shift
         return along, slope
 
-    def moved(self, direction: np.ndarray, t: float, with_matrix: bool) -> "AtIntercept":
+    def moved(self, direction: np.ndarray, t: float, S: np.ndarray | None) -> "AtIntercept":
         """Return the data term after a step of length t, in one pass."""
         w, b = self.w + t * direction, self.b + t * self.towards(direction)[0]
-        return AtIntercept.of(self.problem, self.loss, w, b, with_matrix)
+        return AtIntercept.of(self.problem, self.loss, w, b, S)
 
-    def matrix(self) -> np.ndarray:
-        """Return the second derivative in w with b at its best, shape (d, d)."""
+    def matrix(self, S: np.ndarray) -> np.ndarray:
+        """Return the second derivative in w with b at its best, over features S, shape (k, k)."""
         matrix = self.sums.matrix
-        if matrix is None:
-            matrix = self.problem.sums_at(self.loss, self.w, self.b, True).matrix
+        if self.S is None or not np.array_equal(self.S, S):
+            matrix = self.problem.sums_at(self.loss, self.w, self.b, S).matrix
         assert matrix is not None
         return matrix.copy()
 

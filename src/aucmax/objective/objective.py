@@ -163,7 +163,7 @@ class Objective:
         """Return the data term's second derivative (d, d) at some scores."""
         problem = self.problem
         if isinstance(loss_at, AtIntercept):
-            return loss_at.matrix()
+            return loss_at.matrix(np.arange(problem.n_features))
         if isinstance(loss_at, ActivePairs):
             return problem.pair_gram(loss_at.s, *loss_at.grouped())
         if not isinstance(loss_at, ByRow):

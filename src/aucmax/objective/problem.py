@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.data.rows import Rows, products, scaled_rows
+from aucmax.data.rows import Rows, products, scaled_rows, some_columns
 from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store
 from aucmax.objective.losses import (
     Logistic,
@@ -72,8 +72,8 @@ class SumsAtIntercept(NamedTuple):
     """Sums over all rows of the logistic loss at the scores X w + b, in the solver's coordinates.
 
     ``value`` is the loss. ``slope`` and ``bend`` are the sums of its first and second derivatives
-    by the score, ``gradient`` and ``bent`` (d,) those of the rows times these. ``matrix`` (d, d) is
-    the second derivative by w with b at its best, if it was asked for.
+    by the score, ``gradient`` and ``bent`` (d,) those of the rows times these. ``matrix`` (k, k) is
+    the second derivative by some w_j with b at its best, if it was asked for.
     """
 
     value: float
@@ -286,9 +286,12 @@ class Problem:
         return False
 
     def sums_at(
-        self, loss: Logistic, w: np.ndarray, b: float, with_matrix: bool
+        self, loss: Logistic, w: np.ndarray, b: float, S: np.ndarray | None
     ) -> SumsAtIntercept:
-        """Return the sums of the loss at the scores X w + b in one pass."""
+        """Return the sums of the loss at the scores X w + b in one pass.
+
+        Their matrix is that of the features S (k,), if there are any.
+        """
         self._no_rows()
 
     def bent_product(
@@ -793,10 +796,10 @@ class RowsProblem(Problem):
         return not isinstance(self.store, InMemory)
 
     def sums_at(
-        self, loss: Logistic, w: np.ndarray, b: float, with_matrix: bool
+        self, loss: Logistic, w: np.ndarray, b: float, S: np.ndarray | None
     ) -> SumsAtIntercept:
-        origin = self.raw_means()[1]
-        common = loss, self._scale(w), b, origin if with_matrix else None
+        of_matrix = None if S is None else (S, self.raw_means()[1][S])
+        common = loss, self._scale(w), b, of_matrix
         value, adjoints, (slope, bend), of_gram = self.store.total(_sums_at, self._by_row, common)
         matrix = None
         if of_gram:
@@ -804,8 +807,8 @@ class RowsProblem(Problem):
             if bend > 0.0:
                 matrix -= np.outer(mean, mean / bend)
             if self.factor is not None:
-                matrix *= self.factor
-                matrix *= self.factor[:, None]
+                matrix *= self.factor[S]
+                matrix *= self.factor[S][:, None]
         gradient, bent = map(self._scale, adjoints)
         return SumsAtIntercept(value, slope, bend, gradient, bent, matrix)
 
@@ -928,11 +931,14 @@ def _sums_at(
     loss: Logistic,
     w: np.ndarray,
     b: float,
-    origin: np.ndarray | None,
+    of_matrix: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[Any, ...]:
     at = loss.at_intercept(products.scores(X, w), sign, s, b)
     derivatives = np.column_stack([at.gradient[:], at.bent[:]])
-    of_gram = () if origin is None else products.gram(X, at.bent[:], origin)
+    of_gram: tuple[Any, ...] = ()
+    if of_matrix is not None:
+        S, origin = of_matrix
+        of_gram = products.gram(some_columns(X, S), at.bent[:], origin)
     return at.value, products.adjoint(X, derivatives).T, derivatives.sum(axis=0), of_gram
 
 

@@ -25,6 +25,7 @@ from aucmax.objective.losses import (
 __all__ = [
     "HIDDEN_OPTIMALITY",
     "HISTORY_DTYPE",
+    "Minimum",
     "Monitor",
     "Progress",
     "Result",
@@ -76,6 +77,21 @@ class Result:
     value: float | None = None
     intercept: float | None = None
     state: dict[str, Any] | None = None
+
+
+class Minimum(NamedTuple):
+    """A minimiser w (d,), J(w), a bound or estimate of J(w) − J*, the steps, and their cost.
+
+    The cost of a step is the products with the data that it took, and 1 at least. ``intercept`` is
+    the loss's own, where the steps know it.
+    """
+
+    w: np.ndarray
+    value: float
+    gap: float
+    steps: int
+    cost: int
+    intercept: float | None = None
 
 
 class Progress(NamedTuple):

@@ -17,6 +17,7 @@ from aucmax.data.rows.view import (
     row_size,
     scaled_rows,
     shifted_rows,
+    some_columns,
     take_rows,
     to_scipy,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "row_size",
     "scaled_rows",
     "shifted_rows",
+    "some_columns",
     "take_rows",
     "to_scipy",
 ]

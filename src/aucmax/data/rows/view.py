@@ -31,6 +31,7 @@ __all__ = [
     "row_size",
     "scaled_rows",
     "shifted_rows",
+    "some_columns",
     "take_rows",
     "to_scipy",
 ]
@@ -125,6 +126,11 @@ def to_scipy(X: Rows) -> Any:
 def take_rows(X: Rows, index: np.ndarray) -> Rows:
     """Return a copy of the rows selected by ``index`` (positions or a mask)."""
     return as_rows(to_scipy(X)[index])
+
+
+def some_columns(X: Rows, S: np.ndarray) -> Rows:
+    """Return the columns at ascending positions S (k,); X itself if these are all."""
+    return X if len(S) == n_features(X) else as_rows(to_scipy(X)[:, S])
 
 
 def scaled_rows(X: Rows, factor: np.ndarray) -> Rows:

@@ -6,8 +6,8 @@ The squared hinge is piecewise quadratic: its second derivative counts the pairs
 1, and its product with a vector takes two passes over the rows and one sweep over the sorted
 scores. The second derivative of the logistic loss weights the rows; its product takes one pass.
 For rows in parts that loss is minimised over w and the intercept together, and no scores are kept:
-every pass computes them again where the rows are.
-With another penalty the steps are those of `proximal_newton`.
+every pass computes them again where the rows are (`in_parts`).
+With another penalty the steps are those of `proximal_newton`, or of `proximal_in_parts`.
 """
 
 from functools import cached_property
@@ -18,9 +18,10 @@ import numpy as np
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.at_intercept import AtIntercept
-from aucmax.objective.losses import ByRow, Logistic, LossAt, PairwiseLoss, StrataLikelihood
+from aucmax.objective.losses import ByRow, LossAt, PairwiseLoss, StrataLikelihood
 from aucmax.objective.losses.base import row_blocks
-from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
+from aucmax.solvers.base import Minimum, Result, Run, Solver, lacking, unfinished
+from aucmax.solvers.batch.in_parts import IterateInParts, proximal_in_parts, scores_stay
 from aucmax.solvers.batch.krylov import (
     Enough,
     Preconditioner,
@@ -30,7 +31,7 @@ from aucmax.solvers.batch.krylov import (
     preconditioner,
     solved,
 )
-from aucmax.solvers.batch.proximal_newton import Minimum, Trace, proximal_newton
+from aucmax.solvers.batch.proximal_newton import Trace, proximal_newton
 
 __all__ = ["GAP_PER_DECREMENT", "Newton"]
 
@@ -100,9 +101,12 @@ class Newton(Solver):
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
         if "l2" in objective.penalty.offers:
-            w, value, gap, steps, cost, intercept = _newton(objective, w, run)
+            minimum = _newton(objective, w, run)
+        elif scores_stay(objective):
+            minimum, trace.in_parts = proximal_in_parts(objective, w, run, trace.in_parts)
         else:
-            w, value, gap, steps, cost, intercept = proximal_newton(objective, w, run, trace)
+            minimum = proximal_newton(objective, w, run, trace)
+        w, value, gap, steps, cost, intercept = minimum
         quality = objective.relative(gap, value)
         stop = f"Newton's method stopped after {cost} products with the data"
         message = unfinished(objective, run, quality, max(steps, cost), stop)
@@ -153,8 +157,10 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
 
 
 def _iterate(objective: Objective, w: np.ndarray) -> "_Iterate | _IterateInParts":
-    in_parts = objective.problem.scores_stay and isinstance(objective.loss, Logistic)
-    return _IterateInParts(objective, w) if in_parts else _Iterate(objective, w)
+    if not scores_stay(objective):
+        return _Iterate(objective, w)
+    by_matrix = objective.problem.gram_cost <= _USUAL_PRODUCTS
+    return _IterateInParts(objective, w, np.arange(len(w)) if by_matrix else None)
 
 
 class _Iterate:
@@ -222,87 +228,17 @@ class _Iterate:
         return length
 
 
-class _IterateInParts:
-    """A point (w, b) of the logistic loss for rows in parts, whose scores stay where the rows are.
-
-    J is a convex function of w and the intercept b, along which a step goes. Each point takes one
-    pass, which also gives the matrix of the next system if that is cheap.
-
-    Parameters
-    ----------
-    objective : Objective
-    w : ndarray, shape (d,)
-        A start, which is replaced by 0 if J is higher there.
-    """
-
-    def __init__(self, objective: Objective, w: np.ndarray) -> None:
-        self.objective = objective
-        self.by_matrix = objective.problem.gram_cost <= _USUAL_PRODUCTS
-        self.term = self._first(w)
-        if w.any() and self.value > objective.at_zero:
-            self.term = self._first(np.zeros_like(w))
-
-    def _first(self, w: np.ndarray) -> AtIntercept:
-        problem, loss = self.objective.problem, self.objective.loss
-        assert isinstance(loss, Logistic)
-        b = loss.first_intercept(dot(problem.mean_pos, w), dot(problem.mean_neg, w))
-        return AtIntercept.of(problem, loss, w, b, self.by_matrix)
-
-    @property
-    def w(self) -> np.ndarray:
-        """The coefficients, shape (d,)."""
-        return self.term.w
-
-    @property
-    def intercept(self) -> float:
-        """The best intercept."""
-        return self.term.intercept
-
-    @property
-    def excess(self) -> float:
-        """What a better intercept may lower J by."""
-        return self.term.excess
-
-    @property
-    def data(self) -> float:
-        """The data term of J."""
-        return self.term.value
-
-    @property
-    def gradient(self) -> np.ndarray:
-        """Its gradient, shape (d,)."""
-        return self.term.gradient
-
-    @property
-    def value(self) -> float:
-        """J(w, b)."""
-        return self.data + self.objective.penalty.value(self.w)
-
-    def gap(self) -> float:
-        """Return a bound of J(w, b) − J* by duality."""
-        return self.objective.gap(self.data, self.gradient, self.w) + self.excess
+class _IterateInParts(IterateInParts):
+    """A point (w, b) of the logistic loss, whose scores are computed anew in every pass."""
 
     def recompute_scores(self) -> None:
-        """Do nothing: scores are computed anew in every pass."""
+        """Do nothing."""
 
     recompute_gradient = recompute_scores
 
     def advance(self, step: "_Step") -> float:
         """Move along a step as far as lowers J enough; return its length, 0 if none does."""
-        start, penalty = self.term, self.objective.penalty
-        value, (_, slope) = self.value, start.towards(step.direction)
-        slope += penalty.l2 * dot(self.w, step.direction)
-        t = 1.0
-        for _ in range(30):
-            self.term = start.moved(step.direction, t, self.by_matrix)
-            rise = self.value - value
-            if rise <= 1e-4 * t * slope + _ROUNDING_SHARE * abs(value):
-                return t
-            # the minimum of the parabola through both values and the slope
-            share = -0.5 * t * slope / (rise - t * slope) if np.isfinite(rise) else 0.0
-            t *= min(max(share, 0.1), 0.5)
-        self.term = start
-        return 0.0
+        return self.go(step.direction, self.objective.penalty.l2 * dot(self.w, step.direction))
 
 
 class _Step(NamedTuple):
@@ -375,7 +311,7 @@ class _Systems:
 
     def _move(self, model: Solved, iterate: "_Iterate | _IterateInParts") -> np.ndarray | None:
         # for pairs no bound depends on how far the scores move
-        if isinstance(self.objective.loss, PairwiseLoss) or isinstance(iterate, _IterateInParts):
+        if isinstance(self.objective.loss, PairwiseLoss) or isinstance(iterate, IterateInParts):
             return None
         return self.objective.problem.scores(model.x)
 

@@ -17,21 +17,24 @@ import scipy.sparse as sp
 
 from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
+from aucmax.objective.at_intercept import AtIntercept
 from aucmax.objective.losses import ByRow, LossAt
-from aucmax.solvers.base import Monitor, Run
+from aucmax.solvers.base import Minimum, Monitor, Run
 from aucmax.solvers.batch.columns import WeightedColumns, about_mean, shifted, weighted_gram
 from aucmax.solvers.batch.coordinate_descent import on_matrix
 from aucmax.solvers.batch.model import MAX_PRODUCTS_PER_MODEL, ColumnModel, Model
 from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
+    NEAR,
     Stall,
     decrement,
     decrement_by_products,
+    holds_most,
     promises_off,
     working_set,
 )
 
-__all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Minimum", "Trace", "proximal_newton"]
+__all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Trace", "proximal_newton"]
 
 MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a third
 _MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
@@ -40,27 +43,10 @@ _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a produc
 _COLUMNS_PER_BLOCK = 64  # columns of that matrix computed at a time
 _SET_TOL = 0.01  # a working set is solved to this share of its features' possible gain
 _ENOUGH = 0.1  # of the gap that remains at ``tol``: less possible gain than that is not sought
-_NEAR = 0.01  # optimality before the last steps, from which the decrement tells what is left
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
-_SHARE_OFF = 0.1  # of the possible gain that features off the last working set may promise
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
-
-
-class Minimum(NamedTuple):
-    """A minimiser w (d,), J(w), a bound or estimate of J(w) − J*, the steps, and their cost.
-
-    The cost of a step is the products with the data that it took, and 1 at least. ``intercept`` is
-    the loss's own, where the steps know it.
-    """
-
-    w: np.ndarray
-    value: float
-    gap: float
-    steps: int
-    cost: int
-    intercept: float | None = None
 
 
 class Point(NamedTuple):
@@ -90,10 +76,13 @@ class Trace:
     ----------
     part : ColumnSet or None
         The last working set.
+    in_parts : AtIntercept or None
+        Where the last solve ended, for rows in parts whose scores stay with them.
     """
 
     def __init__(self) -> None:
         self.part: ColumnSet | None = None
+        self.in_parts: AtIntercept | None = None
         self._end: Point | None = None
 
     def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
@@ -112,11 +101,8 @@ class Trace:
         self, objective: Objective, promise: np.ndarray, point: Point, size: int
     ) -> "ColumnSet":
         """Return a working set: the last one, unless other features promise a share of the gain."""
-        if self.part is not None:
-            off = promise.copy()
-            off[self.part.S] = 0.0
-            if off.sum() <= _SHARE_OFF * promise.sum():
-                return self.part
+        if self.part is not None and holds_most(self.part.S, promise):
+            return self.part
         return self.new_columns(objective, promise, point, size)
 
     def new_columns(
@@ -151,7 +137,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         if reached and trace.part and objective.relative(gap, value) > run.tol:
             left = _decrement(objective, trace, promise, point, size, run)
             # far away, and while pairs become active or inactive, that is too small
-            near = objective.loss.concordant and objective.relative(fall, value) <= _NEAR
+            near = objective.loss.concordant and objective.relative(fall, value) <= NEAR
             if run.sure or not near:
                 left = max(left, fall)
             gap = min(gap, left)

@@ -13,10 +13,12 @@ from aucmax.solvers.batch.krylov import Product, inverted, minimise
 
 __all__ = [
     "FIRST_SET_FEATURES",
+    "NEAR",
     "Stall",
     "candidates",
     "decrement",
     "decrement_by_products",
+    "holds_most",
     "piece_move",
     "promises_off",
     "solved",
@@ -25,6 +27,8 @@ __all__ = [
 ]
 
 FIRST_SET_FEATURES = 100  # features in the first working set
+NEAR = 0.01  # optimality before the last steps, from which the decrement tells what is left
+_SHARE_OFF = 0.1  # of the possible gain that features off a working set may promise
 _MAX_STALLED_ROUNDS = 4  # with less than half of the possible gain: rounding is blamed
 _MAX_PRODUCTS_PER_DECREMENT = 100  # most products spent on one decrement
 _ROUNDING_FACTOR = 100.0  # smaller eigenvalues or slopes cannot be distinguished from 0
@@ -47,6 +51,13 @@ def working_set(
     ranked = np.where(support, np.inf, np.where(promise > 0.0, promise, -near))
     size = min(size + int(support.sum()), len(w))
     return np.sort(np.argpartition(-ranked, size - 1)[:size])
+
+
+def holds_most(S: np.ndarray, promise: np.ndarray) -> bool:
+    """Return whether the features off a working set S promise little beside those in it."""
+    off = promise.copy()
+    off[S] = 0.0
+    return bool(off.sum() <= _SHARE_OFF * promise.sum())
 
 
 class Stall:

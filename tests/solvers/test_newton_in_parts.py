@@ -1,0 +1,66 @@
+"""Proximal Newton steps for the logistic loss of rows in parts: the optimum of all rows."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from aucmax import AUCClassifier, AUCClassifierCV, Source
+from aucmax.data.rows.parts import InParts
+from aucmax.solvers.batch import in_parts
+
+CUTS = (0, 50, 50, 170, 400)
+
+
+def data(d, sparse=False):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, d)) + rng.normal(size=(400, 1))
+    if sparse:
+        X = np.where(rng.random(X.shape) < 0.1, X, 0.0)
+    y = X[:, :12] @ rng.normal(size=12) + rng.normal(size=400) > 1.0
+    weight = rng.integers(0, 3, 400).astype(float)
+    rows = sp.csr_array(X) if sparse else X
+    parts = [lambda a=a, b=b: (rows[a:b], y[a:b], weight[a:b]) for a, b in pairwise(CUTS)]
+    return (rows, y, weight), Source(parts)
+
+
+@pytest.mark.parametrize(
+    ("d", "sparse", "most"),
+    [(30, False, 9), (300, False, 11), (300, True, 11), (90, False, None)],
+    ids=["all features", "working sets", "sparse", "by products"],
+)
+def test_the_optimum_is_that_of_all_rows_in_few_passes(d, sparse, most, monkeypatch):
+    if most is None:  # as if there were more features than a matrix has
+        monkeypatch.setattr(in_parts, "MAX_MATRIX_FEATURES", 0)
+    # no column of a working set is kept
+    monkeypatch.setattr(InParts, "columns", lambda *_: pytest.fail("columns were collected"))
+    rows, source = data(d, sparse)
+    settings = dict(l1_ratio=0.8, loss="logistic", tol=1e-12, within="pooled", standardize=0.5)
+    clf = AUCClassifier(2e-3, **settings)
+    whole, parts = AUCClassifier(2e-3, **settings).fit(*rows), clf.fit(source)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-5)
+    assert parts.intercept_ == pytest.approx(whole.intercept_, abs=1e-5)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-11)
+    assert 0.0 <= parts.optimality_ <= 1e-12
+    assert 2 < np.count_nonzero(parts.coef_) < d
+    assert most is None or parts.passes_ <= most
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-8])
+def test_the_optimality_bounds_what_is_left(tol):
+    _, source = data(150)
+    clf = AUCClassifier(1e-2, loss="logistic", l1_ratio=0.5, tol=tol).fit(source)
+    best = AUCClassifier(1e-2, loss="logistic", l1_ratio=0.5, tol=1e-13).fit(source).objective_
+    left = (clf.objective_ - best) / (np.log(2.0) - best)
+    assert -1e-12 <= left <= clf.optimality_ <= tol
+
+
+def test_each_solve_of_a_path_begins_where_the_last_one_ended():
+    rows, source = data(40)
+    settings = dict(alphas=[1e-3, 3e-3, 1e-2], l1_ratios=(0.5,), losses=("logistic",), cv=3)
+    whole, parts = (AUCClassifierCV(**settings, tol=1e-9) for _ in range(2))
+    whole.fit(*rows), parts.fit(source)
+    assert (parts.alpha_, parts.l1_ratio_) == (whole.alpha_, whole.l1_ratio_)
+    assert parts.best_score_ == pytest.approx(whole.best_score_, abs=1e-6)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-3)
