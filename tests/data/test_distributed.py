@@ -364,7 +364,7 @@ def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words)
         there = distributed.source(parts, client=client)
         for given in ((), (None, weight), (y, weight)):
             before = client.scheduler_comm.byte_count
-            np.testing.assert_array_equal(clf.fit(there, *given).coef_, here)
+            np.testing.assert_allclose(clf.fit(there, *given).coef_, here, rtol=1e-12)
             sent.append((client.scheduler_comm.byte_count - before) / clf.passes_)
     assert sent[0] < 6 * 2_000  # about as for parts of one row
     assert min(sent[1:]) > 4 * 6 * 5_000  # what was given is sent in most passes
@@ -383,7 +383,7 @@ def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch)
         there = distributed.source(parts, client=client)
         np.testing.assert_array_equal(clf.fit(there).coef_, here)
         returned = sum(one.transfer_outgoing_bytes_total for one in cluster.workers.values())
-    assert returned < 1.2 * 6 * 5_000 * (1 + 8)  # labels and weights, once
+    assert returned < 6 * 5_000  # less than a byte a row
 
 
 def test_a_cluster_sees_that_parts_have_other_labels(client, tmp_path):

@@ -37,6 +37,7 @@ from aucmax.data import readers
 from aucmax.data.rows import passes
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
+from oracles import logistic
 
 CUTS = (0, 70, 71, 150, 280, 300)
 NAMES = [f"f{j}" for j in range(6)]
@@ -119,6 +120,40 @@ def test_parts_may_be_empty(loss, kind):
     for refused in (AUCClassifier().fit, lambda rows: metrics.roc_auc(rows, [])):
         with pytest.raises(ValueError, match="the source has no rows"):
             refused(nothing)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_labels_stay_with_their_parts_and_are_read_if_asked_for(l1_ratio):
+    X, y = data()
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    clf = AUCClassifier(1e-2, loss="logistic", l1_ratio=l1_ratio, standardize=0.0)
+    records = []
+    clf.set_params(callback=records.append).fit(source(X, y, weight))
+    assert records
+    sign = 2.0 * y - 1.0
+    s = logistic.shares(sign, weight)
+    for record in records:
+        penalty = 0.5 * (1 - l1_ratio) * record.coef @ record.coef
+        penalty += l1_ratio * np.abs(record.coef).sum()
+        J = logistic.at(X @ record.coef, sign, s)[0] + 1e-2 * penalty
+        assert record.objective == pytest.approx(J, rel=1e-12)
+
+
+def test_labels_that_change_between_passes_are_an_error():
+    X, y = data()
+    labels = iter([y[150:], y[150:], 1 - y[150:]])
+    rows = Source([lambda: (X[:150], y[:150]), lambda: (X[150:], next(labels))])
+    with pytest.raises(ValueError, match="part 2: it has other labels than when it was read first"):
+        AUCClassifier(loss="logistic").fit(rows)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_class_of_parts_needs_weight(loss):
+    X, y = data()
+    with pytest.raises(ValueError, match="zero for every row of class 1"):
+        AUCClassifier(loss=loss).fit(source(X, y, 1.0 - y))
+    with pytest.raises(ValueError, match="zero for every row; give"):
+        AUCClassifier(loss=loss).fit(source(X, y, np.zeros(len(y))))
 
 
 @pytest.mark.parametrize("name", ["spam", "vrspam", "solam", "opauc", "univariate"])

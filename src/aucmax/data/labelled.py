@@ -13,7 +13,7 @@ from aucmax.data.bunch import Labels, frame
 from aucmax.data.columns import Column, declare
 from aucmax.data.large_files import take
 from aucmax.data.rows.source import Source
-from aucmax.data.rows.store import InMemory
+from aucmax.data.rows.store import InMemory, Told
 from aucmax.data.rows.zeros import without_zeros
 from aucmax.data.strata import Strata, strata_name
 
@@ -30,9 +30,9 @@ class Labelled:
     ----------
     X : array-like, sparse, data frame or Source
         n rows, as they were read or given. A source has the labels and the weights, too.
-    positive : ndarray of bool, shape (n,)
+    positive : ndarray of bool or Told, shape (n,)
         Which of them are positive; some are and some are not.
-    weight : ndarray, shape (n,), optional
+    weight : ndarray or Made, shape (n,), optional
         Their weights, as given.
     classes : ndarray, shape (2,)
         The negative and the positive label.
@@ -148,6 +148,8 @@ class Labelled:
 
     def weighs(self, positive: bool) -> bool:
         """Return whether any row of a class has a weight other than 0."""
+        if isinstance(self.positive, Told):
+            return self.positive.rows[positive] > 0
         return self.weight is None or bool(self.weight[self.positive == positive].any())
 
     def counted(self, rows: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,8 +31,8 @@ from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
-    "MAX_CHEAP_MATRIX_FEATURES", "Fit", "Settings", "fit", "one_pass", "posed", "problem_of",
-    "solve", "step",
+    "MAX_CHEAP_MATRIX_FEATURES", "FirstPass", "Fit", "Settings", "fit", "one_pass", "posed",
+    "problem_of", "solve", "step",
 ]  # fmt: skip
 
 MAX_CHEAP_MATRIX_FEATURES = 100  # whose matrix costs no more than one pass over the rows
@@ -89,6 +89,24 @@ class Settings:
                 f"the solver {self.solver.name!r} learns from one row after another and takes no "
                 f"strata; these do: {', '.join(map(repr, fits))}; or leave the strata out."
             )
+
+
+class FirstPass(NamedTuple):
+    """What a fit keeps of the first pass over rows in parts.
+
+    Parameters
+    ----------
+    empty : ClassStatistics, optional
+        The statistics that suffice; None if the rows are read in every pass.
+    max_features : float
+        The number of features up to which they suffice.
+    labels : bool
+        Whether the labels and weights are kept, too, since they do not stay with their part.
+    """
+
+    empty: ClassStatistics | None
+    max_features: float
+    labels: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +181,7 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     start : ndarray, shape (d,), optional
         Coefficients to start from, for the unscaled features.
     """
-    empty, max_features = one_pass(settings)
+    empty, max_features, _ = one_pass(settings)
     settings = settings.named(labelled.store.n_features, labelled.feature_names)
     statistics = labelled.statistics
     if statistics is not None and empty is not None and labelled.store.n_features <= max_features:
@@ -207,19 +225,20 @@ def problem_of(
     return rows_problem(*rows, None if strata is None else strata.weighed(strata_weight))
 
 
-def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:
-    """Return the statistics that a fit needs, and the number of features up to which they suffice.
-
-    There are none if it needs the rows themselves; a source is then read in every pass.
-    """
-    solver = settings.solver
-    if not settings.goal.by_moments:
-        return None, 0.0
+def one_pass(settings: Settings) -> FirstPass:
+    """Return what a fit needs of the first pass over rows in parts."""
+    solver, goal = settings.solver, settings.goal
+    # steps skip rows without weight, and coordinate descent has columns of all rows
+    by_rows = isinstance(solver, StochasticSolver | CoordinateDescent)
+    columns = goal.by_moments and "l2" not in settings.penalty.offers
+    labels = by_rows or columns or not goal.by_sums
+    if not goal.by_moments:
+        return FirstPass(None, 0.0, labels)
     if isinstance(solver, Exact) and solver.covariance != "full":
-        return solver.empty(None), np.inf
+        return FirstPass(solver.empty(None), np.inf, labels)
     if solver is None or isinstance(solver, Exact | CoordinateDescent):
-        return ClassMoments(), MAX_MATRIX_FEATURES
-    return None, 0.0
+        return FirstPass(ClassMoments(), MAX_MATRIX_FEATURES, labels)
+    return FirstPass(None, 0.0, labels)
 
 
 def posed(problem: Problem, settings: Settings, spread: np.ndarray | None = None) -> Objective:

@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 # the attributes that a fit records of its input
+_NO_WEIGHT = "sample_weight is zero for every row; give some rows a weight."
 _NAMES = ("n_features_in_", "feature_names_in_", "columns_", "target_name_")
 
 
@@ -60,6 +61,7 @@ def labelled_rows(
     sample_weight: Any,
     empty: ClassStatistics | None = None,
     max_features: float = np.inf,
+    labels: bool = True,
     strata: Any = None,
 ) -> Labelled:
     """Label and check all rows, those of a source in one pass; the model records their names.
@@ -74,6 +76,8 @@ def labelled_rows(
         The statistics of a source's classes to keep, as for `survey`; by default variances.
     max_features : float
         The number of features up to which they are kept.
+    labels : bool
+        Whether the labels and weights of a source are kept, too.
     strata : array-like, shape (n,), optional
         The stratum of each row; by default those of `Labelled` rows.
     """
@@ -98,7 +102,7 @@ def labelled_rows(
             X = X.with_labels(y, sample_weight)
             X.target_name = name if isinstance(name, str) else X.target_name
         empty = DiagonalMoments() if empty is None else empty
-        rows = survey(X, empty, max_features, model.positive)
+        rows = survey(X, empty, max_features, model.positive, labels)
         if rows.strata is not None:  # the statistics are those of all pairs
             rows = replace(rows, statistics=None)
         record_names(model, rows)
@@ -111,7 +115,6 @@ def labelled_rows(
             columns=None if names is None else tuple(named(names, model.columns_)),
             store=InMemory(as_rows(numbers)),
         )  # fmt: skip
-    check_some_weight(rows.weight)
     _check_both_weigh(rows)
     return rows
 
@@ -202,13 +205,16 @@ def of_two_classes(
 def check_some_weight(weight: np.ndarray | None) -> None:
     """Raise ValueError if every row has weight 0."""
     if weight is not None and not weight.any():
-        raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+        raise ValueError(_NO_WEIGHT)
 
 
 def _check_both_weigh(rows: Labelled) -> None:
     """Raise ValueError if every row of a class has weight 0."""
-    for positive, label in enumerate(rows.classes.tolist()):
-        if not rows.weighs(bool(positive)):
+    weighing = [rows.weighs(positive) for positive in (False, True)]
+    if not any(weighing):
+        raise ValueError(_NO_WEIGHT)
+    for weighs, label in zip(weighing, rows.classes.tolist(), strict=True):
+        if not weighs:
             raise ValueError(
                 f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
                 "of two classes with weight."

@@ -69,6 +69,11 @@ class NamedLoss(NamedTuple):
         """Whether the loss needs only class moments."""
         return LOSSES[self.loss].by_moments
 
+    @property
+    def by_sums(self) -> bool:
+        """Whether sums of numbers of single rows suffice at given coefficients."""
+        return self.by_moments or isinstance(LOSSES[self.loss], Logistic)
+
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
         """Return the objective on a problem; within strata the logistic loss is conditional."""
         loss = self.on(problem)
@@ -93,7 +98,7 @@ class NamedLoss(NamedTuple):
 class HingeLoss:
     """The hinge loss of single rows, without an intercept."""
 
-    by_moments = False
+    by_moments = by_sums = False
 
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
         """Return the objective on a problem."""

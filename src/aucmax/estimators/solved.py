@@ -93,7 +93,7 @@ class SolvedScorer(LinearScorer):
         """
         settings = self.settings()
         with unchanged_on_error(self):
-            rows = labelled_rows(self, X, y, sample_weight, *one_pass(settings), strata)
+            rows = labelled_rows(self, X, y, sample_weight, *one_pass(settings), strata=strata)
             fitted = fit(rows, settings, self._start(rows.store.n_features))
             fitted.warn(stacklevel=2)
         self.take_over(fitted, rows.classes)

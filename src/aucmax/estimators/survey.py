@@ -15,6 +15,7 @@ from aucmax.data.labelled import Labelled
 from aucmax.data.rows import CSR, n_features
 from aucmax.data.rows.parts import InParts, Passes, sample_of
 from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.store import Made, Told
 from aucmax.data.strata import Strata
 from aucmax.statistics.base import ClassStatistics, checked_rows
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -23,12 +24,19 @@ __all__ = ["survey"]
 
 
 class _Seen(NamedTuple):
-    """Summary of one part: its labels in ascending order, and the rows that have the last one."""
+    """Summary of one part: its labels in ascending order, and how many rows have the last one.
+
+    ``weighing`` is the number of rows that weigh anything: of all, and of those with the last one.
+    ``last`` says which these are, and ``weight`` what each weighs, if that is kept.
+    """
 
     rows: int
     features: int
     labels: np.ndarray
-    last: np.ndarray
+    n_last: int
+    weighing: tuple[int, int]
+    weighted: bool
+    last: np.ndarray | None
     weight: np.ndarray | None
     names: list[str] | None
     columns: tuple[Column, ...]
@@ -58,6 +66,7 @@ def survey(
     empty: ClassStatistics,
     max_features: float,
     positive: Any,
+    keeps_labels: bool = True,
 ) -> Labelled:
     """Read a source once, and return its rows.
 
@@ -69,6 +78,9 @@ def survey(
     max_features : float
     positive : label, optional
         As for `two_classes`.
+    keeps_labels : bool
+        Whether to keep the labels and weights of all rows. Otherwise they stay with their parts,
+        unless others were given or there are strata, and are read if they are asked for.
 
     Raises
     ------
@@ -76,7 +88,8 @@ def survey(
         For a part that a fit would refuse, or whose features are not those of the first; the
         message names the part.
     """
-    looks = source.total(_look, repeat(()), (empty, max_features))
+    keeps_labels = keeps_labels or bool(source.replaced)
+    looks = source.total(_look, repeat(()), (empty, max_features, keeps_labels))
     parts, statistics = looks.parts, looks.statistics
     for k, part in enumerate(parts):
         if differs := _difference(parts[0], part):
@@ -87,10 +100,6 @@ def survey(
     strata = None
     if parts[0].strata is not None:
         strata = Strata.joined([part.strata for part in parts if part.strata is not None])
-    weight = None
-    if any(part.weight is not None for part in parts):
-        weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
-        weight = np.concatenate(list(weights))
     if odd := [k for k, part in enumerate(parts) if (part.strata is None) != (strata is None)]:
         raise ValueError(
             f"{source.name(odd[0])} has {'strata' if strata is None else 'no strata'}, unlike "
@@ -104,28 +113,61 @@ def survey(
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in parts]
     # a part whose only label is the first of all calls it its last
     turned = [low == (classes[1] == labels[-1]) for low in alone]
-    positive_by_part = [part.last != turn for part, turn in zip(parts, turned, strict=True)]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in parts]
     samples = [part.sample for part in parts]
+    keeps_labels = keeps_labels or strata is not None
     tell = None
-    if source.elsewhere and not source.replaced:
-        counts = [int(np.count_nonzero(rows)) for rows in positive_by_part]
+    if not keeps_labels or (source.elsewhere and not source.replaced):
         tell = [
-            partial(_told, last=part.labels[-1:], turned=turn, n_pos=n)
-            for part, turn, n in zip(parts, turned, counts, strict=True)
+            partial(_told, last=part.labels[-1:], turned=turn, n_last=part.n_last)
+            for part, turn in zip(parts, turned, strict=True)
         ]
     store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1), tell=tell)
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
+    of_classes = statistics.relabelled(signs)
+    if keeps_labels:
+        is_positive, weight = _of_all_rows(parts, turned)
+    else:
+        is_positive, weight = _staying(store, parts, turned, of_classes)
     kinds = source.columns or parts[0].columns
     return Labelled(
-        source, np.concatenate(positive_by_part), weight, classes, strata=strata,
+        source, is_positive, weight, classes, strata=strata,
         columns=None if listed is None else tuple(named(listed, kinds)),
-        target_name=source.target_name, statistics=statistics.relabelled(signs), store=store,
+        target_name=source.target_name, statistics=of_classes, store=store,
     )  # fmt: skip
 
 
-def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
+def _of_all_rows(parts: list[_Seen], turned: list[bool]) -> tuple[Any, Any]:
+    """Return which of all rows are positive, and their weights if there are any."""
+    positive = np.concatenate(
+        [
+            part.last != turn
+            for part, turn in zip(parts, turned, strict=True)
+            if part.last is not None
+        ]
+    )
+    if not any(part.weighted for part in parts):
+        return positive, None
+    weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
+    return positive, np.concatenate(list(weights))
+
+
+def _staying(
+    store: InParts, parts: list[_Seen], turned: list[bool], statistics: ClassStatistics
+) -> tuple[Any, Any]:
+    """Return the same of rows whose labels and weights stay with their parts."""
+    n, rows = store.n_rows, np.zeros(2, dtype=np.int64)
+    for part, turn in zip(parts, turned, strict=True):
+        of_all, of_last = part.weighing
+        rows += [of_last, of_all - of_last] if turn else [of_all - of_last, of_last]
+    of_classes = (int(rows[0]), int(rows[1])), (statistics.n_neg, statistics.n_pos)
+    positive = Told(n, lambda some: store.told[0][some], *of_classes)
+    weighted = any(part.weighted for part in parts)
+    return positive, Made(n, lambda some: store.told[1][some]) if weighted else None
+
+
+def _look(part: Part, empty: ClassStatistics, max_features: float, keeps_labels: bool) -> _Looks:
     """Check a part and return its summary."""
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
@@ -135,23 +177,29 @@ def _look(part: Part, empty: ClassStatistics, max_features: float) -> _Looks:
     strata = None if values is None else Strata.of(values, len(y))
     keeps = strata is None and n_features(rows) <= max_features
     statistics = (empty.copy() if keeps else DiagonalMoments()).add_rows(rows, y, weight)
+    n_last = int(np.count_nonzero(last))
+    weighing = len(y), n_last
+    if weight is not None:
+        weighing = int(np.count_nonzero(weight)), int(np.count_nonzero(weight[last]))
     look = _Seen(
-        len(y), n_features(rows), labels, last, weight, names, columns_in(part.X),
-        isinstance(rows, CSR), sample_of(rows), strata,
+        len(y), n_features(rows), labels, n_last, weighing, weight is not None, last, weight, names,
+        columns_in(part.X), isinstance(rows, CSR), sample_of(rows), strata,
     )  # fmt: skip
+    if not keeps_labels and strata is None:
+        look = look._replace(last=None, weight=None)
     return _Looks([look], statistics)
 
 
-def _told(part: Part, last: np.ndarray, turned: bool, n_pos: int) -> tuple[np.ndarray, np.ndarray]:
+def _told(part: Part, last: np.ndarray, turned: bool, n_last: int) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows of a part are positive, and the weights of all of them.
 
     They are those with the ``last`` label of the part, of shape (1,), or the others if ``turned``.
     """
-    positive = (column_or_1d(part.y, warn=False) == last) != turned
-    if np.count_nonzero(positive) != n_pos:
+    has_last = column_or_1d(part.y, warn=False) == last
+    if np.count_nonzero(has_last) != n_last:
         raise ValueError("it has other labels than when it was read first: parts must not change.")
-    weight = sample_weights(part.weight, len(positive))
-    return positive, np.ones(len(positive)) if weight is None else weight
+    weight = sample_weights(part.weight, len(has_last))
+    return has_last != turned, np.ones(len(has_last)) if weight is None else weight
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ A problem never changes: other coordinates make another problem, which shares th
 `Summaries`, the quantities computed from them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, NoReturn, Self
@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.data.rows import Rows, products, scaled_rows, some_columns
-from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store
+from aucmax.data.rows import Rows, products, scaled_rows, some_columns, stacked_rows, take_rows
+from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store, Told
 from aucmax.objective.losses import (
     Logistic,
     LossAt,
@@ -24,7 +24,6 @@ from aucmax.objective.losses import (
     Shares,
     UnivariateLoss,
 )
-from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -519,9 +518,9 @@ class WeightedRows:
     ----------
     store : Store
         n rows.
-    positive : ndarray of bool, shape (n,)
+    positive : ndarray of bool or Told, shape (n,)
         Both classes occur.
-    given_weight : ndarray, shape (n,), optional
+    given_weight : ndarray or Made, shape (n,), optional
         The weights as given; None if all rows have the same weight.
     scale : float
         The weights times this are the weights over their mean.
@@ -531,8 +530,8 @@ class WeightedRows:
     """
 
     store: Store
-    positive: np.ndarray
-    given_weight: np.ndarray | None = None
+    positive: np.ndarray | Told
+    given_weight: Numbers | None = None
     scale: float = 1.0
     unit: float = 1.0
     summaries: Summaries = field(default_factory=Summaries)
@@ -545,17 +544,28 @@ class WeightedRows:
     @cached_property
     def n_pos(self) -> float:
         """The weight of the positives."""
-        return self._weight_where(self.positive)
+        return self._class_weight(True)
 
     @cached_property
     def n_neg(self) -> float:
         """The weight of the negatives."""
-        return self._weight_where(~self.positive)
+        return self._class_weight(False)
 
-    def _weight_where(self, rows: np.ndarray) -> float:
+    def _class_weight(self, positive: bool) -> float:
+        if isinstance(self.positive, Told):
+            return self.positive.weight[positive] * self.scale
+        rows = self.positive == positive
         if self.given_weight is None:
             return float(np.count_nonzero(rows))
         return float((self.given_weight[rows] * self.scale).sum())
+
+    @property
+    def rows_of_class(self) -> tuple[int, int]:
+        """The number of negative and of positive rows."""
+        if isinstance(self.positive, Told):
+            return self.positive.rows
+        n_pos = int(np.count_nonzero(self.positive))
+        return len(self.positive) - n_pos, n_pos
 
     @cached_property
     def sign(self) -> Numbers:
@@ -622,8 +632,8 @@ class RowsProblem(Problem):
     def of(
         cls,
         X: Rows | Store,
-        sign: np.ndarray,
-        weight: np.ndarray | None = None,
+        sign: np.ndarray | Told,
+        weight: Numbers | None = None,
         statistics: ClassStatistics | None = None,
     ) -> "RowsProblem":
         """Return the problem of rows in their own coordinates.
@@ -632,22 +642,20 @@ class RowsProblem(Problem):
         ----------
         X : ndarray or CSR, shape (n, d), or Store
             As `aucmax.data.rows.as_rows` returns it, or rows kept elsewhere.
-        sign : ndarray, shape (n,)
+        sign : ndarray or Told, shape (n,)
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional
-            Sample weights; rows of weight zero are left out. Parts that tell their classes and
-            weights tell these.
+            Sample weights; rows of weight zero are left out, unless parts tell their classes and
+            weights.
         statistics : ClassMoments or DiagonalMoments, optional
             Those of the rows with these weights, if they are known.
         """
         store = X if isinstance(X, Store) else InMemory(X)
-        if weight is not None and not np.all(weight > 0):
-            weighed = np.flatnonzero(weight > 0)
-            store, sign, weight = store.taken(weighed), sign[weighed], weight[weighed]
-        positive, scale, unit = sign if sign.dtype == bool else sign > 0, 1.0, 1.0
-        if weight is not None:
-            scale, unit = len(weight) / weight.sum(), float(weight.mean())
-        rows = WeightedRows(store, positive, weight, scale, unit)
+        if isinstance(sign, Told):
+            unit = sum(sign.weight) / sum(sign.rows)
+            rows = WeightedRows(store, sign, weight, 1.0 / unit, unit)
+        else:
+            rows = _weighted(store, sign, None if weight is None else weight[:])
         if statistics is None and not isinstance(store, InMemory):
             statistics = rows.measured(DiagonalMoments([-1.0, 1.0]))
         if statistics is not None and statistics.has_covariances:
@@ -657,7 +665,7 @@ class RowsProblem(Problem):
 
     @property
     def n_samples(self) -> int:
-        return len(self.positive)
+        return len(self.data.positive)
 
     @property
     def unit(self) -> float:
@@ -671,7 +679,7 @@ class RowsProblem(Problem):
     @property
     def positive(self) -> np.ndarray:
         """Which rows are positive, of bool and shape (n,)."""
-        return self.data.positive
+        return self.data.positive[:]
 
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
         """Return the problem of some rows with these moments, a view: all others have weight 0."""
@@ -861,14 +869,13 @@ class RowsProblem(Problem):
         if self.knows_moments:
             return self
         if per_class not in self._samples:
-            n_pos = int(np.count_nonzero(self.positive))
-            counts = {True: n_pos, False: self.n_samples - n_pos}
-            chosen = [_every(max(n // per_class, 1), self.positive, k) for k, n in counts.items()]
-            picks, rows = np.sort(np.concatenate(chosen)), self.data
+            steps, rows = [max(n // per_class, 1) for n in self.data.rows_of_class], self.data
             part = self.apart()
-            if len(picks) < self.n_samples:
-                drawn = RowsProblem.of(rows.store.take(picks), rows.sign[picks], rows.weight[picks])
-                part = replace(self, data=drawn.data)
+            if max(steps) > 1:
+                of_parts = rows.store.each(_drawn, (rows.sign, rows.weight), (steps,))
+                X, sign, weight = zip(*of_parts, strict=True)
+                by_row = np.concatenate(sign), np.concatenate(weight)
+                part = replace(self, data=RowsProblem.of(stacked_rows(X), *by_row).data)
             self._samples[per_class] = part
         return self._samples[per_class]
 
@@ -894,14 +901,15 @@ class RowsProblem(Problem):
         return self.data.shares_times(*self.covariance_weights)
 
 
-def _every(step: int, positive: np.ndarray, label: bool) -> np.ndarray:
-    """Return every ``step``-th row of a class."""
-    chosen, before = [], 0
-    for rows in row_blocks(len(positive)):
-        members = np.flatnonzero(positive[rows] == label)
-        chosen.append(rows.start + members[-before % step :: step])
-        before += len(members)
-    return np.concatenate(chosen)
+def _weighted(store: Store, sign: np.ndarray, weight: np.ndarray | None) -> WeightedRows:
+    """Return rows in memory, or in parts, without those of weight zero."""
+    if weight is not None and not np.all(weight > 0):
+        weighed = np.flatnonzero(weight > 0)
+        store, sign, weight = store.taken(weighed), sign[weighed], weight[weighed]
+    positive = sign if sign.dtype == bool else sign > 0
+    if weight is None:
+        return WeightedRows(store, positive)
+    return WeightedRows(store, positive, weight, len(weight) / weight.sum(), float(weight.mean()))
 
 
 # ---- tasks for a store ---------------------------------------------------------------------
@@ -911,6 +919,14 @@ def _measured(
     X: Rows, sign: np.ndarray, weight: np.ndarray, empty: ClassStatistics
 ) -> ClassStatistics:
     return empty.copy().add_rows(X, sign, weight)
+
+
+def _drawn(X: Rows, sign: np.ndarray, weight: np.ndarray, steps: Sequence[int]) -> SignedRows:
+    """Return every ``steps``-th row of each class, the negatives' first, among those that weigh."""
+    signs = zip((-1.0, 1.0), steps, strict=True)
+    chosen = [np.flatnonzero((sign == own) & (weight > 0.0))[::step] for own, step in signs]
+    rows = np.sort(np.concatenate(chosen))
+    return SignedRows(take_rows(X, rows), sign[rows], weight[rows])
 
 
 def normal_product(

@@ -104,7 +104,7 @@ class RowsOfStrata(WeightedRows):
 
     def measured(self, empty: ClassStatistics) -> ClassStatistics:
         if not isinstance(self.store, InMemory):
-            of_rows = self.positive, self.own_weight, self.strata
+            of_rows = self.positive[:], self.own_weight, self.strata
             return statistics_in_parts(self.store, empty, *of_rows)
         return empty.copy().add_strata(self.store.X, self.sign[:], self.own_weight, self.strata)
 

@@ -18,6 +18,7 @@ from aucmax.data.rows.view import (
     scaled_rows,
     shifted_rows,
     some_columns,
+    stacked_rows,
     take_rows,
     to_scipy,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "scaled_rows",
     "shifted_rows",
     "some_columns",
+    "stacked_rows",
     "take_rows",
     "to_scipy",
 ]

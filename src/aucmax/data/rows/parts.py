@@ -13,7 +13,16 @@ import scipy.sparse as sp
 from aucmax.data.rows import products
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.store import Arrays, ByClass, Formula, Made, Numbers, Store, Task
-from aucmax.data.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
+from aucmax.data.rows.view import (
+    CSR,
+    Rows,
+    as_rows,
+    n_features,
+    n_rows,
+    stacked_rows,
+    take_rows,
+    to_scipy,
+)
 
 __all__ = ["InParts", "Passes", "Tell", "rows_of", "sample_of"]
 
@@ -45,7 +54,7 @@ class InParts(Store):
         The counter of passes to continue.
     tell : list of callable, optional
         One for each part, which returns the classes and the weights of its rows, so that `ByClass`
-        numbers need not be sent to it.
+        numbers need not be sent to it, nor kept.
     """
 
     def __init__(
@@ -106,6 +115,13 @@ class InParts(Store):
         costs = self.source.each(_gram_cost, repeat(()))
         return next(cost for cost in costs if cost is not None)  # parts are much alike
 
+    @cached_property
+    def told(self) -> tuple[np.ndarray, np.ndarray]:
+        """The classes and the weights (n,) of all rows, in the pass that their parts take."""
+        by_part = self._pass([] for _ in self.sizes)
+        classes, weights = zip(*self.source.each(_told, by_part), strict=True)
+        return np.concatenate(classes), np.concatenate(weights)
+
     @property
     def untold(self) -> "InParts":
         store = copy.copy(self)
@@ -123,7 +139,7 @@ class InParts(Store):
 
     def take(self, rows: np.ndarray) -> Rows:
         by_part = self._pass([in_part] for in_part in self._by_part(rows))
-        return _stacked(list(self.source.each(_on_rows, by_part, (take_rows,))))
+        return stacked_rows(list(self.source.each(_on_rows, by_part, (take_rows,))))
 
     def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
         tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
@@ -219,6 +235,14 @@ def _on_rows(
     return task(rows if kept is None else take_rows(rows, kept), *arrays, *common)
 
 
+def _told(
+    part: Part, expected: _Expected, kept: np.ndarray | None, _: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    assert expected.tell is not None
+    positive, weight = expected.tell(part)
+    return (positive, weight) if kept is None else (positive[kept], weight[kept])
+
+
 def _scores_of(
     X: Rows, by_request: Sequence[np.ndarray], coefficients: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
@@ -235,9 +259,3 @@ def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_a
     if isinstance(X, CSR):
         return sp.csc_array(to_scipy(X))[:, S].multiply(scale).tocsc()
     return products.take_columns(X, S, scale)
-
-
-def _stacked(parts: list[Rows]) -> Rows:
-    if any(isinstance(part, CSR) for part in parts):
-        return as_rows(sp.vstack([sp.csr_array(to_scipy(part)) for part in parts], format="csr"))
-    return as_rows(np.concatenate([to_scipy(part) for part in parts]))

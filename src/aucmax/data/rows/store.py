@@ -15,7 +15,17 @@ import scipy.sparse as sp
 from aucmax.data.rows import products
 from aucmax.data.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["ByClass", "Formula", "InMemory", "Made", "Numbers", "Store", "plus", "sum_in_order"]
+__all__ = [
+    "ByClass",
+    "Formula",
+    "InMemory",
+    "Made",
+    "Numbers",
+    "Store",
+    "Told",
+    "plus",
+    "sum_in_order",
+]
 
 Task = Callable[..., Any]
 
@@ -75,12 +85,12 @@ class ByClass(Made):
     Parameters
     ----------
     formula : Formula
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,), optional
+    positive : ndarray of bool or Told, shape (n,)
+    weight : ndarray or Made, shape (n,), optional
     """
 
     def __init__(
-        self, formula: Formula, positive: np.ndarray, weight: np.ndarray | None = None
+        self, formula: Formula, positive: "Numbers", weight: "Numbers | None" = None
     ) -> None:
         self.formula, self.positive = formula, positive
         self.weight = None if formula.totals is None else weight
@@ -97,7 +107,7 @@ class ByClass(Made):
         return ByClass(self.formula, self.positive[rows], weight)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a bit for each row
-        return _unpacked, (self.formula, len(self), np.packbits(self.positive), self.weight)
+        return _unpacked, (self.formula, len(self), np.packbits(self.positive[:]), self.weight)
 
     def times(self, pos: float, neg: float) -> "ByClass":
         """Return the product with a number for each class."""
@@ -108,6 +118,28 @@ class ByClass(Made):
 
 def _unpacked(formula: Formula, n: int, bits: np.ndarray, weight: np.ndarray | None) -> ByClass:
     return ByClass(formula, np.unpackbits(bits, count=n).view(bool), weight)
+
+
+class Told(Made):
+    """Which of n rows are positive, as their parts tell in every pass: nobody else has to know.
+
+    Parameters
+    ----------
+    n, make
+        As for `Made`; to make the array takes a pass.
+    rows, weight : (float, float)
+        The number of rows of each class that weigh anything, and their weight, negatives first.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        make: Callable[[slice], np.ndarray],
+        rows: tuple[int, int],
+        weight: tuple[float, float],
+    ) -> None:
+        super().__init__(n, make)
+        self.rows, self.weight = rows, weight
 
 
 Numbers = np.ndarray | Made  # (n,); [:] gives the array

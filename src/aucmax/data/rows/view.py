@@ -7,6 +7,7 @@ compiled code the type of ``X`` selects the body at compile time; with ``NUMBA_D
 same two bodies are selected at run time.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
     "scaled_rows",
     "shifted_rows",
     "some_columns",
+    "stacked_rows",
     "take_rows",
     "to_scipy",
 ]
@@ -131,6 +133,15 @@ def take_rows(X: Rows, index: np.ndarray) -> Rows:
 def some_columns(X: Rows, S: np.ndarray) -> Rows:
     """Return the columns at ascending positions S (k,); X itself if these are all."""
     return X if len(S) == n_features(X) else as_rows(to_scipy(X)[:, S])
+
+
+def stacked_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts, as CSR if any part is; those of one are not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(isinstance(part, CSR) for part in parts):
+        return as_rows(sp.vstack([sp.csr_array(to_scipy(part)) for part in parts], format="csr"))
+    return as_rows(np.concatenate([to_scipy(part) for part in parts]))
 
 
 def scaled_rows(X: Rows, factor: np.ndarray) -> Rows:
