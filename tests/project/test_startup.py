@@ -83,12 +83,15 @@ def test_the_package_and_the_help_of_commands_come_without_numpy(statement, need
 
 
 def test_commands_refuse_a_bad_file_without_scikit_learn(tmp_path):
-    # nor pandas, which scikit-learn imports
+    # nor pandas, which scikit-learn imports, and PyArrow for a Python object, nor SciPy
+    words = "word,x,y\none,1,no\ntwo,2,yes\n"
+    (tmp_path / "words.csv").write_text(words, encoding="utf-8")
     (tmp_path / "bad.csv").write_text("a,b,y\n1,2,0\n3,4\n5,6,7,8\n", encoding="utf-8")
-    words = [[name, str(tmp_path / "bad.csv"), "--target", "y"] for name in ("train", "cv")]
-    packages = imported(RUN.format(words=words))
+    runs = [[name, str(tmp_path / "bad.csv"), "--target", "y"] for name in ("train", "cv")]
+    runs.append(["train", str(tmp_path / "words.csv"), "--target", "label"])
+    packages = imported(RUN.format(words=runs))
     assert {"aucmax", "numpy"} <= packages
-    assert not packages & {"sklearn", "pandas", *HEAVY} - {"typer", "rich", "pyarrow"}
+    assert not packages & {"sklearn", "scipy", "pandas", *HEAVY} - {"typer", "rich", "pyarrow"}
 
 
 def test_the_list_of_data_sets_comes_without_scikit_learn():

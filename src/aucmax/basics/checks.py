@@ -1,13 +1,15 @@
 """Checks of settings and data, with the same wording everywhere."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from aucmax.basics.doors import Door
+from aucmax.basics.sparse import sp
 
 __all__ = [
     "LARGEST",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from aucmax.basics.sparse import sp
 from aucmax.data.rows.source import Source
 
 __all__ = ["Blocks", "blocks", "of_bag", "of_rows"]

@@ -7,14 +7,14 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
+from aucmax.basics.sparse import sp
 from aucmax.data.files import fault
 
 __all__ = ["cache_folder", "digest", "parsed", "record", "recorded", "verify"]
@@ -23,7 +23,7 @@ __all__ = ["cache_folder", "digest", "parsed", "record", "recorded", "verify"]
 PARSER_VERSION = 1
 _RECORDS = "checksums.json"
 
-Rows = tuple[sparse.csr_matrix, NDArray[Any]]
+Rows: TypeAlias = "tuple[sp.csr_matrix, NDArray[Any]]"
 
 
 def cache_folder() -> Path:
@@ -99,7 +99,7 @@ def _load_copy(copy: Path) -> Rows | None:
     try:
         with open(copy, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             parts = (arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"])
-            X = sparse.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
+            X = sp.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
             y = arrays["y"]
         X.check_format(full_check=True)
     except Exception:  # Whatever is wrong with a copy, the file itself is still there.
@@ -107,7 +107,7 @@ def _load_copy(copy: Path) -> Rows | None:
     return (X, y) if y.shape == (X.shape[0],) else None
 
 
-def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray[Any]) -> None:
+def _save_copy(copy: Path, X: sp.csr_matrix, y: NDArray[Any]) -> None:
     """Keep a parsed copy; a folder that cannot be written to costs only time."""
     arrays = {"data": _compact(X.data), "indices": X.indices, "indptr": X.indptr}
     try:

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from aucmax.basics.sparse import sp
 from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number, duration_of
 
 __all__ = [

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from aucmax.basics.checks import is_whole
 from aucmax.basics.needs import needs
+from aucmax.basics.sparse import sp
 from aucmax.data.columns import is_no_word, names_in, values_at
 from aucmax.data.rows.passes import Part
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from aucmax.basics.sparse import sp
 from aucmax.data.files import fault, opened
 from aucmax.data.registry import Part
 from aucmax.data.svmlight import read_svmlight
 
 __all__ = ["FORMATS", "parse", "with_most_rows"]
 
-Rows = tuple[sparse.csr_matrix, NDArray[Any]]
+Rows: TypeAlias = "tuple[sp.csr_matrix, NDArray[Any]]"
 
 # magic04: gamma (signal) and hadron (background)
 _MAGIC_LABELS = {"g": 1, "h": -1}
@@ -88,7 +88,7 @@ def _magic(path: Path, part: Part) -> Rows:
         try:
             lines = [line.split(",") for line in stream.read().decode().split()]
             y = np.array([_MAGIC_LABELS[line.pop()] for line in lines])
-            return sparse.csr_matrix(np.array(lines, dtype=np.float64)), y.astype(np.int64)
+            return sp.csr_matrix(np.array(lines, dtype=np.float64)), y.astype(np.int64)
         except (ValueError, KeyError) as error:
             raise fault(path, f"not UCI's magic04.data ({error})") from None
 
@@ -107,7 +107,7 @@ def _phy(path: Path, part: Part) -> Rows:
             f"{_PHY_COLUMNS} features",
         )
     X = np.delete(table[:, 2:], np.subtract(_PHY_MISSING, 1), axis=1)
-    return sparse.csr_matrix(X[:, np.any(X != 0, axis=0)]), table[:, 1].astype(np.int64)
+    return sp.csr_matrix(X[:, np.any(X != 0, axis=0)]), table[:, 1].astype(np.int64)
 
 
 FORMATS: dict[str, Callable[[Path, Part], Rows]] = {

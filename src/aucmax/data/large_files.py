@@ -14,11 +14,11 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from aucmax.basics.doors import Door
 from aucmax.basics.memory import Footprint, free_memory, require
 from aucmax.basics.needs import needs
+from aucmax.basics.sparse import sp
 from aucmax.data.bunch import Bunch
 from aucmax.data.columns import Column
 from aucmax.data.digests import Watch

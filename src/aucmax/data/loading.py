@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.sparse import sp
 from aucmax.data import cache, registry, transforms
 from aucmax.data.bunch import Bunch, rows_and_labels
 from aucmax.data.files import unchanged
@@ -124,7 +124,7 @@ def _find(entry: DataSet, part: Part) -> Path:
     )
 
 
-def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray[Any], Path, str]:
+def _read_part(entry: DataSet, part: Part) -> tuple[sp.csr_matrix, NDArray[Any], Path, str]:
     path = _find(entry, part)
     with unchanged(path):
         checksum = cache.digest(path)
@@ -134,8 +134,8 @@ def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray[A
     return X, y, path, checksum
 
 
-def _stack(entry: DataSet, blocks: list[sparse.csr_matrix]) -> Any:
-    X = blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
+def _stack(entry: DataSet, blocks: list[sp.csr_matrix]) -> Any:
+    X = blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
     return X if entry.sparse else X.toarray()
 
 

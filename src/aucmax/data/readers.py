@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.errors import DataWarning
+from aucmax.basics.sparse import sp
 from aucmax.data.bunch import Bunch, objects_of, rows_and_labels
 from aucmax.data.codes import CODE_DOUBT
 from aucmax.data.decisions import Decision
@@ -371,7 +371,7 @@ def _stacked(tables: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
     y = None if any(y is None for y in labels) else np.concatenate(labels)
     queries = [query for _, _, query in tables if query is not None]
     query = np.concatenate(queries) if queries else None
-    return sparse.vstack([X for X, _, _ in tables], "csr"), y, query
+    return sp.vstack([X for X, _, _ in tables], "csr"), y, query
 
 
 def _separated(name: str, mark: str) -> Reader:

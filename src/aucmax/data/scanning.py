@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import scipy.sparse as sp
-
 from aucmax.basics.checks import number
+from aucmax.basics.sparse import sp
 from aucmax.data.bunch import Bunch
 from aucmax.data.columns import Column, named, other_than_numbers
 from aucmax.data.decisions import Decision

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.memory import free_memory
+from aucmax.basics.sparse import sp
 from aucmax.data.files import fault, opened
 from aucmax.data.svmlight_text import regular_rows
 
@@ -34,7 +34,7 @@ _VECTORS_HELD = 16  # vectors of one number per feature that a fit holds at a ti
 
 def read_svmlight(
     path: Path, n_features: int | None, labels: str
-) -> tuple[sparse.csr_matrix, NDArray[Any] | None, NDArray[np.int64] | None]:
+) -> tuple[sp.csr_matrix, NDArray[Any] | None, NDArray[np.int64] | None]:
     """Return rows and labels of an svmlight file, and the queries of the rows, if they have any.
 
     `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
@@ -135,11 +135,11 @@ def _check_memory(path: Path, d: int) -> None:
     )
 
 
-def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
+def _canonical(X: Any, n_features: int) -> sp.csr_matrix:
     """Return a CSR matrix without stored zeros, with int32 indices unless there are 2³¹ entries."""
     dtype = np.int32 if X.nnz <= _LARGEST else np.int64
     indices, indptr = (part.astype(dtype, copy=False) for part in (X.indices, X.indptr))
-    X = sparse.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
+    X = sp.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
     X.eliminate_zeros()
     return X
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.needs import needs
+from aucmax.basics.sparse import sp
 
 __all__ = ["regular_rows"]
 
@@ -27,7 +27,7 @@ _LINES = bytes.maketrans(b" :", b"\n\n")
 
 def regular_rows(
     stream: io.BufferedReader,
-) -> tuple[sparse.csr_matrix, NDArray[np.float64]] | None:
+) -> tuple[sp.csr_matrix, NDArray[np.float64]] | None:
     """Return rows and labels of regular text; None if it is not regular.
 
     Parameters
@@ -48,7 +48,7 @@ def regular_rows(
     y, sizes, indices, values = map(np.concatenate, zip(*pieces, strict=True))
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     shape = len(y), int(indices.max(initial=-1)) + 1
-    return sparse.csr_matrix((values, indices, indptr), shape=shape), y
+    return sp.csr_matrix((values, indices, indptr), shape=shape), y
 
 
 def _rows(text: bytes) -> tuple[NDArray[Any], ...] | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from aucmax.basics.checks import refuse_nul
+from aucmax.basics.sparse import sp
 
 __all__ = ["binarize", "listing", "scale"]
 
@@ -115,7 +115,7 @@ def scale(X: Any, how: str | None) -> Any:
         return normalize(_float_rows(X), norm="l2", copy=False)
     if scaling == "maxabs":
         return maxabs_scale(_float_rows(X), copy=False)
-    if sparse.issparse(X):
+    if sp.issparse(X):
         raise ValueError(
             "scale='minmax' would fill in the zeros of sparse rows; use scale='maxabs', "
             "which keeps them, or X.toarray()"
@@ -133,7 +133,7 @@ def check_scale(how: str | None) -> str | None:
 
 def _float_rows(X: Any) -> Any:
     """Return a new copy as floats, dense or CSR."""
-    X = sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
+    X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     return X.astype(dtype, copy=True)
 

@@ -1,5 +1,7 @@
 """A store of rows in parts: every pass reads the source once."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +10,8 @@ from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from aucmax.basics.sparse import sp
 from aucmax.data.rows import products
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.store import Arrays, ByClass, Formula, Made, Numbers, Store, Task
@@ -123,12 +125,12 @@ class InParts(Store):
         return np.concatenate(classes), np.concatenate(weights)
 
     @property
-    def untold(self) -> "InParts":
+    def untold(self) -> InParts:
         store = copy.copy(self)
         store.tell = None
         return store
 
-    def taken(self, rows: np.ndarray) -> "InParts":
+    def taken(self, rows: np.ndarray) -> InParts:
         kept = [
             in_part if self.kept is None else self.kept[k][in_part]
             for k, in_part in enumerate(self._by_part(rows))

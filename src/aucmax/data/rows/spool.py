@@ -1,5 +1,7 @@
 """Binary copies of parts that are slow to read, so that text is parsed only once."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 import weakref
@@ -8,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from aucmax.basics.replacing import errors_name
+from aucmax.basics.sparse import sp
 from aucmax.data.rows.passes import Part, Stored
 
 __all__ = ["Spool"]

@@ -5,13 +5,15 @@ or summed in an order that depends only on the number of parts. So the same part
 the same bits wherever the tasks run.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from aucmax.basics.sparse import sp
 from aucmax.data.rows import products
 from aucmax.data.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
@@ -49,7 +51,7 @@ class Made:
     def __getitem__(self, rows: Any) -> np.ndarray:
         return self._make(rows)
 
-    def part(self, rows: slice) -> "Numbers":
+    def part(self, rows: slice) -> Numbers:
         """Return the numbers of some rows in the form that takes the fewest bytes to send."""
         return self[rows]
 
@@ -89,9 +91,7 @@ class ByClass(Made):
     weight : ndarray or Made, shape (n,), optional
     """
 
-    def __init__(
-        self, formula: Formula, positive: "Numbers", weight: "Numbers | None" = None
-    ) -> None:
+    def __init__(self, formula: Formula, positive: Numbers, weight: Numbers | None = None) -> None:
         self.formula, self.positive = formula, positive
         self.weight = None if formula.totals is None else weight
 
@@ -102,14 +102,14 @@ class ByClass(Made):
         weight = None if self.weight is None else self.weight[rows]
         return self.formula(self.positive[rows], weight)
 
-    def part(self, rows: slice) -> "Numbers":
+    def part(self, rows: slice) -> Numbers:
         weight = None if self.weight is None else self.weight[rows]
         return ByClass(self.formula, self.positive[rows], weight)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a bit for each row
         return _unpacked, (self.formula, len(self), np.packbits(self.positive[:]), self.weight)
 
-    def times(self, pos: float, neg: float) -> "ByClass":
+    def times(self, pos: float, neg: float) -> ByClass:
         """Return the product with a number for each class."""
         values = self.formula.values
         formula = self.formula._replace(values=(pos * values[0], neg * values[1]))
@@ -186,11 +186,11 @@ class Store:
         raise NotImplementedError
 
     @property
-    def untold(self) -> "Store":
+    def untold(self) -> Store:
         """The same rows with other labels or weights than their parts tell."""
         return self
 
-    def taken(self, rows: np.ndarray) -> "Store":
+    def taken(self, rows: np.ndarray) -> Store:
         """Return a store of the rows at these ascending positions."""
         raise NotImplementedError
 
@@ -230,7 +230,7 @@ class InMemory(Store):
     def gram_cost(self) -> float:
         return products.gram_cost(self.X)
 
-    def taken(self, rows: np.ndarray) -> "InMemory":
+    def taken(self, rows: np.ndarray) -> InMemory:
         return InMemory(take_rows(self.X, rows))
 
     def take(self, rows: np.ndarray) -> Rows:

@@ -7,12 +7,14 @@ compiled code the type of ``X`` selects the body at compile time; with ``NUMBA_D
 same two bodies are selected at run time.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from aucmax.basics.sparse import sp
 from aucmax.data.rows.kernels import INLINE, REORDER, fetch, overloaded
 
 __all__ = [

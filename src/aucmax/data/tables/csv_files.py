@@ -140,7 +140,7 @@ def _told_of_uneven(texts: Sequence[_Text]) -> list[Decision]:
 
 
 def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
-    """Return whether the names of the columns occur again in a row."""
+    """Return whether the cells of a row begin with the names of the columns."""
     import pyarrow.compute as pc
 
     same, names = None, [name.strip() for name in text.header()]
@@ -148,8 +148,9 @@ def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
         return False
     for name, column in zip(names, table.columns, strict=True):
         if is_text(column.type):
-            equal = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), name), False)
-            same = equal if same is None else pc.and_(same, equal)
+            # to compare with a Python object, PyArrow would import pandas
+            begins = pc.starts_with(pc.utf8_ltrim_whitespace(column), pattern=name)
+            same = begins if same is None else pc.and_(same, begins)
             if not pc.any(same).as_py():
                 return False
         elif not (NUMBER.fullmatch(name) or name.lower() in NO_NUMBER):

@@ -83,8 +83,9 @@ class IterateInParts:
 
     @property
     def excess(self) -> float:
-        """What a better intercept may lower J by."""
-        return self.term.excess
+        """What a better intercept may lower J by; 0 if that is lost in rounding."""
+        excess = self.term.excess
+        return excess if excess > _ROUNDING_SHARE * self.data else 0.0
 
     @property
     def data(self) -> float:
@@ -170,7 +171,8 @@ def proximal_in_parts(
         direction, spent = _Model(iterate).direction(promise, run.max_iter - cost)
         rise = penalty.value(w + direction) - penalty.value(w)
         steps, cost = steps + 1, cost + spent
-        if iterate.go(direction, rise) == 0.0:  # no step lowers J beyond rounding
+        # no step lowers J beyond rounding
+        if not direction.any() or iterate.go(direction, rise) == 0.0:
             break
         run.monitor(iterate.w, float(steps))
     return Minimum(w, value, gap, steps, cost, iterate.intercept), iterate.term
