@@ -101,9 +101,10 @@ def source(
     in an order that depends only on the number of parts. Tasks are not bound to workers, and
     workers keep nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
     is lost. If half of the workers wait for the others for long, they start the same tasks, and the
-    results that come first count; a block of a Dask collection is not computed a second time. This
-    process keeps the labels, the weights and a few numbers for each row, so its memory is the
-    limit; `ClassMoments.from_data` of a source keeps none of them.
+    results that come first count; a block of a Dask collection is not computed a second time. For
+    the squared hinge, an l1 part of the square loss, stochastic solvers and searches this process
+    keeps the labels, the weights and a few numbers for each row, so its memory is the limit; the
+    logistic loss, the square loss and `ClassMoments.from_data` keep none of them.
 
     A pass raises ConnectionError if the scheduler is lost, if there has been no worker for
     ``patience`` seconds, or if a part has killed several workers. A model that was being fitted
