@@ -8,6 +8,12 @@ import scipy.sparse as sp
 
 from aucmax import AUCClassifier, AUCClassifierCV, Source
 from aucmax.data.rows.parts import InParts
+from aucmax.objective import Objective
+from aucmax.objective.losses import Logistic
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import RowsProblem
+from aucmax.solvers import Newton
+from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch import in_parts
 
 CUTS = (0, 50, 50, 170, 400)
@@ -47,13 +53,26 @@ def test_the_optimum_is_that_of_all_rows_in_few_passes(d, sparse, most, monkeypa
     assert most is None or parts.passes_ <= most
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-8])
-def test_the_optimality_bounds_what_is_left(tol):
-    _, source = data(150)
-    clf = AUCClassifier(1e-2, loss="logistic", l1_ratio=0.5, tol=tol).fit(source)
-    best = AUCClassifier(1e-2, loss="logistic", l1_ratio=0.5, tol=1e-13).fit(source).objective_
-    left = (clf.objective_ - best) / (np.log(2.0) - best)
-    assert -1e-12 <= left <= clf.optimality_ <= tol
+@pytest.mark.parametrize("sure", [False, True])
+def test_the_gap_bounds_what_is_left(sure):
+    (_, y, weight), source = data(150)
+    store = InParts(source, np.diff(CUTS), 150)
+    problem = RowsProblem.of(store, np.where(y, 1.0, -1.0), weight)
+    objective = Objective(problem, Logistic(), ElasticNet(1e-2, 0.5))
+
+    def solved(tol):
+        run = Run(Monitor(objective), tol, 1000, sure=sure)
+        return Newton().solve(objective, None, run)
+
+    best = solved(1e-14).value
+    gaps = []
+    for tol in (0.3, 0.1, 1e-2, 1e-4, 1e-6):
+        result = solved(tol)
+        assert -1e-14 <= result.value - best <= result.gap
+        assert objective.relative(result.gap, result.value) <= tol
+        gaps.append(result.gap)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[0] > gaps[-1]
 
 
 def test_each_solve_of_a_path_begins_where_the_last_one_ended():
