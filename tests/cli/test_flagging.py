@@ -57,6 +57,7 @@ def scores(folder):
 each_way = pytest.mark.parametrize("more", [(), SMALL], ids=["whole", "in parts"])
 
 
+@pytest.mark.covering(1)
 @each_way
 @pytest.mark.parametrize(
     ("flag", "count"),

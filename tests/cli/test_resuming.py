@@ -89,7 +89,10 @@ def fit(request, tmp_path, run, monkeypatch):
     return Fit(tmp_path, COMMANDS[request.param], run)
 
 
-KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
+KILLED = [
+    pytest.param(name, signal.SIGKILL, marks=[pytest.mark.exhaustive] * (name == "search"))
+    for name in COMMANDS
+]  # a search is slow, and is interrupted once
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ KILLED = [(command, signal.SIGKILL) for command in COMMANDS]
     [
         *KILLED,
         ("pairs", signal.SIGINT),
-        pytest.param("search", signal.SIGINT, marks=pytest.mark.exhaustive),
+        ("search", signal.SIGINT),
     ],
     indirect=["fit"],
 )

@@ -102,6 +102,7 @@ def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
     assert parts.n_features_in_ == X.shape[1]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", [np.asarray, lambda X: sp.csr_matrix(X), pd.DataFrame])
 @pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
 def test_parts_may_be_empty(loss, kind):
@@ -631,6 +632,7 @@ def test_frames_have_the_columns_that_are_wanted(kind, folder):
             datasets.scan(lazy, **wrong)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("value", [None, np.inf, "q"])
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_fault_in_a_frame_is_told_with_its_column(kind, value, folder, tmp_path):

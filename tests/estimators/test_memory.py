@@ -40,6 +40,7 @@ def held(work):
         tracemalloc.stop()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("standardize", [0.0, 0.5])
 @pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
 def test_a_fit_copies_no_dense_rows(data, loss, standardize):

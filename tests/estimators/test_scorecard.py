@@ -229,6 +229,7 @@ def the_same_bins(one, other):
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", ["best", "quantile"])
 @pytest.mark.parametrize("weight", ["none", "whole", "any"])
 def test_weights_have_no_unit(method, weight):

@@ -57,7 +57,7 @@ def problem(seed=0, n=240, d=6):
 @parametrize_with_checks(
     [
         AUCClassifierCV(
-            cv=3, alphas=(1e-3, 1e-1), standardize=(0.0, 1.0), losses=("square", "squared_hinge")
+            cv=2, alphas=(1e-3, 1e-1), standardize=(0.0, 1.0), losses=("square", "squared_hinge")
         )
     ],
 )
@@ -69,7 +69,7 @@ def test_the_default_takes_ten_rows_of_one_feature():
     check_fit2d_1feature("AUCClassifierCV", AUCClassifierCV())
 
 
-@pytest.mark.covering
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
@@ -415,6 +415,7 @@ def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
     assert seen[-1][0] == seen[-1][1]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [6, 24])  # few enough for the matrix of a step, and not
 def test_a_step_from_all_rows_forgets_those_that_are_held_out(sparse, d, monkeypatch):
@@ -772,12 +773,12 @@ def test_the_square_loss_is_tried_with_each_within():
     weight = np.random.RandomState(2).rand(len(y))
     taus, alphas, gammas = (0.1, "pooled", 0.5), (1e-2, 1.0), (0.0, 1.0)
     losses = ("squared_hinge", "square", "logistic")
-    cv = StratifiedKFold(3)
+    cv = StratifiedKFold(2)
     clf = AUCClassifierCV(alphas, (0.0, 0.5), losses, gammas, cv, within=taus, tol=1e-10)
     clf.fit(X, y, weight)
     weighed = [(loss, tau) for loss in ("square", "logistic") for tau in taus]
     assert clf.losses_ == [("squared_hinge", 0.5), *weighed]
-    assert clf.auc_path_.shape == (3, 7, 2, 2, 2)
+    assert clf.auc_path_.shape == (2, 7, 2, 2, 2)
     assert clf.alphas_.shape == (7, 2, 2)
     for k, (train, test) in enumerate(cv.split(X, y)):
         for a, (loss, tau) in enumerate(clf.losses_):

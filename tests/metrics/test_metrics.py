@@ -480,6 +480,7 @@ def test_the_interval_is_no_wider_than_that_of_as_many_coins():
     np.testing.assert_allclose([low, high], [0.5 - half, 0.5 + half], rtol=1e-9)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("theta", "m", "n", "lowest"),
     [

@@ -50,6 +50,7 @@ def test_every_metric_is_tried_here():
     assert OURS.keys() == METRICS.keys()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_metric_of_scores(data, name, weighted):

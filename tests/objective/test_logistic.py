@@ -140,6 +140,7 @@ def test_it_is_the_optimum(form, weighted, gamma, tau, l1_ratio):
         assert clf.solver_ == "newton"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("path", [{}, {"MAX_MATRIX_FEATURES": 0}, {"MIN_DENSITY": 2.0}], ids=str)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_more_features_than_rows(form, path, monkeypatch):
@@ -235,6 +236,7 @@ def test_features_in_any_units():
         assert clf.optimality_ <= 1e-8
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("alpha", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize(("spread", "tau"), [(1.0, 0.5), (50.0, 0.5), (1.0, 0.01), (50.0, 0.9)])
 def test_separable_rows(alpha, spread, tau):

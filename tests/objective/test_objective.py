@@ -230,6 +230,7 @@ FOUR_PENALTIES = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("penalty", FOUR_PENALTIES.values(), ids=FOUR_PENALTIES)
 @pytest.mark.parametrize("most", [1.0, np.inf])
 def test_a_dual_bound_scales_the_slopes_where_that_helps(penalty, most):
@@ -285,7 +286,7 @@ GOALS = {
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@settings(untimed, max_examples=15)
+@settings(untimed, max_examples=6)
 @given(seeds, penalties, st.sampled_from([None, 0.3, 3.0]))
 def test_the_gap_is_a_bound_wherever_it_is_asked(goal, seed, penalty, radius):
     """At points that follow the gradient, and at random ones; with features in any units."""
@@ -332,6 +333,7 @@ def test_the_gap_as_a_share_of_the_fall():
     assert goal.relative(np.inf, 0.2) == np.inf
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("alpha", [1e-3, 1e-1, 10.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_gap_closes_at_the_optimum(alpha, weighted):

@@ -47,11 +47,12 @@ def test_no_data_set_is_forgotten():
     assert set(BINARIZE) == here - {"sector.lvr"}  # a class of sector against the rest
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
 @each_set(BINARIZE, large=LARGE | {"a9a"})
 def test_auto_reaches_tol_and_no_default_diverges(name, scale):
     X, y = binary(name, scale)
-    X, y = X[:: -(-len(y) // 4000)], y[:: -(-len(y) // 4000)]  # of large sets some rows
+    X, y = X[:: -(-len(y) // 1000)], y[:: -(-len(y) // 1000)]  # of large sets some rows
     clf = AUCClassifier(1e-3, standardize=0.0, random_state=0)
     best, left = clf.fit(X, y).objective_, clf.optimality_
     assert left <= clf.tol
@@ -70,6 +71,7 @@ def test_auto_reaches_tol_and_no_default_diverges(name, scale):
         assert clf.objective_ < 0.5
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
 @pytest.mark.parametrize("name", ["a9a", "usps", "magic04", "splice", "letter", "connect-4"])
 def test_elastic_net_reaches_tol(name, scale):
@@ -79,7 +81,7 @@ def test_elastic_net_reaches_tol(name, scale):
         assert clf.optimality_ <= clf.tol
 
 
-@pytest.mark.parametrize("name", ["news20", "sector"])
+@pytest.mark.parametrize("name", ["news20", pytest.param("sector", marks=pytest.mark.exhaustive)])
 def test_working_sets_reach_tol(name):
     X, y = binary(name)
     clf = AUCClassifier(l1_ratio=0.9).fit(X, y)
@@ -88,7 +90,12 @@ def test_working_sets_reach_tol(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "split"), [("news20", "all"), ("sector", "train"), ("a9a", "train")]
+    ("name", "split"),
+    [
+        pytest.param("news20", "all", marks=pytest.mark.exhaustive),
+        ("sector", "train"),
+        ("a9a", "train"),
+    ],
 )
 def test_vrspam_reaches_the_optimums_auc_in_ten_stages(name, split):
     X, y = binary(name, split=split)

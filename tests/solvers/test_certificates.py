@@ -241,6 +241,7 @@ def few_entries(n=300, d=20, seed=0):
 MADE = {make.__name__: make for make in (eight_features, near_copies, few_entries)}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_no_certificate_is_false_on_made_data(make, form):
@@ -290,6 +291,7 @@ def test_one_column_a_thousand_times_as_large_among_many(d):
                 assert not check(X, y, alpha, 0.0, loss, solver, tol, least)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("d", [5, 20])
 def test_cutting_planes_against_a_quadratic_program(form, d):
@@ -617,6 +619,7 @@ def test_what_conjugate_gradient_gained(condition):
             np.testing.assert_allclose(found.residual, b - A @ found.x, atol=1e-8)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("condition", [3.0, 1e2, 1e4, 1e6, 1e9])
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-7])
 def test_what_is_left_where_conjugate_gradient_stops(condition, tol):

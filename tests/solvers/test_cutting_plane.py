@@ -231,6 +231,7 @@ def test_limits_and_what_it_cannot_do():
             AUCClassifier(loss="hinge", solver=CuttingPlane(**own)).fit(X, y)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("alpha", [1e-12, 1e-4, 1e6])
 def test_any_scale_ends_no_higher_than_it_began(scale, alpha):

@@ -222,6 +222,7 @@ def test_any_division_of_the_rows_is_one_pass(case, form, sizes, average):
     assert whole.coef_.any()
 
 
+@pytest.mark.covering(1)
 @each(STREAMED)
 @pytest.mark.parametrize("fitted", [False, True], ids=["stream", "fit"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -311,6 +312,7 @@ def test_automatic_steps_never_diverge(case, hard, form, signal):
     assert np.isfinite(clf.coef_).all()
 
 
+@pytest.mark.covering(1)
 @each_learner
 @pytest.mark.parametrize("shift", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
@@ -421,8 +423,8 @@ def each_check(models):
     )
 
 
-# a solver of each family; the estimator does nearly all that is checked
-OF_EACH_FAMILY = {"exact", "newton", "cutting_plane", "spam", "oam", "opauc"}
+# a fast solver of each family; the estimator does nearly all that is checked
+OF_EACH_FAMILY = {"exact", "newton", "spam", "opauc"}
 
 
 @each_check(

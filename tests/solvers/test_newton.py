@@ -222,6 +222,7 @@ def test_the_matrix_of_the_active_pairs_is_the_second_derivative(sparse, gamma):
     assert goal.bend_matrix(there) == pytest.approx(expected, abs=1e-11)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 @pytest.mark.parametrize("by_matrix", [True, False])
 @pytest.mark.parametrize("sparse", [True, False])
@@ -400,6 +401,7 @@ def test_systems_solved_together_are_those_solved_by_themselves():
     assert asked[-1] != asked[0]  # one that has ended asks for no more
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ulps", [-1, 0, 1])
 def test_products_find_the_support_at_a_fraction_of_the_budget(seed, ulps, monkeypatch):

@@ -476,6 +476,7 @@ def test_solam_on_a9a_as_its_authors_ran_it():
     assert np.mean(aucs) == pytest.approx(0.899, abs=0.004)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.data
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
 @each_set(SMALLER)

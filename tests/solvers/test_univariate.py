@@ -172,6 +172,7 @@ def test_units_do_not_matter_to_the_automatic_step(loss):
         equal(factor * scaled.coef_, w, 1e-9)
 
 
+@pytest.mark.covering(1)
 @each_loss
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_what_is_reported_is_its_own_objective(loss, gamma):

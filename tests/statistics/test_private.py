@@ -120,6 +120,7 @@ def test_the_sums_are_those_of_the_rows():
 # ---- noise -------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("epsilon", [0.7, 2.0, 13.0, 200.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_noise_of_the_counts_has_the_law_that_was_promised(delta, epsilon):

@@ -155,6 +155,7 @@ def spread(far):
     return frame, y, covs
 
 
+@pytest.mark.covering(1)
 @each_engine
 @routes
 @pytest.mark.parametrize("far", [1e-9, 1.0, -1e17, 1e60])

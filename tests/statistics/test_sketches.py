@@ -483,6 +483,7 @@ def expected_coef(X, y, weight, alpha, covariance, rank=4):
     return oracle.low_rank_optimum(S, means[0] - means[1], alpha)
 
 
+@pytest.mark.covering(1)
 @each_form
 @weighted
 @pytest.mark.parametrize("covariance", ["diagonal", "frequent_directions"])
@@ -558,6 +559,7 @@ def test_a_stream_with_frequent_directions_keeps_its_bound():
         clf.forget(X[:5], y[:5])
 
 
+@pytest.mark.covering(1)
 @each_form
 @weighted
 @pytest.mark.parametrize("units", [1.0, 1e-6, 1e6])

@@ -61,6 +61,7 @@ def test_every_check_of_river_passes_and_none_is_skipped(settings):
 # ---- many at once are one by one ---------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("settings", LEARNERS, ids=str)
 @pytest.mark.parametrize("refresh", [0.0, 0.05, 0.4])
 def test_many_rows_give_the_bits_of_one_by_one_whatever_is_asked_between(settings, refresh):

@@ -1014,7 +1014,9 @@ def load_settings(path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)]
+)
 def test_ctrl_c_while_it_waits_leaves_a_state_of_all_lines(sent, clicks, tmp_path, run):
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     expected = (tmp_path / "state").read_bytes()
@@ -1187,7 +1189,7 @@ def test_a_run_that_was_killed_very_often_ends_with_the_same_bits(clicks, tmp_pa
 # ---- tables as they come -----------------------------------------------------------------
 
 
-def visits(n=450, bad=()):
+def visits(n=300, bad=()):
     """Return the lines of a table with words, gaps, yes and no, dates and amounts."""
     rng = np.random.default_rng(6)
     lines = ["visit;age;town;vip;fee;day;ill"]
@@ -1209,7 +1211,7 @@ def table(tmp_path, monkeypatch):
     """A table whose first 150 rows decide, and what is bad comes later."""
     monkeypatch.setattr(first_rows, "FIRST_ROWS", 150)
     path = tmp_path / "visits.csv"
-    path.write_bytes(b"".join(visits(bad=(250, 350))))
+    path.write_bytes(b"".join(visits(bad=(250, 280))))
     return path
 
 
@@ -1334,7 +1336,7 @@ def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path
     for above in (b"", b"Visits of ward 3\n\n"):
         table.write_bytes(b"".join([above, twice, *rows[:200]]))
         state, more = tmp_path / f"{len(above)}.state", ("--target", "ill", "--sep", ";")
-        code, _, err = run("stream", table, *more, "--every", 1, "--state", state)
+        code, _, err = run("stream", table, *more, "--every", 50, "--state", state)
         assert code == 0, err
         assert "note: town_2: a further column called 'town'" in err
         assert ("line 3 names the columns, what is above it is left out" in err) == bool(above)
