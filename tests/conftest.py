@@ -164,6 +164,20 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def few_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let scikit-learn's models be tuned over three penalties, not nine."""
+    monkeypatch.setattr("aucmax.experiments.rivals.GRID", [1e-2, 1.0, 1e2])
+
+
+@pytest.fixture(scope="module")
+def folds_drawn_once() -> Iterator[None]:
+    """Draw automatic folds of few rows once, not as often as makes a choice steady."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aucmax.estimators.folds._ROUNDS", 1)
+        yield
+
+
+@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command line, 80 columns wide; give its exit code, stdout and stderr."""
     from aucmax.cli import main  # not before there is a cache

@@ -12,6 +12,8 @@ from aucmax import AdditiveAUCClassifier, load, metrics, save
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.folds import folds_of
 
+pytestmark = pytest.mark.usefixtures("folds_drawn_once")
+
 
 @pytest.fixture(scope="module")
 def table():

@@ -23,11 +23,7 @@ from aucmax.metrics.influence import Scores
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import takes
 
-
-@pytest.fixture(autouse=True)
-def few_penalties(monkeypatch):
-    """Let scikit-learn's models be tuned over three penalties."""
-    monkeypatch.setattr("aucmax.experiments.rivals.GRID", np.array([1e-2, 1.0, 1e2]))
+pytestmark = pytest.mark.usefixtures("few_penalties")
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def few(monkeypatch):
     monkeypatch.setattr(demo, "CUSTOMERS", 200)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "few_penalties")
 def test_the_command_prints_that_text(few, tmp_path):
     screen = printed("demo", "--html", str(tmp_path / "d.html")).splitlines()
     text = plain(demo.computed(0).page()).splitlines()
