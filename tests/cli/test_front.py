@@ -759,6 +759,7 @@ def customers(n=150, seed=0):
     }, np.where(x + rng.normal(size=n) > 0.8, "yes", "no")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_pipeline_on_a_data_frame_is_scored_from_a_file(tmp_path, good, run, library, form):

@@ -130,7 +130,7 @@ def rows(tmp_path_factory):
 
 
 def test_the_bar_says_what_runs_and_how_far_it_is(rows):
-    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 30)
+    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 12)
     code, out, kept = command.end()
     assert code == 0
     assert kept == []  # nothing of it stays

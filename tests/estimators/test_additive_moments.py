@@ -9,6 +9,8 @@ import pytest
 from acting_together import patients
 from aucmax import AdditiveAUCClassifier, ClassMoments, Source, load, save
 
+pytestmark = pytest.mark.usefixtures("folds_drawn_once")
+
 PAIRS = [("age", "dose"), ("city", "vip")]
 
 

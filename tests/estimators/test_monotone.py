@@ -100,6 +100,7 @@ def test_the_folds_choose_under_the_trends(table):
     assert (-least_rise(model, X, "dose")).min() > -1e-12
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
 @pytest.mark.parametrize(
     ("pairs", "trends"),

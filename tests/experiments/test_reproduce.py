@@ -631,7 +631,7 @@ def test_far_cells_are_explained_by_what_is_certain_first(quick):
 def test_a_killed_run_goes_on(run, tmp_path, columns):
     columns("spam-table", "SPAM-L2", "B-LS-SVM", "class means")
     out = tmp_path / "out"
-    words = ("spam-table", "--quick", "--jobs", 1, "-o", out)
+    words = ("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
     path = out / "spam-table" / "jobs.jsonl"
     nowhere = os.open(os.devnull, os.O_WRONLY)
     child = Child(("reproduce", *words), nowhere, nowhere)
@@ -648,7 +648,7 @@ def test_a_killed_run_goes_on(run, tmp_path, columns):
     assert (code, err) == (0, "")
     jobs = [json.loads(line) for line in path.read_text().splitlines()]
     assert jobs[:4] == kept  # with their seconds: not run again
-    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 3 * 2 * 3
+    assert len({job["key"] for job in jobs}) == len(jobs) == 3 * 2 * 3
 
 
 # ---- figures, and the command

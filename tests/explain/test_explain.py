@@ -133,11 +133,16 @@ def with_each(frame, name, values):
 
 def by_exchange(score, frame):
     """How far each row's score is above those it has with another row's value in a column."""
-    scores, out = score(frame), np.empty(frame.shape)
-    for i in range(len(frame)):
-        for j, name in enumerate(frame):
-            out[i, j] = scores[i] - score(with_each(frame[i:], name, frame[name].tolist())).mean()
-    return out
+    exchanged = pd.concat(
+        [
+            with_each(frame[i:], name, frame[name].tolist())
+            for i in range(len(frame))
+            for name in frame
+        ],
+        ignore_index=True,
+    )
+    scores = score(exchanged).reshape(*frame.shape, len(frame))
+    return score(frame)[:, None] - scores.mean(axis=2)
 
 
 def test_reasons_are_what_the_scores_lose_with_the_values_of_others(fitted):
