@@ -43,6 +43,8 @@ from aucmax.report.text import auc_text, difference_text, interval_text, p_text,
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import loss_of
 
+pytestmark = pytest.mark.usefixtures("folds_drawn_once")
+
 NAMES = ["height", "weight", "age"]
 
 

@@ -10,6 +10,8 @@ from aucmax import AUCClassifier, load, metrics, odds_ratios
 from aucmax.datasets import read
 from aucmax.report.text import auc_text, interval_text
 
+pytestmark = pytest.mark.usefixtures("folds_drawn_once")
+
 N, DAYS = 600, 60
 FIXED = ("--alpha", 0.01)
 
@@ -240,6 +242,7 @@ def large(tmp_path_factory):
 IN_PARTS = ("--memory", "1MB")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["words.csv", "numbers.csv", "parts"])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_files_in_parts_are_fitted_as_in_memory(large, tmp_path, run, good, name, loss):

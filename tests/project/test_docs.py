@@ -202,6 +202,8 @@ def run_page(tmp_path, monkeypatch, capsys, registries):
     return run
 
 
+# with fewer penalties and folds the same is chosen, or it is not shown
+@pytest.mark.usefixtures("few_penalties", "folds_drawn_once")
 @each_page
 def test_the_blocks_run(page, run_page):
     known = [set(registry) for registry in (SOLVERS, LOSSES, PENALTIES)]
