@@ -23,6 +23,8 @@ from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
 
+pytestmark = pytest.mark.usefixtures("folds_drawn_once")
+
 SMALL = ("--memory", "1MB")
 
 
@@ -152,6 +154,7 @@ def test_a_table_in_parts_is_doubted_as_a_whole_one(tmp_path, run):
         assert "training_rows" in [one["kind"] for one in json.loads(out)["suspicions"]]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
 @pytest.mark.parametrize("customers", ["customer", "customer_id"])  # ids are left out of the model
 def test_numbers_alone_in_parts_show_their_groups_and_times(name, customers, tmp_path, run):
