@@ -14,6 +14,7 @@ from aucmax import (
     AdditiveAUCClassifier,
     AUCClassifier,
     AUCClassifierCV,
+    ClassMoments,
     HingeClassifier,
     load,
     odds_ratios,
@@ -250,6 +251,10 @@ def test_scores_within_strata_are_their_auc(mode, form):
         scores = fitted.decision_function(X)
         area = stratified_auc(y, scores, stratum, weight, mode).auc
         assert fitted.score(*rows, strata=stratum) == area
+    moments = ClassMoments.from_data(X, y, weight, strata=stratum, strata_weight=mode)
+    of_moments = AUCClassifier().fit_moments(moments)
+    area = stratified_auc(y, of_moments.decision_function(X), stratum, weight, mode).auc
+    assert of_moments.score(X, y, weight, strata=stratum) == area
     accuracy = np.average((model.decision_function(X) > 0) == y, weights=weight)
     assert model.score(*rows) == pytest.approx(accuracy)
     search = AUCClassifierCV(alphas=[0.1], scoring="average_precision").fit(X, y)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm, t
 
@@ -191,6 +192,29 @@ def test_shares_and_numbers_of_rows_are_the_same_k():
     hits = metrics.precision_at_k(y, score, 25) * 25
     assert metrics.recall_at_k(y, score, 25) == pytest.approx(hits / y.sum())
     assert metrics.recall_at_k(y, score, 250) == 1.0
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_recall_of_few_rows_is_no_surer_than_their_precision(k):
+    y = np.arange(400) >= 320
+    score = np.arange(400.0)  # all of the k highest are positive
+    recall = metrics.recall_at_k_interval(y, score, k)
+    precision = metrics.precision_at_k_interval(y, score, k)
+    assert recall.low <= precision.low * k / 80
+    assert recall.high >= k / 80
+    assert recall.std_error >= precision.std_error * k / 80
+
+
+def test_the_recall_of_few_rows_covers():
+    # scores of the positives, a fifth, are normal about 1, of the others about 0; k is 3 of 400
+    threshold = brentq(lambda c: 0.2 * norm.sf(c - 1) + 0.8 * norm.sf(c) - 3 / 400, 0, 9)
+    truth, covered = norm.sf(threshold - 1), 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        y = rng.random(400) < 0.2
+        interval = metrics.recall_at_k_interval(y, rng.normal(size=400) + y, 3)
+        covered += interval.low <= truth <= interval.high
+    assert covered >= 0.93 * 300
 
 
 @pytest.mark.parametrize("k", [2.0, 1.0, 0.0, -0.5, "2", None])

@@ -171,7 +171,9 @@ def auc_within(
     """Return the AUC of a model's scores within strata, which count as they do in its fit."""
     X, y, sample_weight = opened_with_labels(X, y, sample_weight)
     _check_known(y, model.classes_)
-    by = {"strata_weight": model.strata_weight, "pos_label": model.classes_.tolist()[1]}
+    fitted = getattr(model, "strata_", None)  # those of moments count as these say
+    weighting = model.strata_weight if fitted is None else fitted.weighting
+    by = {"strata_weight": weighting, "pos_label": model.classes_.tolist()[1]}
     return stratified_auc(y, model.decision_function(X), strata, sample_weight, **by).auc
 
 

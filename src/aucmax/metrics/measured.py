@@ -236,7 +236,14 @@ def recall_at_k_interval(
 
     Notes
     -----
-    The interval is made as that of `precision_at_k_interval`.
+    The interval is made as that of `precision_at_k_interval`. Where k is less than the number of
+    positives, the recall is the precision times their ratio: its interval then is that of the
+    precision, with the variance of the ratio added to the squared distance of each end [1]_.
+
+    References
+    ----------
+    .. [1] Zou, Donner (2008). Construction of confidence limits about effect measures: a general
+       approach. Statistics in Medicine 27, 1693-1702.
 
     Examples
     --------
@@ -245,7 +252,23 @@ def recall_at_k_interval(
     0.500 (0.095 to 0.905)
     """
     rows = read_groups(y, sample_weight, pos_label, groups, score=score)
-    return _interval(influence.recall_at_k(k), rows, confidence)
+    recall, precision = (
+        _influence(measure(k), rows)
+        for measure in (influence.recall_at_k, influence.precision_at_k)
+    )
+    own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
+    if own.value >= of_few.value:  # the positives are not more than k, or none is among these
+        return own
+    ratio = own.value / of_few.value
+    rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))
+    z = -float(ndtri((1.0 - confidence) / 2))
+    low, high = (
+        own.value + sign * float(np.hypot(ratio * (end - of_few.value), z * rest))
+        for sign, end in ((-1, of_few.low), (1, of_few.high))
+    )
+    unseen = max(of_few.std_error**2 - precision.variance, 0.0)
+    std_error = float(np.hypot(own.std_error, ratio * np.sqrt(unseen)))
+    return MeasureInterval(own.value, max(low, 0.0), min(high, 1.0), std_error)
 
 
 def recall_at_fpr_interval(
@@ -489,10 +512,13 @@ def _interval(
     ends: Callable[[float, float, float], tuple[float, float]] = wilson,
 ) -> MeasureInterval:
     """Return the interval of a measure of rows as `read_groups` returns them."""
-    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    return interval_of(_influence(measure, rows), confidence, ends)
+
+
+def _influence(measure: Measure, rows: tuple[Any, ...]) -> Influence:
+    """Return the influence of each independent unit of rows as `read_groups` returns them."""
     positive, weight, group, score = rows
-    part = measure(Scores(positive, weight, score, alike=group is None))
-    return interval_of(by_group(part, group), confidence, ends)
+    return by_group(measure(Scores(positive, weight, score, alike=group is None)), group)
 
 
 def interval_of(
@@ -504,6 +530,7 @@ def interval_of(
 
     Its ends are made of the value, 1 − value, and z² times the variance over their product.
     """
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     value, spread = influence.value, Spread(influence.variance, influence.units)
     low, high = ends(value, 1.0 - value, _square(influence, spread, (1.0 - confidence) / 2))
     # Rounding must not close the interval, nor leave the value outside it.
