@@ -28,8 +28,8 @@ KEYS = {
     "l1_ratio standardize strata_weight confidence k fpr unit "
     "training_rows test_rows split_sizes tol max_iter seed scale against test test_note solvers "
     "interrupted",
-    "scorecard rows.csv -o s --against rows.csv": f"{ROWS} model training held_out scale against "
-    "by_column bins",
+    "scorecard rows.csv -o s --against rows.csv": f"{ROWS} model training held_out scale strata "
+    "against by_column bins",
     "show m": "decisions model type positive negative target features nonzero settings solver "
     "iterations objective optimality keeps_moments intercept weights versions",
     "moments build rows.csv -o r.moments": "moments covariance target features feature_names "
@@ -52,8 +52,8 @@ INSIDE = {
         "budgets": "share flagged found positives rows effective threshold first",
     },
     "scorecard rows.csv -o s --against rows.csv": {
-        "training": "gini auc ks",
-        "held_out": "folds gini auc ks",
+        "training": "gini auc ks auc_within",
+        "held_out": "folds gini auc ks auc_within",
         "against": "data rows quality psi psi_of_features",
     },
     "show m": {"weights": "feature weight effect"},
