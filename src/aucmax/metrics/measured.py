@@ -39,6 +39,7 @@ __all__ = [
     "recall_at_k_test",
 ]
 
+_FEW = 0.5  # rows per positive, below which how many are flagged bounds the recall
 _UNSEEN_UNITS = 1.0  # that spread as far as they can, and that a sample may have missed
 
 
@@ -236,9 +237,9 @@ def recall_at_k_interval(
 
     Notes
     -----
-    The interval is made as that of `precision_at_k_interval`. Where k is less than the number of
-    positives, the recall is the precision times their ratio: its interval then is that of the
-    precision, with the variance of the ratio added to the squared distance of each end [1]_.
+    The interval is made as that of `precision_at_k_interval`. Where k is less than half the number
+    of positives, it is made from that of the precision, which the recall is, times k over the
+    positives: the variance of that ratio is added to the squared distance of each end [1]_.
 
     References
     ----------
@@ -257,7 +258,7 @@ def recall_at_k_interval(
         for measure in (influence.recall_at_k, influence.precision_at_k)
     )
     own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
-    if own.value >= of_few.value:  # the positives are not more than k, or none is among these
+    if own.value >= _FEW * of_few.value:  # k is not small, or no positive is among these rows
         return own
     ratio = own.value / of_few.value
     rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))
