@@ -517,7 +517,19 @@ def test_new_labels_bring_a_warning(built, good, run):
     code, _, err = run("moments", "merge", built / "a", built / "d", "-o", built / "sum")
     assert code == 0
     assert "warning" in err
-    assert "is new, and others are missing" in err
+    assert "is new: no file before has it" in err
+
+
+def test_labels_of_sites_that_differ_in_case_are_one(built, good, run):
+    X, y = table(200)
+    write(built / "d.csv", X, y.map({"yes": "Yes", "no": "no"}))
+    good("moments", "build", built / "d.csv", "--target", "ill", "-o", built / "d")
+    fit = ("moments", "fit", built / "a", built / "d", "--positive", "yes", "-o", built / "model")
+    code, out, err = run(*fit, "--json")
+    assert code == 0
+    assert "note: " in err
+    assert "the label 'Yes' is taken as 'yes'" in err
+    assert [site["positives"] for site in json.loads(out)["sites"]][1] == (y == "yes").sum()
 
 
 def test_text_and_gaps_are_taken_as_a_model_takes_them(tmp_path, good, bad):

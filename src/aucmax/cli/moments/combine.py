@@ -25,7 +25,7 @@ with postponed():
     from aucmax.statistics.disclosure import disclosures
     from aucmax.statistics.files import load_moments
 
-__all__ = ["added", "aligned", "merge", "of_usual_labels", "subtract", "write"]
+__all__ = ["added", "aligned", "loaded_after", "merge", "of_usual_labels", "subtract", "write"]
 
 _LISTED = 10  # counts that could show a row
 
@@ -50,7 +50,7 @@ def merge(
     check_paths({"--out": out}, {f"MOMENTS {path}": path for path in files})
     total = load_moments(files[0])
     for path in files[1:]:
-        total = added(total, load_moments(path), path, align)
+        total = added(total, loaded_after(path, total), path, align)
     write(total, out, min_rows)
     show(report_of(total, out), as_json)
 
@@ -82,17 +82,37 @@ def subtract(
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
     """Add moments from a file, whose labels may be spelt with other capitals."""
-    labels, before = part.classes.tolist(), total.classes.tolist()
-    if not {*labels} <= {*before} and all(isinstance(name, str) for name in (*labels, *before)):
-        alike = {label.casefold(): label for label in before}
-        if len(alike) == len(before):
-            part = part.relabelled([alike.get(label.casefold(), label) for label in labels])
+    labels = part.classes.tolist()
+    spelt = _spelt_as(labels, total)
+    part = part if spelt == labels else part.relabelled(spelt)
     with _told_of(path, total, part):
         moments = total + (aligned(part, total) if align else part)
-    strange = set(part.classes.tolist()) - set(total.classes.tolist())
-    if len(moments.classes) > max(2, len(total.classes), len(part.classes)):
-        tell("warning", f"{path}: the label {strange.pop()!r} is new, and others are missing")
+    new = [label for label in part.classes.tolist() if label not in total.classes.tolist()]
+    if new and len(moments.classes) > 2:
+        tell("warning", f"{path}: the label {new[0]!r} is new: no file before has it")
     return moments
+
+
+def loaded_after(path: Path, total: ClassStatistics) -> ClassStatistics:
+    """Return the moments in a file, with labels spelt as in those before, and tell of it."""
+    part = load_moments(path)
+    labels = part.classes.tolist()
+    spelt = _spelt_as(labels, total)
+    for label, usual in zip(labels, spelt, strict=True):
+        if label != usual:
+            tell("note", f"{path}: the label {label!r} is taken as {usual!r}, as spelt before")
+    return part if spelt == labels else part.relabelled(spelt)
+
+
+def _spelt_as(labels: list[Any], total: ClassStatistics) -> list[Any]:
+    """Return labels in the spelling of others where they differ only in case."""
+    before = total.classes.tolist()
+    if {*labels} <= {*before} or not all(isinstance(name, str) for name in (*labels, *before)):
+        return labels
+    alike = {label.casefold(): label for label in before}
+    if len(alike) < len(before):
+        return labels
+    return [alike.get(label.casefold(), label) for label in labels]
 
 
 @contextlib.contextmanager
