@@ -208,6 +208,28 @@ def test_labels_that_differ_in_case_are_one(tmp_path, run):
     assert f"{frauds:,} positive" in out
 
 
+def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model)
+    for words, positive, alike in [
+        ("Yes yes Y yes No no n n n", 35, "mean the same"),
+        ("N N F n", 19, "differ only in case"),
+    ]:
+        labels = (words.split() * 25)[:75]
+        path.write_text("x,y\n" + "".join(f"{k % 8},{word}\n" for k, word in enumerate(labels)))
+        code, out, err = run(*fit)
+        assert code == 0, err
+        assert f"{positive} positive" in out
+        assert f"labels that {alike} are one" in " ".join(out.split())
+        path.write_text(path.read_text().replace("yes", "y"))
+        assert run("evaluate", model, path)[0] == 0
+    path.write_text("x,y\n" + "1,yes\n2,true\n3,no\n" * 25)
+    code, _, err = run(*fit)
+    assert code == 2
+    assert "3 different labels" in err
+    assert "This reads it" not in err
+
+
 def test_what_stands_above_the_header_is_left_out(table, parts):
     lines = [f"{k % 7};{k};{'yes' if label else 'no'}" for k, label in enumerate(LABELS)]
     rows = [[k % 7, k] for k in range(60)]

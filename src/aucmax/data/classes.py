@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax.basics.errors import DataWarning
 from aucmax.data.bunch import Bunch
-from aucmax.data.columns import YesNo, named, usual_spellings
+from aucmax.data.columns import YesNo, labels_as, named, usual_labels
 from aucmax.data.decisions import Decision
 from aucmax.data.labelled import Labelled
 from aucmax.data.obstacles import Obstacle, TableError
@@ -166,24 +166,27 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
 
 
 def _spelt_as(y: np.ndarray, known: tuple[Any, Any]) -> np.ndarray:
-    """Return labels (n,), in the spelling of known ones where they differ only in case."""
-    alike = {str(label).casefold(): label for label in known}
+    """Return labels (n,), in the spelling of known ones where they are other spellings of them."""
     labels, place = np.unique(y, return_inverse=True)
-    return np.array([alike.get(label.casefold(), label) for label in labels.tolist()])[place]
+    return np.array(labels_as(labels.tolist(), [*map(str, known)]))[place]
 
 
 def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
-    """Return rows with one spelling of labels that differ only in case, the most frequent one."""
+    """Return rows with one spelling, the most frequent one, of labels that differ only in case.
+
+    Or that all mean yes and no.
+    """
     y = np.asarray(rows.target)
     if not reading.prepare or y.dtype.kind not in "OU":
         return rows
     labels, place, counts = np.unique(y, return_inverse=True, return_counts=True)
     names = labels.tolist()
-    usual = usual_spellings(dict(zip(names, counts.tolist(), strict=True)))
+    usual = usual_labels(dict(zip(names, counts.tolist(), strict=True)))
     if not usual:
         return rows
-    (odd, word), *_ = usual.items()
-    finding = f"labels that differ only in case are one, such as {odd!r} and {word!r}"
+    in_meaning = [name for name, word in usual.items() if name.casefold() != word.casefold()]
+    odd, alike = [*in_meaning, *usual][0], "mean the same" if in_meaning else "differ only in case"
+    finding = f"labels that {alike} are one, such as {odd!r} and {usual[odd]!r}"
     y = np.array([usual.get(name, name) for name in names])[place]
     decisions = [*rows.decisions, Decision(rows.target_name or "", finding)]
     return Bunch(**(rows | {"target": y, "decisions": decisions, "respelt": True}))
@@ -300,8 +303,9 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
         yes = [label for label in map(str, labels.tolist()) if YesNo("").number(label)]
         rarest = str(labels.tolist()[int(np.argmin(rare))])
-        remedy: dict[str, Any] = {"positive": [*yes, rarest][0]} if few else {}
-        spelt = usual_spellings(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
+        one_of_them = few and len(yes) < 2  # else the other ones would be negative
+        remedy: dict[str, Any] = {"positive": [*yes, rarest][0]} if one_of_them else {}
+        spelt = usual_labels(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
         if spelt:  # which were not made one
             first = " and ".join(map(repr, next(iter(spelt.items()))))
             hint += f"; {first} are one with prepare=True"

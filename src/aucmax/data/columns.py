@@ -21,8 +21,8 @@ from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number, duration_
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
     "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
-    "is_no_word", "named", "names_in", "other_than_numbers", "series_in", "usual_spellings",
-    "values_at", "values_in",
+    "is_no_word", "labels_as", "named", "names_in", "other_than_numbers", "series_in",
+    "usual_labels", "usual_spellings", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -363,9 +363,36 @@ def _yes(word: str) -> int | None:
 
 def usual_spellings(counts: Mapping[str, float]) -> dict[str, str]:
     """Return the most frequent spelling of words that are other spellings of the same."""
-    alike: dict[str, list[str]] = {}
+    return _most_frequent(counts, {word: word.strip().casefold() for word in counts})
+
+
+def usual_labels(counts: Mapping[str, float]) -> dict[str, str]:
+    """Return the most frequent spelling of labels that are other spellings of the same."""
+    return _most_frequent(counts, _labels(counts))
+
+
+def labels_as(labels: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return labels, in the spelling of known ones where they are other spellings of these."""
+    meant = _labels([*labels, *known])
+    spelling = {meant[label]: label for label in known}
+    if len(spelling) < len(known):  # which the known ones tell apart
+        return [*labels]
+    return [spelling.get(meant[label], label) for label in labels]
+
+
+def _labels(words: Iterable[str]) -> dict[str, Any]:
+    """Return what words mean as labels: words in any case; if all are yes or no, in short, too."""
+    meant: dict[str, Any] = {word: word.strip().casefold() for word in words}
+    if any(_yes(word) is None for word in meant.values()):
+        return meant
+    return {word: (_yes(lower), lower[0]) for word, lower in meant.items()}  # N and F are two
+
+
+def _most_frequent(counts: Mapping[str, float], meant: Mapping[str, Any]) -> dict[str, str]:
+    """Return the most frequent of the words that mean the same, for the others of them."""
+    alike: dict[Any, list[str]] = {}
     for word in counts:
-        alike.setdefault(word.strip().casefold(), []).append(word)
+        alike.setdefault(meant[word], []).append(word)
     usual: dict[str, str] = {}
     for words in alike.values():
         most = max(words, key=lambda word: (counts[word], word))

@@ -19,7 +19,7 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 
 with postponed():
-    from aucmax.data.columns import usual_spellings
+    from aucmax.data.columns import labels_as, usual_labels
     from aucmax.estimators.written_steps import first_difference
     from aucmax.statistics.base import ClassStatistics
     from aucmax.statistics.disclosure import disclosures
@@ -105,14 +105,11 @@ def loaded_after(path: Path, total: ClassStatistics) -> ClassStatistics:
 
 
 def _spelt_as(labels: list[Any], total: ClassStatistics) -> list[Any]:
-    """Return labels in the spelling of others where they differ only in case."""
+    """Return labels in the spelling of others where they are other spellings of these."""
     before = total.classes.tolist()
     if {*labels} <= {*before} or not all(isinstance(name, str) for name in (*labels, *before)):
         return labels
-    alike = {label.casefold(): label for label in before}
-    if len(alike) < len(before):
-        return labels
-    return [alike.get(label.casefold(), label) for label in labels]
+    return labels_as(labels, before)
 
 
 @contextlib.contextmanager
@@ -143,7 +140,7 @@ def of_usual_labels(held: ClassStatistics) -> ClassStatistics:
     labels = held.classes.tolist()
     if not all(isinstance(label, str) for label in labels):
         return held
-    usual = usual_spellings(dict(zip(labels, held.counts.tolist(), strict=True)))
+    usual = usual_labels(dict(zip(labels, held.counts.tolist(), strict=True)))
     return held.relabelled([usual.get(label, label) for label in labels]) if usual else held
 
 
