@@ -208,6 +208,26 @@ def test_labels_that_differ_in_case_are_one(tmp_path, run):
     assert f"{frauds:,} positive" in out
 
 
+def test_yes_and_no_in_any_spelling_with_an_odd_cell_are_numbers(come, table):
+    spelt = ["yes", "Yes", "YES", "y", "no", "No", "n"]
+    rows = come(spelt)
+    assert rows.columns == (YesNo("a", words=("no", "yes")),)
+    assert rows.data[:7, 0].tolist() == [1, 1, 1, 1, 0, 0, 0]
+    words = [spelt[k % 7] for k in range(200)]
+    words[20] = "maybe"
+    lines = [f"{word},{k % 2}" for k, word in enumerate(words)]
+    path = table("\n".join(["a,y", *lines, ""]))
+    rows = datasets.read(path, target="y", prepare=True)
+    assert np.flatnonzero(np.isnan(rows.data[:, 0])).tolist() == [20]
+    assert [one.what for one in rows.decisions if one.doubtful] == [
+        "'maybe' (line 22) is not 'no' or 'yes': taken as missing"
+    ]
+    with pytest.raises(DataFileError, match="line 22: column 'a' holds 'maybe'"):
+        datasets.read(path, target="y", prepare=True, strict=True)
+    path = table("\n".join(["a,y", *lines, *(["maybe,1"] * 5), ""]))
+    assert datasets.read(path, target="y", prepare=True).columns[0].is_text
+
+
 def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
     path, model = tmp_path / "a.csv", tmp_path / "m"
     fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model)

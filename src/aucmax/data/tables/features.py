@@ -40,6 +40,7 @@ from aucmax.data.tables.written import (
 __all__ = ["feature"]
 
 _FEW_VALUES = 20
+_FEW_OTHERS = 0.01  # share of other words among yes and no, above which they are categories
 _MOST_UNITS = 3  # of one column
 _FIRST_WORDS = 1000  # of a column, of which some are numbers if most are
 # Numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5".
@@ -269,13 +270,9 @@ def _wanted_by_model(declared: Column) -> tuple[str, str]:
 def _as_written(column: FileColumn, plain: _Cells) -> Read:
     """Return a column of text as a person would read it."""
     distinct, reading = column.distinct, column.reading
-    words = distinct.words.filter(plain.filled).to_pylist() if plain.filled.sum() <= 4 else []
-    truth = YesNo.written(column.name, words)
-    if truth is not None and len(words) > 1:
-        no, yes = truth.words
-        decision = Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")
-        values = distinct.of_rows(_cells(distinct, truth, reading).numbers)
-        return Read(truth, values, (decision,))
+    truth = _yes_and_no(column, plain)
+    if truth is not None:
+        return truth
     cells = _amounts(column, plain)
     few = cells.filled.sum() <= 2  # two words are as good as numbers
     codes = _are_codes(distinct) or names_codes(column.name)  # of which 012xx is no unit
@@ -300,6 +297,28 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         row = distinct.first(cells.strange)
         raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
     return _words(column)._replace(decisions=_told_of_words(column, cells))
+
+
+def _yes_and_no(column: FileColumn, plain: _Cells) -> Read | None:
+    """Return a column of text as yes and no, if all words are, but for few cells."""
+    distinct = column.distinct
+    if plain.filled.sum() > _FEW_VALUES or not np.array_equal(plain.filled, plain.strange):
+        return None
+    words = distinct.words.filter(plain.filled).to_pylist()
+    words = [word for word in words if YesNo("").number(word) is not None]
+    truth = YesNo.written(column.name, words) if len(words) > 1 else None
+    if truth is None:
+        return None
+    cells = _cells(distinct, truth, column.reading)
+    others, total = distinct.rows(cells.strange), distinct.rows(cells.filled)
+    if others > _FEW_OTHERS * total:
+        return None
+    no, yes = truth.words
+    decisions = [Decision(column.name, f"yes/no: {no!r} is 0, {yes!r} is 1")]
+    if others:
+        are = f"as {total - others:,} of its values are"
+        decisions.append(column.not_one(cells.strange, f"{no!r} or {yes!r}", are))
+    return Read(truth, distinct.of_rows(cells.numbers), (*decisions,))
 
 
 def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
