@@ -228,6 +228,35 @@ def test_yes_and_no_in_any_spelling_with_an_odd_cell_are_numbers(come, table):
     assert datasets.read(path, target="y", prepare=True).columns[0].is_text
 
 
+def test_dates_in_two_formats_are_read_or_refused(come, table, parts):
+    spelt = [f"{k + 1:02} March 2023" if k % 3 else f"2023-03-{k + 1:02} 12:00" for k in range(30)]
+    days = [day_number(f"2023-03-{k + 1:02}", "%Y-%m-%d") + (k % 3 == 0) / 2 for k in range(30)]
+    for words in (spelt, sorted(spelt)):
+        rows = come(words)
+        assert rows.columns == (Date("a", form="%d %b %Y"),)
+        assert sorted(rows.data[:30, 0]) == days
+        assert any("in a second format, such as '2023" in one.what for one in rows.decisions)
+    lines = [f"{word},{k % 2}" for k, word in enumerate(spelt * 4)]
+    parts(table("\n".join(["a,y", *lines, ""])))
+    spelt = [f"{k + 1:02} March 2023" if k % 3 else f"{k + 1:02}.03.2023" for k in range(30)]
+    with pytest.raises(
+        DataFileError, match=r"two formats, such as '02 March 2023' and '01.03.2023"
+    ):
+        come(spelt)
+
+
+def test_amounts_in_two_notations_are_refused(come):
+    words = [f"1,{k:03}.50" if k % 2 else f"1.{k:03},50" for k in range(60)]
+    for arguments in ({}, {"numbers": ["a"]}, {"decimal": ",", "sep": ";"}):
+        with pytest.raises(
+            DataFileError, match=r"two notations, such as '1,001.50' and '1.000,50'"
+        ):
+            come(words, **arguments)
+    assert come(words, categories=["a"]).columns[0].is_text
+    with pytest.raises(DataFileError, match="line 2: column 'a' holds 'red', which is not a numb"):
+        come(["red", "1", "blue"], numbers=["a"])
+
+
 def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
     path, model = tmp_path / "a.csv", tmp_path / "m"
     fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,9 @@ from aucmax.data.dates import (
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["dates_in_numbers", "dates_in_text", "declared_dates", "times_in_text", "typed_dates"]
 
@@ -97,27 +102,37 @@ def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
 
 
 def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
-    """Return dates as numbers, if all known words of a column, a mask (k,), are of one format."""
+    """Return dates as numbers, if all known words of a column, a mask (k,), are of one format.
+
+    Some may be of ISO's format, which cannot be taken for another.
+    """
     distinct = column.distinct
     total = distinct.rows(known)
-    sampled = distinct.first_words(_SAMPLED_VALUES, known).to_pylist()
-    forms = [form for form, count in forms_of(sampled).items() if count > MOSTLY * len(sampled)]
+    places = np.flatnonzero(known)
+    spread = np.linspace(0, len(places) - 1, min(len(places), _SAMPLED_VALUES)).astype(int)
+    sampled = [distinct.words[int(j)].as_py() for j in places[spread]]
+    counts, most = forms_of(sampled), MOSTLY * len(sampled)
+    often = [form for form, count in counts.items() if count > (1 - NEARLY_ALL) * len(sampled)]
+    iso = counts[ISO] if ISO in often else 0
+    forms = [form for form in often if counts[form] + iso * (form != ISO) > most]
     if not forms:
+        _refuse_two_formats(column, known, often)
         return None
-    days = {form: day_numbers(distinct.words, form) for form in forms}
+    days = {form: _with_iso(distinct.words, form) for form in forms}
     strange = {form: known & np.isnan(days[form]) for form in forms}
     fits = [form for form in forms if not strange[form].any()]
     if not fits:
         best = min(forms, key=lambda form: distinct.rows(strange[form]))
         share = 1 - distinct.rows(strange[best]) / total
         if share < NEARLY_ALL:
+            _refuse_two_formats(column, known, often)
             return None
         decision = column.not_one(
             strange[best],
             f"a date such as {EXAMPLES[best]}",
             f"as {total - distinct.rows(strange[best]):,} of its {total:,} values are",
         )
-        return _read(column, best, days[best], decision)
+        return _read(column, best, days[best], *_told_of_iso(column, best, iso), decision)
     form = fits[0]
     if any(not np.array_equal(days[rival], days[form], equal_nan=True) for rival in fits[1:]):
         if column.reading.day_first is None:
@@ -133,15 +148,54 @@ def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
         form = next(rival for rival in fits if rival.startswith(first))
     if column.reading.dates is not True:
         raise _dates(column, repr(distinct.word(distinct.first(known))))
-    return _read(column, form, days[form])
+    return _read(column, form, days[form], *_told_of_iso(column, form, iso))
+
+
+def _with_iso(words: pa.Array, form: str) -> NDArray[np.float64]:
+    """Return the days of words (k,) of a form, or of ISO's, which is never in doubt."""
+    days = day_numbers(words, form)
+    rest = np.isnan(days)
+    if form != ISO and rest.any():
+        days[rest] = day_numbers(words.filter(rest), ISO)
+    return days
+
+
+def _told_of_iso(column: FileColumn, form: str, count: int) -> tuple[Decision, ...]:
+    """Return the decision that dates, so many sampled ones, are ISO's in a column of a form."""
+    distinct = column.distinct
+    if form == ISO or not count:
+        return ()
+    row = distinct.first(~np.isnan(day_numbers(distinct.words, ISO)))
+    sentence = f"dates in a second format, such as {distinct.word(row)!r}, which are read as well"
+    return (Decision(column.name, sentence),)
+
+
+def _refuse_two_formats(column: FileColumn, known: NDArray[np.bool_], forms: Sequence[str]) -> None:
+    """Raise Obstacle if nearly all known words, a mask (k,), are dates of some of these forms."""
+    distinct, total = column.distinct, column.distinct.rows(known)
+    if not column.reading.prepare or len(forms) < 2:
+        return
+    of_form = {form: known & ~np.isnan(day_numbers(distinct.words, form)) for form in forms}
+    if distinct.rows(np.any([*of_form.values()], axis=0)) < NEARLY_ALL * total:
+        return
+    first = max(forms, key=lambda form: distinct.rows(of_form[form]))
+    second = max(forms, key=lambda form: distinct.rows(of_form[form] & ~of_form[first]))
+    others = of_form[second] & ~of_form[first]
+    rows = [distinct.first(of_form[first]), distinct.first(others)]
+    words = " and ".join(repr(distinct.word(row)) for row in rows)
+    raise column.wrong(
+        f"holds dates in two formats, such as {words}",
+        f"write all in one, such as 2024-01-31, or leave the column {column.out}",
+        max(rows),
+        remedy=column.drop,
+    )
 
 
 def declared_dates(column: FileColumn, declared: Column) -> Read:
     """Return dates of a given format as numbers."""
     distinct = column.distinct
     if isinstance(declared, Date):
-        days = day_numbers(distinct.words, declared.form)
-        days = np.where(np.isnan(days), day_numbers(distinct.words, ISO), days)  # never in doubt
+        days = _with_iso(distinct.words, declared.form)
     else:
         days = np.array(distinct.each(declared.number), dtype=np.float64)
     strange = np.isnan(days) & ~distinct.are(NO_NUMBER)

@@ -293,9 +293,16 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if _are_numbers(distinct, cells):
         numbers = f"as {distinct.rows(cells.filled & ~cells.strange):,} of its values are"
         return _numbers(column, cells, column.not_one(cells.strange, "a number", numbers))
+    _refuse_two_notations(column, cells)
+    row = distinct.first(cells.strange)
+    no_number = f"holds {distinct.word(row)!r}, which is not a number"
+    if column.name in reading.numbers:
+        hint = (
+            f"correct it, or do not give the column as one of numbers (numbers={[column.name]!r})"
+        )
+        raise column.wrong(no_number, hint, row)
     if reading.text is not True:
-        row = distinct.first(cells.strange)
-        raise _text(column, f"holds {distinct.word(row)!r}, which is not a number", row)
+        raise _text(column, no_number, row)
     return _words(column)._replace(decisions=_told_of_words(column, cells))
 
 
@@ -319,6 +326,30 @@ def _yes_and_no(column: FileColumn, plain: _Cells) -> Read | None:
         are = f"as {total - others:,} of its values are"
         decisions.append(column.not_one(cells.strange, f"{no!r} or {yes!r}", are))
     return Read(truth, distinct.of_rows(cells.numbers), (*decisions,))
+
+
+def _refuse_two_notations(column: FileColumn, cells: _Cells) -> None:
+    """Raise Obstacle if nearly all words are amounts, some with a decimal point, some a comma."""
+    if cells.filled.sum() <= _FEW_VALUES or _are_codes(column.distinct):
+        return
+    for distinct in (column.distinct.beginning(_FIRST_WORDS), column.distinct):
+        marks = [Amount(column.name, decimal=mark) for mark in DECIMALS]
+        point, comma = (_cells(distinct, kind, column.reading) for kind in marks)
+        neither = point.strange & comma.strange
+        if distinct.rows(neither) > (1 - NEARLY_ALL) * distinct.rows(point.filled | comma.filled):
+            return
+    only_point, only_comma = comma.strange & ~neither, point.strange & ~neither
+    if not (only_point.any() and only_comma.any()):
+        return
+    rows = [distinct.first(only_point), distinct.first(only_comma)]
+    words = " and ".join(repr(distinct.word(row)) for row in rows)
+    raise column.wrong(
+        f"holds numbers in two notations, such as {words}",
+        f"write all with the same decimal mark, leave the column {column.out}, or take every value "
+        f"as a category (categories={[column.name]!r})",
+        max(rows),
+        remedy=column.drop,
+    )
 
 
 def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
