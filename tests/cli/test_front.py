@@ -137,11 +137,15 @@ def test_what_a_column_ranks_alone_is_said_where_it_may_be_left_out(tmp_path, pa
     rows.loc[100, "amount"] = "n/x"
     rows.to_csv(path, index=False)
     assert run("train", path, "-o", tmp_path / "m", *FIT)[0] == 0
-    for option in ("--strict", "--no-prepare"):
-        err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, option)
-        said = re.search(r"line 102: .*alone, the column ranks with AUC ([0-9.]+)\)", err)
-        assert float(said[1]) == pytest.approx(auc, abs=0.03)
-        assert "--drop amount" in err
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, "--no-prepare")
+    said = re.search(r"line 102: .*alone, the column ranks with AUC ([0-9.]+)\)", err)
+    assert float(said[1]) == pytest.approx(auc, abs=0.03)
+    assert "--drop amount" in err
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, "--strict")
+    assert "correct it, take it as missing (without --strict), or leave the column out" in err
+    advised = err.split("This reads it:")[1]
+    assert "--strict" not in advised
+    assert "--drop" not in advised
 
 
 def test_python_keeps_the_larger_label():

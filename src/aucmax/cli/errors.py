@@ -46,10 +46,13 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
     more : mapping, optional
         Further arguments of `datasets.read`, to be added as options.
     """
-    from aucmax.data.reading import flag_of  # only files have them to add
+    from aucmax.data.reading import FIELDS, flag_of  # only files have them to add
 
     words = ["aucmax", *_given.get()]
     for name, value in (more or {}).items():
+        if value is False and not FIELDS[name]["off"]:
+            words = [word for word in words if word != flag_of(name)]
+            continue
         flag = flag_of(name, value is not False)
         if isinstance(value, bool):
             opposite = flag_of(name, not value)

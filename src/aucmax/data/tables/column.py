@@ -322,7 +322,8 @@ class FileColumn:
         row, count = self.distinct.first(strange), self.distinct.rows(strange)
         word = self.distinct.word(row)
         few = count <= MOSTLY * self.distinct.counts.sum()
-        if few and self.reading.lenient and self.reading.may_have_gaps(self.name):
+        may_be_gaps = few and self.reading.may_have_gaps(self.name)
+        if may_be_gaps and self.reading.lenient:
             place = self.source.place(row)
             where = f"line {place}" if isinstance(place, int) else place
             finding = f"{word!r} ({where}) is not {kind}"
@@ -330,11 +331,13 @@ class FileColumn:
                 finding = f"{count:,} values are not {kind}, the first {word!r} ({where})"
             otherwise = {"categories": [self.name]}
             return Decision(self.name, f"{finding}: taken as missing", otherwise, doubtful=True)
+        lenience = may_be_gaps and self.reading.prepare  # would take it as missing
+        as_gap = "take it as missing (without strict=True), " if lenience else ""
         raise self.wrong(
             f"holds {word!r}, which is not {kind}{others and ', '}{others}",
-            f"correct it, or leave the column {self.out}",
+            f"correct it, {as_gap}or leave the column {self.out}",
             row,
-            remedy=self.drop,
+            remedy={"strict": False} if lenience else self.drop,
             of_model=of_model,
         )
 
