@@ -279,6 +279,7 @@ def test_a_part_that_ends_every_worker_is_one_clear_error():
         there = distributed.source(Source(parts), client=client)
         with pytest.raises(ConnectionError, match=error):
             model.fit(there)
+        client.wait_for_workers(2, timeout=60)  # a cluster cannot be closed while one starts
     np.testing.assert_array_equal(model.coef_, before)
 
 
