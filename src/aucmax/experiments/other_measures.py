@@ -15,7 +15,7 @@ from aucmax.experiments.runs import Contestant, Split, test_share
 from aucmax.metrics import MeasureInterval
 from aucmax.metrics.influence import Scores
 from aucmax.metrics.intervals import wilson
-from aucmax.metrics.measured import interval_of, logit_ends, mean_of
+from aucmax.metrics.measured import interval_of, interval_of_recall, logit_ends, mean_of
 from aucmax.metrics.reading import codes_of, read, row_count
 from aucmax.report.measures import Measures
 
@@ -59,11 +59,14 @@ class OtherMeasures:
             labelled = rows.positive[part.test], rows.weight_of(part.test), None
             *scored, units = read(*labelled, score=result.score, unit=unit[part.test])
             samples.append((Scores(*scored), units))
-        splits = {}
+        splits, means, confidence = {}, {}, self.measures.confidence
         for name, measure in self.measures.influences.items():
             influences = [(measure(scores), units) for scores, units in samples]
-            mean = mean_of(influences, int(unit.max()) + 1)
-            interval = interval_of(mean, self.measures.confidence, _ENDS.get(name, wilson))
+            means[name] = mean = mean_of(influences, int(unit.max()) + 1)
+            if name == "recall_at_k":
+                interval = interval_of_recall(mean, means["precision_at_k"], confidence)
+            else:
+                interval = interval_of(mean, confidence, _ENDS.get(name, wilson))
             splits[name] = [of_rows.value for of_rows, _ in influences], interval
         return splits
 

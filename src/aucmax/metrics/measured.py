@@ -28,6 +28,7 @@ __all__ = [
     "average_precision_test",
     "by_group",
     "interval_of",
+    "interval_of_recall",
     "logit_ends",
     "mean_of",
     "paired_test",
@@ -257,19 +258,7 @@ def recall_at_k_interval(
         _influence(measure(k), rows)
         for measure in (influence.recall_at_k, influence.precision_at_k)
     )
-    own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
-    if own.value >= _FEW * of_few.value:  # k is not small, or no positive is among these rows
-        return own
-    ratio = own.value / of_few.value
-    rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))
-    z = -float(ndtri((1.0 - confidence) / 2))
-    low, high = (
-        own.value + sign * float(np.hypot(ratio * (end - of_few.value), z * rest))
-        for sign, end in ((-1, of_few.low), (1, of_few.high))
-    )
-    unseen = max(of_few.std_error**2 - precision.variance, 0.0)
-    std_error = float(np.hypot(own.std_error, ratio * np.sqrt(unseen)))
-    return MeasureInterval(own.value, max(low, 0.0), min(high, 1.0), std_error)
+    return interval_of_recall(recall, precision, confidence)
 
 
 def recall_at_fpr_interval(
@@ -539,6 +528,25 @@ def interval_of(
     shown = spread.variance > ROUNDING**2
     std_error = np.sqrt(spread.variance) if shown else largest_error(value, spread.rows)
     return MeasureInterval(value, float(low), float(high), float(std_error))
+
+
+def interval_of_recall(
+    recall: Influence, precision: Influence, confidence: float
+) -> MeasureInterval:
+    """Return the interval of the recall among k rows, whose precision bounds it if they are few."""
+    own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
+    if own.value >= _FEW * of_few.value:  # k is not small, or no positive is among these rows
+        return own
+    ratio = own.value / of_few.value
+    rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))
+    z = -float(ndtri((1.0 - confidence) / 2))
+    low, high = (
+        own.value + sign * float(np.hypot(ratio * (end - of_few.value), z * rest))
+        for sign, end in ((-1, of_few.low), (1, of_few.high))
+    )
+    unseen = max(of_few.std_error**2 - precision.variance, 0.0)
+    std_error = float(np.hypot(own.std_error, ratio * np.sqrt(unseen)))
+    return MeasureInterval(own.value, max(low, 0.0), min(high, 1.0), std_error)
 
 
 def by_group(influence: Influence, group: NDArray[np.intp] | None, n_groups: int = 0) -> Influence:
