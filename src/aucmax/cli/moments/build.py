@@ -14,7 +14,7 @@ from aucmax.basics.doors import postponed
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.large import Large
 from aucmax.cli.like import Like, like_of
-from aucmax.cli.moments.combine import added, of_usual_labels, write
+from aucmax.cli.moments.combine import added, of_usual_labels, respelt, write
 from aucmax.cli.moments.common import MIN_ROWS, Align, Kept, MinRows, Out, check_memory, kind_of
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.moments.strata import HeldRows, RowsInParts
@@ -382,7 +382,7 @@ def _sum(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) 
     if part.feature_names is None and total.feature_names is None:
         d = max(total.n_features, part.n_features)
         total, part = total.widened(d), part.widened(d)
-    return added(total, part, path, align)
+    return added(total, respelt(part, total, path), path, align)
 
 
 def _sum_of_bounded(total: BoundedSums, part: BoundedSums, path: Any) -> BoundedSums:

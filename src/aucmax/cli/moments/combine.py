@@ -25,7 +25,7 @@ with postponed():
     from aucmax.statistics.disclosure import disclosures
     from aucmax.statistics.files import load_moments
 
-__all__ = ["added", "aligned", "loaded_after", "merge", "of_usual_labels", "subtract", "write"]
+__all__ = ["added", "aligned", "merge", "of_usual_labels", "respelt", "subtract", "write"]
 
 _LISTED = 10  # counts that could show a row
 
@@ -50,7 +50,7 @@ def merge(
     check_paths({"--out": out}, {f"MOMENTS {path}": path for path in files})
     total = load_moments(files[0])
     for path in files[1:]:
-        total = added(total, loaded_after(path, total), path, align)
+        total = added(total, respelt(load_moments(path), total, path), path, align)
     write(total, out, min_rows)
     show(report_of(total, out), as_json)
 
@@ -81,10 +81,7 @@ def subtract(
 
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
-    """Add moments from a file, whose labels may be spelt with other capitals."""
-    labels = part.classes.tolist()
-    spelt = _spelt_as(labels, total)
-    part = part if spelt == labels else part.relabelled(spelt)
+    """Add moments from a file, of labels as `respelt` returns them."""
     with _told_of(path, total, part):
         moments = total + (aligned(part, total) if align else part)
     new = [label for label in part.classes.tolist() if label not in total.classes.tolist()]
@@ -93,23 +90,16 @@ def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool)
     return moments
 
 
-def loaded_after(path: Path, total: ClassStatistics) -> ClassStatistics:
-    """Return the moments in a file, with labels spelt as in those before, and tell of it."""
-    part = load_moments(path)
-    labels = part.classes.tolist()
-    spelt = _spelt_as(labels, total)
-    for label, usual in zip(labels, spelt, strict=True):
-        if label != usual:
-            tell("note", f"{path}: the label {label!r} is taken as {usual!r}, as spelt before")
-    return part if spelt == labels else part.relabelled(spelt)
-
-
-def _spelt_as(labels: list[Any], total: ClassStatistics) -> list[Any]:
-    """Return labels in the spelling of others where they are other spellings of these."""
-    before = total.classes.tolist()
+def respelt(part: ClassStatistics, total: ClassStatistics, path: Any) -> ClassStatistics:
+    """Return moments from a file with labels spelt as in those before, and tell of it."""
+    labels, before = part.classes.tolist(), total.classes.tolist()
     if {*labels} <= {*before} or not all(isinstance(name, str) for name in (*labels, *before)):
-        return labels
-    return labels_as(labels, before)
+        return part
+    usual = labels_as(labels, before)
+    for label, name in zip(labels, usual, strict=True):
+        if label != name:
+            tell("note", f"{path}: the label {label!r} is taken as {name!r}, as spelt before")
+    return part if usual == labels else part.relabelled(usual)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import typer
 from aucmax.basics.doors import postponed
 from aucmax.cli.common import show
 from aucmax.cli.like import Like, like_of, steps_in
-from aucmax.cli.moments.combine import added, aligned, loaded_after
+from aucmax.cli.moments.combine import added, aligned, respelt
 from aucmax.cli.moments.common import Align
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
@@ -141,7 +141,7 @@ def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
     for path in files[1:]:
         if str(path) in sites:
             raise ValueError(f"{path}: is given twice; give each site once.")
-        part = loaded_after(path, total)
+        part = respelt(load_moments(path), total, path)
         total = added(total, part, path, align)
         sites[str(path)] = aligned(part, total) if align else part
     return sites
