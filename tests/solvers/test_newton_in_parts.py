@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, AUCClassifierCV, Source
+from aucmax.data.rows import as_rows
 from aucmax.data.rows.parts import InParts
 from aucmax.objective import Objective
 from aucmax.objective.losses import Logistic
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Newton
 from aucmax.solvers.base import Monitor, Run
@@ -53,12 +54,27 @@ def test_the_optimum_is_that_of_all_rows_in_few_passes(d, sparse, most, monkeypa
     assert most is None or parts.passes_ <= most
 
 
+def objectives(d, penalty):
+    """Return J of rows in parts, and of the same rows in memory."""
+    (X, y, weight), source = data(d)
+    stores = InParts(source, np.diff(CUTS), d), as_rows(X)
+    problems = [RowsProblem.of(store, np.where(y, 1.0, -1.0), weight) for store in stores]
+    return [Objective(problem, Logistic(), penalty) for problem in problems]
+
+
+@pytest.mark.parametrize("penalty", [L2(1e-2), ElasticNet(1e-2, 0.5)], ids=["l2", "l1"])
+def test_from_an_optimum_the_value_is_that_of_its_best_intercept(penalty):
+    objective, of_rows = objectives(20, penalty)
+    best = Newton().solve(objective, None, Run(Monitor(objective), 1e-10, 1000)).coef
+    again = Newton().solve(objective, best, Run(Monitor(objective), 0.1, 1000))
+    np.testing.assert_array_equal(again.coef, best)
+    assert again.value == pytest.approx(of_rows.value(best), rel=1e-6)
+    assert again.gap < 1e-6
+
+
 @pytest.mark.parametrize("sure", [False, True])
 def test_the_gap_bounds_what_is_left(sure):
-    (_, y, weight), source = data(150)
-    store = InParts(source, np.diff(CUTS), 150)
-    problem = RowsProblem.of(store, np.where(y, 1.0, -1.0), weight)
-    objective = Objective(problem, Logistic(), ElasticNet(1e-2, 0.5))
+    objective, _ = objectives(150, ElasticNet(1e-2, 0.5))
 
     def solved(tol):
         run = Run(Monitor(objective), tol, 1000, sure=sure)

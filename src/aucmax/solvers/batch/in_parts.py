@@ -106,6 +106,15 @@ class IterateInParts:
         """Return a bound of J(w, b) − J* by duality."""
         return self.objective.gap(self.data, self.gradient, self.w) + self.excess
 
+    def settle(self) -> float:
+        """Take the best intercept, in one pass, if another is seen in J; return the new `gap`.
+
+        A start whose coefficients are optimal has a guess of it.
+        """
+        if self.excess > 0.0:
+            self.term = self.term.moved(np.zeros_like(self.w), 1.0, self.S)
+        return self.gap()
+
     def go(self, direction: np.ndarray, slope_of_penalty: float) -> float:
         """Move along a direction as far as lowers J enough; return the length, 0 if none does.
 
@@ -175,7 +184,9 @@ def proximal_in_parts(
         if not direction.any() or iterate.go(direction, rise) == 0.0:
             break
         run.monitor(iterate.w, float(steps))
-    return Minimum(w, value, gap, steps, cost, iterate.intercept), iterate.term
+    if steps == 0:
+        gap = min(gap, iterate.settle())
+    return Minimum(w, iterate.value, gap, steps, cost, iterate.intercept), iterate.term
 
 
 class _Model:

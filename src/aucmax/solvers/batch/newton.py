@@ -153,6 +153,8 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         iterate.recompute_gradient()
         total = max(objective.at_zero - value + decrement, decrement)
         forcing = min(_SYSTEM_TOL, max(decrement / total, 1e-6))
+    if steps == 0:
+        gap = min(gap, iterate.settle())
     return Minimum(iterate.w, iterate.value, gap, steps, products, iterate.intercept)
 
 
@@ -202,6 +204,8 @@ class _Iterate:
     def gap(self) -> float:
         """Return a bound of J(w) − J* by duality."""
         return self.objective.gap(self.data, self.gradient, self.w)
+
+    settle = gap  # no intercept is better
 
     def recompute_scores(self) -> None:
         """Compute the scores anew: rounding errors accumulate in them."""
