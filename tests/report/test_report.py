@@ -323,6 +323,15 @@ def test_maps_have_one_scale_of_colours():
     assert [line["added"] for line in behind["lines"]] == [[1.0], [-2.0]]
 
 
+def test_words_that_add_the_same_are_one_line():
+    words = np.array(["Shop 1", "SHOP 1", "Shop 2", "Kiosk", "stall", "van", "SHOP 2"], object)
+    added = np.array([0.5, 0.5, 0.5, 0.1 + 0.2, 0.3, 0.3, 0.3])
+    shape = Shape(Column("seller"), words, added, added - 0.1, added + 0.1)
+    figure = explained.shape_figures([shape])[0]
+    assert figure.names == ["Shop 1, Shop 2", "Kiosk, stall, 2 more"]
+    assert figure.lines["seller"].x.tolist() == [0.5, 0.1 + 0.2]
+
+
 def test_figures_of_shapes_have_one_scale():
     def shape(name, values, added, reach, **more):
         values = np.array(values, dtype=object if isinstance(values[0], str) else float)

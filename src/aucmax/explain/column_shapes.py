@@ -38,7 +38,8 @@ class Shape(NamedTuple):
         The column.
     values : ndarray, shape (m,)
         Numbers in ascending order, from the smallest to the largest of the rows, dense enough for
-        linear interpolation. Or words (objects), those that add most first.
+        linear interpolation. Or words (objects), those that add most first, of equal ones the most
+        frequent.
     added : ndarray, shape (m,)
         What they add.
     low, high : ndarray, shape (m,)
@@ -285,13 +286,16 @@ def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the different values of a column, numbers or words, and a row that has each.
 
-    A gap is a word; for numbers its row comes last, without a value.
+    Words are in the order of how many rows have them. A gap is a word; for numbers its row comes
+    last, without a value.
     """
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         words = np.array(["missing" if is_gap(v) else str(v) for v in values], dtype=object)
-        return np.unique(words, return_index=True)
+        different, rows, counts = np.unique(words, return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return different[order], rows[order]
     filled, gaps = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
     points, rows = np.unique(numbers[filled], return_index=True)
     if len(points) > _PROBED_VALUES:

@@ -36,6 +36,8 @@ MAP_NOTE = (
     "values has ten places, each a tenth of the rows, named by its median."
 )
 _MAX_WORDS = 20  # shown for a column of words
+_MAX_NAMED_WORDS = 3  # of those that add the same
+_SAME_SHARE = 1e-9  # of a shape's range by which words that add the same differ in rounding
 _CROWDED_SHARE = 0.1  # of an axis: if most rows take up less of it, it is changed
 
 
@@ -134,14 +136,16 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
     title = f"feature {shape.feature}" if shape.feature.isdigit() else shape.feature
     interval = None if np.isnan(shape.low).all() else (shape.low, shape.high)
     if shape.values.dtype == object:
-        # the words with the largest and the smallest contributions
-        place = np.arange(len(shape.values))
+        first, names = _words_alike(shape)
+        # those with the largest and the smallest contributions
+        place = np.arange(len(first))
         shown = np.minimum(place, place[::-1]) < _MAX_WORDS // 2
-        words = list(map(str, shape.values[shown]))
+        words = [names[k] for k in np.flatnonzero(shown)]
+        first = first[shown]
         if interval is not None:
-            interval = (shape.low[shown], shape.high[shown])
-        line = Line(shape.added[shown], np.arange(float(len(words))), interval, alone=True)
-        hidden = len(shape.values) - len(words)
+            interval = (shape.low[first], shape.high[first])
+        line = Line(shape.added[first], np.arange(float(len(words))), interval, alone=True)
+        hidden = len(names) - len(words)
         caption = left_out(hidden, "that lies between these", "that lie between these")
         zero = upright(0.0, len(words))
         return Figure(
@@ -161,6 +165,23 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
         name, title, title, adds, {title: line}, " ".join(notes), xlog=xlog, xlim=xlim, ylim=scale,
         guide=(ends, (0.0, 0.0)), xdate=shape.column.is_date, rug=shape.quantiles[1:-1].tolist(),
     )  # fmt: skip
+
+
+def _words_alike(shape: Shape) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the first of each run of words that add the same, and how it is named.
+
+    Spellings that differ in case only are one word.
+    """
+    numbers = np.nan_to_num(np.array([shape.added, shape.low, shape.high]))
+    apart = np.abs(np.diff(numbers)).max(axis=0) > _SAME_SHARE * np.ptp(numbers)
+    starts = np.flatnonzero(np.append(True, apart))
+    names = []
+    for run in np.split(shape.values, starts[1:]):
+        words = list({word.casefold(): word for word in reversed(run.tolist())}.values())[::-1]
+        if len(words) > _MAX_NAMED_WORDS:
+            words[_MAX_NAMED_WORDS - 1 :] = [f"{len(words) - _MAX_NAMED_WORDS + 1:,} more"]
+        names.append(", ".join(words))
+    return starts, names
 
 
 def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
