@@ -322,7 +322,7 @@ class Reader:
         (path, reading) to how its text is to be read, and what was decided about that; None if
         ``sep`` and ``decimal`` do not apply.
     columns : callable, optional
-        (path, reading) to the names of all columns; None if they have no names.
+        (files, reading) to the names of the columns of each; None if they have no names.
     first : callable, optional
         (path) to its first rows, as another file; None if they are not known.
     """
@@ -331,7 +331,7 @@ class Reader:
     suffixes: tuple[str, ...]
     open: Callable[[Any, Reading], tuple[Bunch, list[Obstacle]]]
     written: Callable[[Any, Reading], tuple[Reading, list[Decision]]] | None = None
-    columns: Callable[[Any, Reading], list[str]] | None = None
+    columns: Callable[[Sequence[Any], Reading], list[list[str]]] | None = None
     first: Callable[[Any], Any] | None = None
 
 
@@ -380,7 +380,7 @@ def _separated(name: str, mark: str) -> Reader:
         FORMATS[name],
         lambda path, reading: read_csv(path, mark, reading),
         written=lambda path, reading: as_written(path, mark, reading),
-        columns=lambda path, reading: csv_columns(path, mark, reading),
+        columns=lambda files, reading: csv_columns(files, mark, reading),
         first=lambda path: first_lines(path, FIRST_ROWS),
     )
 
@@ -395,7 +395,7 @@ READERS = {
             "parquet",
             FORMATS["parquet"],
             read_parquet,
-            columns=lambda path, _: parquet_columns(path),
+            columns=lambda files, _: [*map(parquet_columns, files)],
             first=lambda path: RowGroups(path, (), 0, FIRST_ROWS),
         ),
     )
