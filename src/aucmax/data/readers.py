@@ -15,6 +15,7 @@ from aucmax.basics.errors import DataWarning
 from aucmax.basics.sparse import sp
 from aucmax.data.bunch import Bunch, objects_of, rows_and_labels
 from aucmax.data.codes import CODE_DOUBT
+from aucmax.data.columns import labels_as
 from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     FORMATS,
@@ -153,7 +154,8 @@ def find_label(y: Any, label: Any) -> Any:
         Labels.
     label : label or str
         One of the labels, or its text: ``"1"``, ``"+1"`` and ``"1.0"`` all mean the number 1, and
-        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels.
+        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels. A word that is none
+        of them means the one that is the same but for case, or yes or no as it is.
 
     Returns
     -------
@@ -172,9 +174,13 @@ def find_label(y: Any, label: Any) -> Any:
         for candidate in labels:
             if candidate == meaning:
                 return candidate
-    for candidate in labels:  # with surrounding space, as after the commas of some files
-        if isinstance(candidate, str) and candidate.strip() == text:
+    words = [candidate for candidate in labels if isinstance(candidate, str)]
+    for candidate in words:  # with surrounding space, as after the commas of some files
+        if candidate.strip() == text:
             return candidate
+    (usual,) = labels_as([text], words)
+    if usual in words:
+        return usual
     raise ValueError(f"no label {label!r}; the labels are {listing(labels)}")
 
 

@@ -49,8 +49,11 @@ def merge(
     """
     check_paths({"--out": out}, {f"MOMENTS {path}": path for path in files})
     total = load_moments(files[0])
+    merged = total.merged
     for path in files[1:]:
-        total = added(total, respelt(load_moments(path), total, path), path, align)
+        part = respelt(load_moments(path), total, path)
+        total, merged = added(total, part, path, align), merged + part.merged
+    total.merged = merged
     write(total, out, min_rows)
     show(report_of(total, out), as_json)
 
@@ -76,6 +79,7 @@ def subtract(
     moments, removed = load_moments(total), load_moments(part)
     with _told_of(part, moments, removed):
         rest = moments - (aligned(removed, moments) if align else removed)
+    rest.merged = max(moments.merged - removed.merged, 1)
     write(rest, out, min_rows)
     show(report_of(rest, out), as_json)
 
