@@ -17,6 +17,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.data.columns import label_as
 from aucmax.data.strata import StrataWeight
 from aucmax.data.tables.dialect import TITLE_LINES, distinct
 from aucmax.estimators import AUCClassifier
@@ -332,14 +333,6 @@ def advance(
     return state
 
 
-def _as_known(label: Any, known: Iterable[Any]) -> Any:
-    """Return a label as it was spelt before, if it differs from one before only in case."""
-    if not isinstance(label, str) or label in known:
-        return label
-    alike = (spelt for spelt in known if str(spelt).lower() == label.lower())
-    return next(alike, label)
-
-
 class _Scored:
     """Rows that were scored and learnt, but whose scores were not counted yet."""
 
@@ -378,7 +371,7 @@ class _Scored:
         if row is None:
             return
         learner = state.learner
-        label = _as_known(row.label, learner.labels)
+        label = label_as(row.label, {*learner.labels, state.settings.positive})
         features, unfit = row.features, list[str]()
         if state.prepared is not None:
             features, unfit = state.prepared.features(features)

@@ -101,6 +101,7 @@ def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> 
 
 def csv_columns(files: Sequence[Any], delimiter: str, reading: Reading) -> list[list[str]]:
     """Return the names of the columns of each CSV file, read as the first is written."""
+    reading, _ = as_written(files[0], delimiter, reading)
     columns = []
     for file in files:
         text = _Text.of(file, delimiter, reading)
