@@ -75,7 +75,7 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
     if reading.names is not None:
         missing = [name for name in reading.names if name not in counts]
         if missing:
-            have = suggest(missing[0], names)
+            have = header_hint(names) or suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
     left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
     left = [name for name in names if name not in left_out and (name or not reading.prepare)]
