@@ -200,6 +200,20 @@ def test_errors_name_the_file_and_its_line(tmp_path):
     assert "2.csv: lacks a and has b, unlike" in refusal(tmp_path)
 
 
+def test_a_file_written_otherwise_than_the_first_is_told(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b,y\n1,2,0\n2,1,1\n")
+    first, other = f"{tmp_path}/1.csv", tmp_path / "2.csv"
+    of = {
+        "a;b;y\n1;2;0\n": f"by ';'; save it with ',' between them, as {first} is",
+        "1,x,0\n": "the first line looks like data: is the header missing?",
+        "Ward B,,\na,b,y\n": "looks like a title: remove what is above the header",
+        "": "2.csv: the file is empty",
+    }
+    for text, what in of.items():
+        other.write_text(text)
+        assert what in refusal(tmp_path, prepare=True)
+
+
 def test_types_that_do_not_go_together_are_told(tmp_path):
     pd.DataFrame({"a": [1.0], "y": [1]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"a": ["x"], "y": [1]}).to_parquet(tmp_path / "2.parquet")

@@ -588,6 +588,14 @@ def test_positive_label(write):
     assert read(flags, positive="True").target.tolist() == [1, -1]
 
 
+def test_find_label_takes_other_spellings():
+    assert find_label(["Ill", "Well"], "ill ") == "Ill"
+    assert find_label(["Ill", "ill"], "ill") == "ill"
+    assert find_label(["N", "Y"], "yes") == "Y"
+    with pytest.raises(ValueError, match="no label 'ILL'; the labels are Ill, ill"):
+        find_label(["Ill", "ill"], "ILL")
+
+
 def test_find_label():
     assert find_label([0.5, 2.0], "0.5") == 0.5
     assert find_label(["1", "2"], 1) == "1"

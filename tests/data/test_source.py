@@ -140,11 +140,17 @@ def test_labels_stay_with_their_parts_and_are_read_if_asked_for(l1_ratio):
         assert record.objective == pytest.approx(J, rel=1e-12)
 
 
-def test_labels_that_change_between_passes_are_an_error():
+@pytest.mark.parametrize("what", ["labels", "weights"])
+@pytest.mark.parametrize("change", [lambda of: 1 - of, np.flip])
+def test_labels_and_weights_that_change_between_passes_are_an_error(what, change):
     X, y = data()
-    labels = iter([y[150:], y[150:], 1 - y[150:]])
-    rows = Source([lambda: (X[:150], y[:150]), lambda: (X[150:], next(labels))])
-    with pytest.raises(ValueError, match="part 2: it has other labels than when it was read first"):
+    first = {"labels": y[150:], "weights": np.linspace(0.0, 1.0, 150)}
+    now = first | {what: change(first[what])}  # with the same sum, flipped or not
+    passes = iter([first, first, now])
+    rows = Source([lambda: (X[:150], y[:150], y[:150]), lambda: (X[150:], *next(passes).values())])
+    with pytest.raises(
+        ValueError, match=f"part 2: it has other {what} than when it was read first"
+    ):
         AUCClassifier(loss="logistic").fit(rows)
 
 

@@ -531,6 +531,23 @@ def test_labels_of_sites_that_differ_in_case_are_one(built, good, run):
     assert "the label 'Yes' is taken as 'yes'" in err
     assert [site["positives"] for site in json.loads(out)["sites"]][1] == (y == "yes").sum()
 
+    code, out, err = run(*fit[:2], built / "d", built / "a", *fit[4:])  # the first decides
+    assert code == 0
+    assert "positive       Yes, against no" in out
+
+
+def test_a_merged_file_is_told_as_one_site(built, good, run):
+    good("moments", "merge", built / "a", built / "b", "-o", built / "ab")
+    good("moments", "merge", built / "ab", built / "all", "-o", built / "three")
+    good("moments", "subtract", built / "three", built / "all", "-o", built / "rest")
+    for name, count in {"ab": 2, "three": 3, "rest": 2}.items():
+        code, _, err = run("moments", "fit", built / name, built / "c", "-o", built / "model")
+        assert code == 0
+        note = f"note: {built / name}: {count} files were merged in it, and are left out as one"
+        assert note in " ".join(err.split())
+        assert "c: " not in err
+    assert "merged" not in run("moments", "fit", built / "ab", "-o", built / "model")[2]
+
 
 def test_text_and_gaps_are_taken_as_a_model_takes_them(tmp_path, good, bad):
     X, y = table()

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, ClassMoments
+from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.data.strata import came_again
 from aucmax.estimators.training import fit_in_one_pass
@@ -51,13 +52,31 @@ def test_a_fit_in_one_pass_is_that_to_all_rows(label):
     parts = source((X, y, stratum, weight), [7, 100, 101])
     parts.feature_names = ["a", "b", "c"]
     model = AUCClassifier(0.01, strata_weight="pairs")
-    fit_in_one_pass(model, parts, label, "rows", "day")
+    fit_in_one_pass(model, parts, Reading(positive=label, strata="day"), "rows")
     expected = AUCClassifier(0.01, strata_weight="pairs").fit(X, y == 2, weight, strata=stratum)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-9)
     assert (model.strata_, model.strata_.column) == (expected.strata_, "day")
     assert parts.counts.passes[parts.stored.place] == 1
     assert model.classes_.tolist() == ([1, 2] if label is None else ["not 2", "2"])
+
+
+@pytest.mark.parametrize("strata", [None, "day"])
+def test_other_spellings_of_labels_are_one_in_a_pass(strata):
+    X, y, stratum, weight = drawn()
+    words = np.where(y == 2, "Ill", "Well")
+    of_strata = () if strata is None else (stratum,)
+    spelt = np.where(np.arange(len(y)) % 3, words, np.char.lower(words))
+    models = []
+    for labels, name in ((words, "Ill"), (spelt, "ill")):
+        columns, cuts = (X, labels, weight, *of_strata), (slice(7), slice(7, 100), slice(100, None))
+        loads = [lambda p=p, columns=columns: tuple(values[p] for values in columns) for p in cuts]
+        parts = Source(loads, feature_names=["a", "b", "c"])
+        reading = Reading(positive=name, strata=strata, prepare=True)
+        models.append(AUCClassifier(0.01))
+        fit_in_one_pass(models[-1], parts, reading, "rows")
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-9)
+    assert [str(label).lower() for label in models[1].classes_] == ["well", "ill"]
 
 
 def test_a_sketch_of_many_features_is_within_strata_too():
@@ -96,7 +115,7 @@ def test_the_positive_label_must_be_known(y, message):
     parts = source((X, np.array(y), stratum, weight), [120])
     parts.feature_names = ["a", "b", "c"]
     with pytest.raises(ValueError, match=message):
-        fit_in_one_pass(AUCClassifier(), parts, None, "rows", "day")
+        fit_in_one_pass(AUCClassifier(), parts, Reading(strata="day"), "rows")
 
 
 def test_a_stratum_that_is_a_date_is_named_as_in_the_file():

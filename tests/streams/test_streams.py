@@ -466,7 +466,7 @@ BAD = {
         (b'{"a": [1], "label": true}\n', r"feature 'a' holds \[1\]"),
         (b'{"a": 1}\n', "there is no label, called target, label, y or class"),
         (b'{"a": 1, "label": null}\n', "the label 'label' is None"),
-        (b"\xff\xfe\n", "decode"),
+        (b"\xff\xfe\n", "Expecting value"),
         (b"[" * 100_000 + b"\n", "recursion|nested|expected"),
     ],
     "csv": [
@@ -1317,16 +1317,36 @@ def test_words_of_ndjson_are_levels(tmp_path, run):
     assert load(tmp_path / "m")[:-1].get_feature_names_out().tolist() == names
 
 
-def test_labels_that_differ_only_in_case_are_one():
+@pytest.mark.parametrize("late", [False, True])
+def test_lines_that_are_not_utf8_are_read_as_by_train(late, tmp_path, run):
+    towns = ["Ulm"] * 40 + ["Köln", "Ulm"] * 10
+    rows = "".join(f"{k % 7},{town},{k % 3 % 2}\n" for k, town in enumerate(towns))
+    first = "a,town,y\n" + "0,Düren,1\n" * late  # of UTF-8, where the others are not
+    path = tmp_path / "x.csv"
+    path.write_bytes(first.encode() + rows.encode("cp1252"))
+    code, _, err = run("stream", path, "-o", tmp_path / "m")
+    assert code == 0
+    assert ("note: read as cp1252, as it is not UTF-8" in err) != late
+    assert "town_Köln" in load(tmp_path / "m")[:-1].get_feature_names_out()
+    where = "line 43" if late else "line 42"
+    code, _, err = run("stream", path, "--encoding", "utf-8")
+    assert code != 0
+    assert f"{where}: not UTF-8 text; name its encoding (--encoding cp1252)" in err
+
+
+@pytest.mark.parametrize("positive", [None, "YES"])
+def test_other_spellings_of_labels_are_one(positive):
     def lines(words):
         rng = np.random.default_rng(0)
         for x in rng.normal(size=200):
             word = words[int(x > 0.5)]
             yield json.dumps({"a": x, "label": word[rng.integers(len(word))]}).encode() + b"\n"
 
-    spelt = run_through(begun(), lines((["no", "No", "NO"], ["yes", "Yes", "YES"])))
+    words = ["no", "No", "n"], ["yes", "Yes", "Y"]
+    spelt = run_through(begun(positive=positive), lines(words))
     plain = run_through(begun(), lines((["no"] * 3, ["yes"] * 3)))
-    assert [str(label).lower() for label in spelt.learner.labels] == ["no", "yes"]
+    assert [str(label)[0].lower() for label in spelt.learner.labels] == ["n", "y"]
+    assert positive in (None, *spelt.learner.labels)
     assert stream_report(spelt)["prequential"] == stream_report(plain)["prequential"]
 
 

@@ -35,7 +35,7 @@ with postponed():
     from aucmax.columns.steps import Stages, parts_of
     from aucmax.data.bunch import Bunch
     from aucmax.data.classes import labelled_for
-    from aucmax.data.files import Piped, exists
+    from aucmax.data.files import Piped, exists, files_of
     from aucmax.data.labelled import Labelled
     from aucmax.data.large_files import Room, take
     from aucmax.data.readers import reader_of
@@ -222,7 +222,8 @@ def _within_own_strata(model: Any, file: Any, reading: Reading) -> Reading:
     if columns is None or not (exists(file) or isinstance(file, Piped)):
         return reading
     named = {reading.target, *reading.drop, *reading.categories, *reading.aside.values()}
-    is_there = fitted.column in columns(file, reading) and fitted.column not in named
+    names = columns(files_of(file)[:1], reading)[0]
+    is_there = fitted.column in names and fitted.column not in named
     return replace(reading, strata=fitted.column) if is_there else reading
 
 

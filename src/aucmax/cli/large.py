@@ -95,8 +95,9 @@ class Large(contextlib.AbstractContextManager[Any]):
             return self.plan.source(path, numbers, one_pass=True)
         except TableError as error:
             for obstacle in error.obstacles:
-                obstacle.hint = "read the file without --one-pass, or leave the column out (--drop)"
-                obstacle.remedy = {"drop": [obstacle.column]}
+                if obstacle.column:
+                    hint = "read the file without --one-pass, or leave the column out (--drop)"
+                    obstacle.hint, obstacle.remedy = hint, {"drop": [obstacle.column]}
             raise TableError(error.path, error.obstacles) from None
 
 

@@ -80,8 +80,11 @@ class Lines:
     format: StreamFormat | None = reading_option(
         None, "By default from the file's name; of standard input, from its first line."
     )
-    encoding: str = reading_option(
-        "utf-8", "Encoding of NDJSON or CSV text, such as latin-1 or cp1252.", metavar="NAME"
+    encoding: str | None = reading_option(
+        None,
+        "Encoding of NDJSON or CSV text, such as latin-1; by default UTF-8, and cp1252 for lines "
+        "that are not.",
+        metavar="NAME",
     )
     positive: str | None = reading_option(
         None, "The label to rank first; else the larger of the two.", metavar="LABEL"
@@ -95,7 +98,7 @@ class Lines:
         kind = _format(path, line) if self.format is None else self.format.value
         tabs = kind == "tsv" or ".tsv" in path.suffixes
         kind = "csv" if kind == "tsv" else kind
-        if kind == "svmlight" and (reading.weight is not None or self.encoding != "utf-8"):
+        if kind == "svmlight" and (reading.weight is not None or self.encoding is not None):
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
@@ -104,8 +107,14 @@ class Lines:
             "target": self.target,
             "sep": reading.sep or ("\t" if tabs else ","),
             "positive": None if self.positive is None else _label(self.positive),
-            "encoding": encoding_of(self.encoding),
+            "encoding": self._encoding(reading),
         }
+
+    def _encoding(self, reading: Reading) -> str | None:
+        """Return Python's name of the encoding; None if it is found line by line."""
+        if self.encoding is None and reading.prepare:
+            return None
+        return encoding_of(self.encoding or "utf-8")
 
 
 _OF_SETTINGS = ("drop", "sep", "weight", "strata")  # which are read as by the other commands

@@ -255,8 +255,7 @@ def _fit_in_one_pass(
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
     source = large.one_pass(path, replace(reading, positive=None), transforms)
     source.watch = watch = Watch()
-    of_labels = reading.positive, str(path), reading.strata
-    held = _training.fit_in_one_pass(model, source, *of_labels)
+    held = _training.fit_in_one_pass(model, source, reading, str(path))
     if held.strata is None and model.strata_weight != WeightOfStrata.positives.value:
         raise ValueError(NO_STRATA_TO_WEIGH)
     negative, positive = model.classes_.tolist()

@@ -6,7 +6,7 @@ is read from text and how it is shown, for everything that reads, explains or ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -21,7 +21,7 @@ from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number, duration_
 __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
     "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
-    "is_no_word", "labels_as", "named", "names_in", "other_than_numbers", "series_in",
+    "is_no_word", "label_as", "labels_as", "named", "names_in", "other_than_numbers", "series_in",
     "usual_labels", "usual_spellings", "values_at", "values_in",
 ]  # fmt: skip
 
@@ -378,6 +378,14 @@ def labels_as(labels: Sequence[str], known: Sequence[str]) -> list[str]:
     if len(spelling) < len(known):  # which the known ones tell apart
         return [*labels]
     return [spelling.get(meant[label], label) for label in labels]
+
+
+def label_as(label: Any, known: Collection[Any]) -> Any:
+    """Return a label, in the spelling of a known one where it is another spelling of it."""
+    if not isinstance(label, str) or label in known:
+        return label
+    (usual,) = labels_as([label], [word for word in known if isinstance(word, str)])
+    return usual
 
 
 def _labels(words: Iterable[str]) -> dict[str, Any]:

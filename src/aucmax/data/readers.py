@@ -15,6 +15,7 @@ from aucmax.basics.errors import DataWarning
 from aucmax.basics.sparse import sp
 from aucmax.data.bunch import Bunch, objects_of, rows_and_labels
 from aucmax.data.codes import CODE_DOUBT
+from aucmax.data.columns import labels_as
 from aucmax.data.decisions import Decision
 from aucmax.data.files import (
     FORMATS,
@@ -153,7 +154,8 @@ def find_label(y: Any, label: Any) -> Any:
         Labels.
     label : label or str
         One of the labels, or its text: ``"1"``, ``"+1"`` and ``"1.0"`` all mean the number 1, and
-        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels.
+        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels. A word that is none
+        of them means the one that is the same but for case, or yes or no as it is.
 
     Returns
     -------
@@ -172,9 +174,13 @@ def find_label(y: Any, label: Any) -> Any:
         for candidate in labels:
             if candidate == meaning:
                 return candidate
-    for candidate in labels:  # with surrounding space, as after the commas of some files
-        if isinstance(candidate, str) and candidate.strip() == text:
+    words = [candidate for candidate in labels if isinstance(candidate, str)]
+    for candidate in words:  # with surrounding space, as after the commas of some files
+        if candidate.strip() == text:
             return candidate
+    (usual,) = labels_as([text], words)
+    if usual in words:
+        return usual
     raise ValueError(f"no label {label!r}; the labels are {listing(labels)}")
 
 
@@ -322,7 +328,7 @@ class Reader:
         (path, reading) to how its text is to be read, and what was decided about that; None if
         ``sep`` and ``decimal`` do not apply.
     columns : callable, optional
-        (path, reading) to the names of all columns; None if they have no names.
+        (files, reading) to the names of the columns of each; None if they have no names.
     first : callable, optional
         (path) to its first rows, as another file; None if they are not known.
     """
@@ -331,7 +337,7 @@ class Reader:
     suffixes: tuple[str, ...]
     open: Callable[[Any, Reading], tuple[Bunch, list[Obstacle]]]
     written: Callable[[Any, Reading], tuple[Reading, list[Decision]]] | None = None
-    columns: Callable[[Any, Reading], list[str]] | None = None
+    columns: Callable[[Sequence[Any], Reading], list[list[str]]] | None = None
     first: Callable[[Any], Any] | None = None
 
 
@@ -380,7 +386,7 @@ def _separated(name: str, mark: str) -> Reader:
         FORMATS[name],
         lambda path, reading: read_csv(path, mark, reading),
         written=lambda path, reading: as_written(path, mark, reading),
-        columns=lambda path, reading: csv_columns(path, mark, reading),
+        columns=lambda files, reading: csv_columns(files, mark, reading),
         first=lambda path: first_lines(path, FIRST_ROWS),
     )
 
@@ -395,7 +401,7 @@ READERS = {
             "parquet",
             FORMATS["parquet"],
             read_parquet,
-            columns=lambda path, _: parquet_columns(path),
+            columns=lambda files, _: [*map(parquet_columns, files)],
             first=lambda path: RowGroups(path, (), 0, FIRST_ROWS),
         ),
     )

@@ -116,7 +116,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     marks = [Mark.of(path) for path in paths]
     reader, reading, decisions, skipped = _as_written(path, reading)
     if reader.columns is not None:
-        columns = [reader.columns(path, reading) for path in paths]
+        columns = reader.columns(paths, reading)
         for path, names in zip(paths, columns, strict=True):
             if reading.columns is None:  # else each file may have further columns
                 check_columns(path, names, paths[0], columns[0])

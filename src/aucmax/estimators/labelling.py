@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from aucmax.basics.checks import refuse_collections, refuse_odd_labels, refuse_sizes, sample_weights
 from aucmax.data.classes import Classes, classes_named, two_classes
-from aucmax.data.columns import columns_in, named, other_than_numbers
+from aucmax.data.columns import columns_in, named, other_than_numbers, usual_labels
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
@@ -22,7 +22,7 @@ from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = [
     "check_some_weight", "checked", "classes_behind", "input_names", "labelled_rows",
-    "of_two_classes", "record_names", "restore_names", "unchanged_on_error",
+    "of_two_classes", "of_usual_labels", "record_names", "restore_names", "unchanged_on_error",
     "with_names_of",
 ]  # fmt: skip
 
@@ -200,6 +200,15 @@ def of_two_classes(
         sides = [label if old == classes.positive else negative for old in statistics.classes]
         statistics = statistics.relabelled(sides)
     return statistics, classes.labels[1]
+
+
+def of_usual_labels(held: ClassStatistics) -> ClassStatistics:
+    """Return moments in which labels that differ only in case are one, the most frequent."""
+    labels = held.classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        return held
+    usual = usual_labels(dict(zip(labels, held.counts.tolist(), strict=True)))
+    return held.relabelled([usual.get(label, label) for label in labels]) if usual else held
 
 
 def check_some_weight(weight: np.ndarray | None) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -13,7 +14,7 @@ from aucmax.data.classes import too_many_labels, two_classes
 from aucmax.data.columns import Column, columns_in, named
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import CSR, n_features
-from aucmax.data.rows.parts import InParts, Passes, sample_of
+from aucmax.data.rows.parts import InParts, Passes, changed, same_numbers, sample_of
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.store import Made, Told
 from aucmax.data.strata import Strata
@@ -23,17 +24,40 @@ from aucmax.statistics.diagonal import DiagonalMoments
 __all__ = ["survey"]
 
 
+class _Marks(NamedTuple):
+    """What tells labels and weights of a part from others: a checksum, and sums of weights."""
+
+    labels: int
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, last: np.ndarray, weight: np.ndarray | None) -> "_Marks":
+        """Return those of rows (n,) with the last label, and of their weights (n,)."""
+        # of all, and of some by their places
+        sums = [0.0, 0.0] if weight is None else [weight.sum(), weight[::7].sum()]
+        return cls(crc32(np.packbits(last).tobytes()), np.array(sums))
+
+    def check(self, last: np.ndarray, weight: np.ndarray | None) -> None:
+        """Raise ValueError for the labels or the weights of another pass that are not these."""
+        now = _Marks.of(last, weight)
+        if now.labels != self.labels:
+            raise changed("labels")
+        if not same_numbers(now.weights, self.weights):
+            raise changed("weights")
+
+
 class _Seen(NamedTuple):
-    """Summary of one part: its labels in ascending order, and how many rows have the last one.
+    """Summary of one part: its labels in ascending order, and which rows have the last one.
 
     ``weighing`` is the number of rows that weigh anything: of all, and of those with the last one.
-    ``last`` says which these are, and ``weight`` what each weighs, if that is kept.
+    ``last`` says which these are, and ``weight`` what each weighs, if that is kept; ``marks`` are
+    kept of both.
     """
 
     rows: int
     features: int
     labels: np.ndarray
-    n_last: int
+    marks: _Marks
     weighing: tuple[int, int]
     weighted: bool
     last: np.ndarray | None
@@ -120,7 +144,7 @@ def survey(
     tell = None
     if not keeps_labels or (source.elsewhere and not source.replaced):
         tell = [
-            partial(_told, last=part.labels[-1:], turned=turn, n_last=part.n_last)
+            partial(_told, last=part.labels[-1:], turned=turn, marks=part.marks)
             for part, turn in zip(parts, turned, strict=True)
         ]
     store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1), tell=tell)
@@ -177,28 +201,28 @@ def _look(part: Part, empty: ClassStatistics, max_features: float, keeps_labels:
     strata = None if values is None else Strata.of(values, len(y))
     keeps = strata is None and n_features(rows) <= max_features
     statistics = (empty.copy() if keeps else DiagonalMoments()).add_rows(rows, y, weight)
-    n_last = int(np.count_nonzero(last))
-    weighing = len(y), n_last
+    weighing = len(y), int(np.count_nonzero(last))
     if weight is not None:
         weighing = int(np.count_nonzero(weight)), int(np.count_nonzero(weight[last]))
     look = _Seen(
-        len(y), n_features(rows), labels, n_last, weighing, weight is not None, last, weight, names,
-        columns_in(part.X), isinstance(rows, CSR), sample_of(rows), strata,
+        len(y), n_features(rows), labels, _Marks.of(last, weight), weighing, weight is not None,
+        last, weight, names, columns_in(part.X), isinstance(rows, CSR), sample_of(rows), strata,
     )  # fmt: skip
     if not keeps_labels and strata is None:
         look = look._replace(last=None, weight=None)
     return _Looks([look], statistics)
 
 
-def _told(part: Part, last: np.ndarray, turned: bool, n_last: int) -> tuple[np.ndarray, np.ndarray]:
+def _told(
+    part: Part, last: np.ndarray, turned: bool, marks: _Marks
+) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows of a part are positive, and the weights of all of them.
 
     They are those with the ``last`` label of the part, of shape (1,), or the others if ``turned``.
     """
     has_last = column_or_1d(part.y, warn=False) == last
-    if np.count_nonzero(has_last) != n_last:
-        raise ValueError("it has other labels than when it was read first: parts must not change.")
     weight = sample_weights(part.weight, len(has_last))
+    marks.check(has_last, weight)
     return has_last != turned, np.ones(len(has_last)) if weight is None else weight
 
 

@@ -10,16 +10,18 @@ import numpy as np
 
 from aucmax.basics.progress import working
 from aucmax.data.classes import classes_named
+from aucmax.data.columns import label_as
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Room
 from aucmax.data.readers import find_label
+from aucmax.data.reading import Reading
 from aucmax.data.rows import as_rows, products
 from aucmax.data.rows.source import Source
 from aucmax.data.strata import QUERY, StrataWeight
 from aucmax.estimators.additive import AdditiveAUCClassifier
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import FOLDS, Folding, folds_of
-from aucmax.estimators.labelling import of_two_classes
+from aucmax.estimators.labelling import of_two_classes, of_usual_labels
 from aucmax.estimators.many_rows import ManyRows
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import sample_of, settings_for_all, weight_of_all
@@ -254,9 +256,8 @@ def _bent(
 def fit_in_one_pass(
     model: AUCClassifier,
     source: Source,
-    positive: Any = None,
-    name: str = "",
-    strata: str | None = None,
+    reading: Reading,
+    name: str,
 ) -> ClassMoments | FrequentDirections:
     """Fit a model to the class moments of a source, or to a sketch of them if it has many features.
 
@@ -265,12 +266,11 @@ def fit_in_one_pass(
     model : AUCClassifier
         Its ``positive`` is set.
     source : Source
-    positive : label, optional
-        The label to rank first, against all others.
+    reading : Reading
+        Its ``positive`` is ranked first, against all others. Its ``strata`` come one after another;
+        parts of svmlight text tell of theirs.
     name : str
         What the rows are called in messages.
-    strata : str, optional
-        The column of strata, which come one after another; parts of svmlight text tell of theirs.
 
     Returns
     -------
@@ -283,6 +283,7 @@ def fit_in_one_pass(
         If the settings need the rows again, the labels are not two and none is named, or a stratum
         comes again after others.
     """
+    positive, strata = reading.positive, reading.strata
     names = source.feature_names  # svmlight text has none: its first part tells about how many
     first = source.first() if names is None else None
     features = len(names or ()) if first is None else first.X.shape[1]
@@ -294,8 +295,9 @@ def fit_in_one_pass(
         kind, settings = FrequentDirections, {"rank": _SKETCH_RANK}
     if strata is None:
         statistics: ClassStatistics = kind.from_data(source, **settings)
+        statistics = of_usual_labels(statistics) if reading.prepare else statistics
     else:
-        labels = _Labels(positive, name)
+        labels = _Labels(positive, name, reading.prepare)
         of_rows = kind(classes=[False, True], **settings), labels.positives, model.strata_weight
         statistics = statistics_in_order(source, *of_rows).relabelled(labels.names)
         assert statistics.strata is not None
@@ -313,15 +315,22 @@ class _Labels:
     positive : label, optional
     name : str
         What the rows are called in messages.
+    folds : bool
+        Whether other spellings of a label are the same label.
     """
 
-    def __init__(self, positive: Any, name: str) -> None:
-        self._positive, self._name = positive, name
-        self._labels: set[Any] = set()
+    def __init__(self, positive: Any, name: str, folds: bool) -> None:
+        self._positive, self._name, self._folds = positive, name, folds
+        self._labels: dict[Any, None] = {}  # in the order in which they came
 
     def positives(self, y: np.ndarray) -> np.ndarray:
         """Return which of some rows are positive; if all so far have one label, it may be none."""
-        self._labels |= set(np.unique(y).tolist())
+        of_part, place = np.unique(y, return_inverse=True)
+        names = list[Any]()
+        for label in of_part.tolist():
+            names.append(label_as(label, self._labels) if self._folds else label)
+            self._labels[names[-1]] = None
+        y = np.array(names)[place]
         labels, positive = sorted(self._labels), self._positive
         if positive is None and (len(labels) > 2 or isinstance(labels[0], str)):
             raise ValueError(

@@ -117,12 +117,15 @@ class ClassStatistics:
     is_unmixed : bool
         Whether `ClassMoments.unmixed` made them of unlabelled rows: the smaller label then stands
         for negatives that no rows show, so rows are neither added nor taken out.
+    merged : int
+        How many files of moments ``aucmax moments merge`` added.
     """
 
     # also of those in files of earlier versions
     steps: str | None = None
     strata: KnownStrata | None = None
     is_unmixed: bool = False
+    merged: int = 1
 
     kind: ClassVar[str]  # in the header of its files
     has_covariances: ClassVar[bool] = False  # in full, as `covs`
@@ -712,6 +715,7 @@ class ClassStatistics:
             "guarantee": self.guarantee,
             "steps": self.steps,
             "is_unmixed": self.is_unmixed,
+            "merged": self.merged,
             **self._set(),
         }
         arrays = {"classes": classes, **self._packed()}
@@ -752,6 +756,7 @@ class ClassStatistics:
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
             loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
             loaded.is_unmixed = facts.get("is_unmixed", False)
+            loaded.merged = facts.get("merged", 1)
             loaded.check_state()
         return loaded
 
@@ -792,6 +797,8 @@ class ClassStatistics:
         flags = self._declared, self.is_unmixed
         if not is_whole(self._d) or not all(isinstance(flag, bool) for flag in flags):
             raise ValueError("its number of features is not a whole number")
+        if not is_whole(self.merged):
+            raise ValueError("its number of merged files is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
             raise ValueError("the name of its labels is not text")

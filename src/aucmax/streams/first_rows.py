@@ -16,7 +16,7 @@ from aucmax.data.reading import FIRST_ROWS, Reading
 from aucmax.data.tables.dialect import as_written, distinct
 from aucmax.estimators.preparation import learnt
 from aucmax.estimators.written_steps import as_text
-from aucmax.streams.formats import Row, as_float, cells_of
+from aucmax.streams.formats import Row, as_float, cells_of, text_of
 from aucmax.streams.prepared import Prepared, as_word
 from aucmax.streams.state import Settings
 
@@ -107,7 +107,7 @@ class _Look(NamedTuple):
             with_encoding = replace(reading, encoding=settings.encoding)
             reading, decisions = as_written(text, settings.sep, with_encoding)
             first, *rest = lines[(reading.header or 1) - 1 :]
-            text_of_header = first.decode(settings.encoding).lstrip("\ufeff").strip("\r\n")
+            text_of_header = text_of(first, settings.encoding).lstrip("\ufeff").strip("\r\n")
             cells = cells_of(text_of_header, reading.sep or ",")
             header = distinct([cell.strip() for cell in cells])
         try:

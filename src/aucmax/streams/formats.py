@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
+from aucmax.basics.visible import counted
 from aucmax.data.strata import QUERY
+from aucmax.data.tables.dialect import WESTERN
 from aucmax.data.tables.wanted import LABEL_NAMES
 
 __all__ = [
     "FORMATS", "Row", "as_float", "cells_of", "check_roles", "encoding_of", "format_of", "label_of",
-    "parser",
+    "parser", "text_of",
 ]  # fmt: skip
 
 FORMATS = ("ndjson", "csv", "svmlight")
@@ -42,7 +44,7 @@ def parser(
     sep: str = ",",
     header: Sequence[str] | None = None,
     weight: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     numbers: bool = True,
     strata: str | None = None,
 ) -> Parser:
@@ -63,8 +65,8 @@ def parser(
         The column names of CSV.
     weight : str, optional
         The name of the rows' weights, in NDJSON and CSV.
-    encoding : str
-        The encoding of NDJSON and CSV, as `encoding_of` returns it.
+    encoding : str, optional
+        The encoding of NDJSON and CSV, as `encoding_of` returns it; by default as `text_of` reads.
     numbers : bool
         Whether the cells of CSV are numbers; otherwise they are returned as text, gaps too.
     strata : str, optional
@@ -75,7 +77,7 @@ def parser(
             raise ValueError(f"svmlight text has its strata in {QUERY}: fields; name them {QUERY}.")
         return lambda line: _svmlight(line, strata is not None)
     if format == "ndjson":
-        return lambda line: _object(line.decode(encoding), target, drop, weight, strata)
+        return lambda line: _object(text_of(line, encoding), target, drop, weight, strata)
     assert header is not None
     at = header.index(_target(header, target))
     check_roles(header[at], drop, weight, strata)
@@ -87,7 +89,7 @@ def parser(
     left_out = (at, *places)
     names = [None if i in left_out or name in drop else name for i, name in enumerate(header)]
     read = _number if numbers else _as_written
-    return lambda line: _cells(line.decode(encoding), names, at, sep, places, read)
+    return lambda line: _cells(text_of(line, encoding), names, at, sep, places, read)
 
 
 def check_roles(
@@ -100,6 +102,19 @@ def check_roles(
         if name is not None and name in roles:
             raise ValueError(f"column {name!r} is both {roles[name]} and {role}")
         roles[name] = role
+
+
+def text_of(line: bytes, encoding: str | None) -> str:
+    """Return the text of a line: by default in UTF-8, or that of Windows where it is not UTF-8."""
+    try:
+        return line.decode(encoding or "utf-8")
+    except UnicodeDecodeError:
+        if encoding is None:
+            return line.decode(WESTERN, "replace")
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        raise ValueError(
+            f"not {name} text; name its encoding (encoding='cp1252'), or save it as UTF-8"
+        ) from None
 
 
 def encoding_of(name: str) -> str:
@@ -164,7 +179,7 @@ def _cells(
         return None
     cells = cells_of(text, sep)
     if len(cells) != len(names):
-        raise ValueError(f"has {len(cells)} fields, the header has {len(names)}")
+        raise ValueError(f"has {counted(len(cells), 'field')}, the header has {len(names)}")
     row = {
         name: read(cell, name)
         for name, cell in zip(names, cells, strict=True)

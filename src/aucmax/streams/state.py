@@ -17,6 +17,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.data.columns import label_as
 from aucmax.data.strata import StrataWeight
 from aucmax.data.tables.dialect import TITLE_LINES, distinct
 from aucmax.estimators import AUCClassifier
@@ -24,7 +25,7 @@ from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.inputs import behind
 from aucmax.statistics.score_bins import ScoreBins, bins_specs
 from aucmax.streams.drift import DriftAlarm
-from aucmax.streams.formats import Parser, cells_of, check_roles, parser
+from aucmax.streams.formats import Parser, cells_of, check_roles, parser, text_of
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.paired import PairedScores
 from aucmax.streams.prepared import Prepared
@@ -55,7 +56,8 @@ class Settings:
 
     ``freeze`` is the row after which the first model is frozen; the others are settings of
     `StreamLearner`, the rules and `parser`. Without ``alpha`` it is that of the state that goes on,
-    or 3e-4.
+    or 3e-4. Without ``encoding`` lines that are not UTF-8 are read as cp1252, unless the state that
+    goes on has one.
     """
 
     format: str = "ndjson"
@@ -71,7 +73,7 @@ class Settings:
     refresh: float = 0.05
     freeze: int = 1000
     weight: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     strata: str | None = None
     strata_weight: StrataWeight = "positives"
 
@@ -332,14 +334,6 @@ def advance(
     return state
 
 
-def _as_known(label: Any, known: Iterable[Any]) -> Any:
-    """Return a label as it was spelt before, if it differs from one before only in case."""
-    if not isinstance(label, str) or label in known:
-        return label
-    alike = (spelt for spelt in known if str(spelt).lower() == label.lower())
-    return next(alike, label)
-
-
 class _Scored:
     """Rows that were scored and learnt, but whose scores were not counted yet."""
 
@@ -357,7 +351,7 @@ class _Scored:
     def take(self, line: bytes) -> None:
         """Process a line; ValueError if it is invalid, in which case nothing changes."""
         state = self.state
-        if state.offset == 0 and state.settings.encoding == "utf-8":
+        if state.offset == 0 and state.settings.encoding in (None, "utf-8"):
             line = line.removeprefix(b"\xef\xbb\xbf")
         if state.header is not None and state.lines - state.earlier < TITLE_LINES:
             cells = _cells(line, state)
@@ -378,7 +372,7 @@ class _Scored:
         if row is None:
             return
         learner = state.learner
-        label = _as_known(row.label, learner.labels)
+        label = label_as(row.label, {*learner.labels, state.settings.positive})
         features, unfit = row.features, list[str]()
         if state.prepared is not None:
             features, unfit = state.prepared.features(features)
@@ -527,7 +521,7 @@ def _awaits_header(state: State) -> bool:
 
 
 def _cells(line: bytes, state: State) -> list[str]:
-    return cells_of(line.decode(state.settings.encoding).strip("\r\n"), state.sep)
+    return cells_of(text_of(line, state.settings.encoding).strip("\r\n"), state.sep)
 
 
 def _names_of(cells: list[str]) -> list[str]:
@@ -595,7 +589,9 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     if not state.lines:
         return State(settings, extra=state.extra)
     for name, value in settings.__dict__.items():
-        if (name, value) != ("alpha", None) and value != getattr(state.settings, name):
+        if (name, value) not in (("alpha", None), ("encoding", None)) and value != getattr(
+            state.settings, name
+        ):
             raise ValueError(
                 f"{path}: was started with {name}={getattr(state.settings, name)!r}, and this run "
                 f"has {name}={value!r}; give the same settings, or another file to start anew."

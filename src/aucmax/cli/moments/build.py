@@ -14,7 +14,7 @@ from aucmax.basics.doors import postponed
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.large import Large
 from aucmax.cli.like import Like, like_of
-from aucmax.cli.moments.combine import added, of_usual_labels, respelt, write
+from aucmax.cli.moments.combine import added, respelt, write
 from aucmax.cli.moments.common import MIN_ROWS, Align, Kept, MinRows, Out, check_memory, kind_of
 from aucmax.cli.moments.show import report_of
 from aucmax.cli.moments.strata import HeldRows, RowsInParts
@@ -43,6 +43,7 @@ with postponed():
     from aucmax.data.readers import reader_of
     from aucmax.data.strata import QUERY
     from aucmax.estimators.inputs import names_after
+    from aucmax.estimators.labelling import of_usual_labels
     from aucmax.estimators.preparation import SAMPLED_ROWS, Learnt, learnt, plain
     from aucmax.estimators.written_steps import as_text, in_front
     from aucmax.statistics.base import ClassStatistics

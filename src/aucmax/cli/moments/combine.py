@@ -19,13 +19,13 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 
 with postponed():
-    from aucmax.data.columns import labels_as, usual_labels
+    from aucmax.data.columns import labels_as
     from aucmax.estimators.written_steps import first_difference
     from aucmax.statistics.base import ClassStatistics
     from aucmax.statistics.disclosure import disclosures
     from aucmax.statistics.files import load_moments
 
-__all__ = ["added", "aligned", "merge", "of_usual_labels", "respelt", "subtract", "write"]
+__all__ = ["added", "aligned", "merge", "respelt", "subtract", "write"]
 
 _LISTED = 10  # counts that could show a row
 
@@ -49,8 +49,11 @@ def merge(
     """
     check_paths({"--out": out}, {f"MOMENTS {path}": path for path in files})
     total = load_moments(files[0])
+    merged = total.merged
     for path in files[1:]:
-        total = added(total, respelt(load_moments(path), total, path), path, align)
+        part = respelt(load_moments(path), total, path)
+        total, merged = added(total, part, path, align), merged + part.merged
+    total.merged = merged
     write(total, out, min_rows)
     show(report_of(total, out), as_json)
 
@@ -76,6 +79,7 @@ def subtract(
     moments, removed = load_moments(total), load_moments(part)
     with _told_of(part, moments, removed):
         rest = moments - (aligned(removed, moments) if align else removed)
+    rest.merged = max(moments.merged - removed.merged, 1)
     write(rest, out, min_rows)
     show(report_of(rest, out), as_json)
 
@@ -123,15 +127,6 @@ def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Itera
         moved = mine != names and sorted(mine or []) == sorted(names or [])
         more = " Or put them in order with --align." if moved else ""
         raise ValueError(f"{path}: {error}{more}") from None
-
-
-def of_usual_labels(held: ClassStatistics) -> ClassStatistics:
-    """Return moments in which labels that differ only in case are one, the most frequent."""
-    labels = held.classes.tolist()
-    if not all(isinstance(label, str) for label in labels):
-        return held
-    usual = usual_labels(dict(zip(labels, held.counts.tolist(), strict=True)))
-    return held.relabelled([usual.get(label, label) for label in labels]) if usual else held
 
 
 def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:

@@ -14,6 +14,7 @@ from aucmax.cli.moments.combine import added, aligned, respelt
 from aucmax.cli.moments.common import Align
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import tell
 from aucmax.data.reading import Reading
 
 with postponed():
@@ -144,6 +145,10 @@ def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
         part = respelt(load_moments(path), total, path)
         total = added(total, part, path, align)
         sites[str(path)] = aligned(part, total) if align else part
+    for name, held in sites.items():
+        if held.merged > 1 < len(sites):
+            several = f"{held.merged} files were merged in it, and are left out as one site"
+            tell("note", f"{name}: {several}; give these files to leave out one at a time")
     return sites
 
 

@@ -26,7 +26,7 @@ from aucmax.data.rows.view import (
     to_scipy,
 )
 
-__all__ = ["InParts", "Passes", "Tell", "rows_of", "sample_of"]
+__all__ = ["InParts", "Passes", "Tell", "changed", "rows_of", "same_numbers", "sample_of"]
 
 Tell = Callable[[Part], tuple[np.ndarray, np.ndarray]]
 
@@ -191,18 +191,26 @@ class _Expected(NamedTuple):
                 f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
                 f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must not change."
             )
-        if self.sample is None:
-            return
-        size = float(np.abs(self.sample).max(initial=0.0))
-        if not np.allclose(sample_of(rows), self.sample, _ROUNDING, _ROUNDING * size):
-            raise ValueError(
-                "it has other rows than when it was read first: parts must not change, nor their "
-                "order. A function that draws rows at random needs a fixed seed."
-            )
+        if self.sample is not None and not same_numbers(sample_of(rows), self.sample):
+            raise changed("rows")
 
 
 _SAMPLED_ROWS = 5  # per part
 _ROUNDING = 1e-5  # relative, because recomputed values need not have the same bits
+
+
+def changed(what: str) -> ValueError:
+    """Return the error for the rows, labels or weights of a part that has changed."""
+    return ValueError(
+        f"it has other {what} than when it was read first: parts must not change, nor their "
+        f"order. A function that draws {what} at random needs a fixed seed."
+    )
+
+
+def same_numbers(now: np.ndarray, first: np.ndarray) -> bool:
+    """Return whether numbers are those of the first pass, up to rounding."""
+    size = float(np.abs(first).max(initial=0.0))
+    return np.allclose(now, first, _ROUNDING, _ROUNDING * size)
 
 
 def sample_of(rows: Rows) -> np.ndarray:

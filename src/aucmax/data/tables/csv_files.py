@@ -99,10 +99,18 @@ def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> 
     return stacked(files, chosen)
 
 
-def csv_columns(path: Any, delimiter: str, reading: Reading) -> list[str]:
-    """Return the names of the columns of a CSV file."""
-    reading, _ = as_written(path, delimiter, reading)
-    return with_partition(path, _Text.of(path, delimiter, reading).names())
+def csv_columns(files: Sequence[Any], delimiter: str, reading: Reading) -> list[list[str]]:
+    """Return the names of the columns of each CSV file, read as the first is written."""
+    reading, _ = as_written(files[0], delimiter, reading)
+    columns = []
+    for file in files:
+        text = _Text.of(file, delimiter, reading)
+        header = text.header()
+        if not header:
+            raise text.fault("no line")
+        text.check_separator(header, reading, files[0])
+        columns.append(with_partition(file, text.distinct(header)))
+    return columns
 
 
 def first_lines(path: Any, count: int) -> Block | None:
@@ -166,7 +174,8 @@ def _arrow_tables(
     Also return what was decided about cells that are not UTF-8.
     """
     pa = needs("pyarrow", "a CSV file")
-    tables = [_arrow_table(text, reading) for text in texts]
+    first = texts[0].path
+    tables = [_arrow_table(text, reading, first) for text in texts]
     words = set()
     schemas = [table.schema for table in tables]
     for name in schemas[0].names if len(schemas) > 1 else ():
@@ -176,17 +185,20 @@ def _arrow_tables(
         except pa.ArrowException:
             words.add(name)
     if words:
-        tables = [_arrow_table(text, reading, words) for text in texts]
+        tables = [_arrow_table(text, reading, first, words) for text in texts]
     pairs = zip(texts, tables, strict=True)
     in_utf8 = [_in_utf8(text, table, reading.prepare) for text, table in pairs]
     decisions = [decision for _, of_text in in_utf8 for decision in of_text]
     return [table for table, _ in in_utf8], decisions
 
 
-def _arrow_table(text: _Text, reading: Reading, words: Collection[str] = ()) -> pa.Table:
-    """Return the Arrow table, with stripped column names; these columns as words."""
-    raw, names = text.header(), text.names()
-    text.check_separator(raw, reading)
+def _arrow_table(
+    text: _Text, reading: Reading, first: Any, words: Collection[str] = ()
+) -> pa.Table:
+    """Return the Arrow table of one of several files, with stripped names; columns as words."""
+    raw = text.header()
+    text.check_separator(raw, reading, first)
+    names = text.distinct(raw)
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
@@ -349,15 +361,18 @@ class _Text:
         rows = (row for _, row in itertools.islice(self.rows(), 1, 1 + FIRST_ROWS))
         return dict(zip(names, zip(*rows, strict=False), strict=False))
 
-    def check_separator(self, names: list[str], reading: Reading) -> None:
-        """Refuse a header with another separator."""
+    def check_separator(self, names: list[str], reading: Reading, first: Any) -> None:
+        """Refuse a header with another separator than the first file has."""
         if len(names) != 1:
             return
         counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != self.sep}
         mark = max(counts, key=lambda mark: counts[mark])
         if counts[mark]:
             problem = f"one column, {names[0]!r}: values are separated by {mark!r}"
-            hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {self.sep!r}"
+            if self.path is not first:
+                hint = f"save it with {self.sep!r} between them, as {first} is"
+            else:
+                hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {self.sep!r}"
             remedy = {"sep": mark} if reading.sep is None else None
             raise TableError(self.path, [Obstacle("", problem, hint, 1, remedy)])
 

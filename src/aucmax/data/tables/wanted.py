@@ -33,7 +33,8 @@ def check_columns(file: Any, names: list[str], first: Any, others: list[str]) ->
         difference = " and ".join(
             f"{verb} {listing(odd)}" for verb, odd in (("lacks", lacks), ("has", more)) if odd
         )
-        raise fault(file, f"{difference}, unlike {first}; give files with the same columns")
+        hint = header_hint(names) or "; give files with the same columns"
+        raise fault(file, f"{difference}, unlike {first}{hint}")
 
 
 def check_others(files: Sequence[Any], names: Sequence[list[str]], reading: Reading) -> None:
@@ -74,7 +75,7 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
     if reading.names is not None:
         missing = [name for name in reading.names if name not in counts]
         if missing:
-            have = suggest(missing[0], names)
+            have = header_hint(names) or suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
     left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
     left = [name for name in names if name not in left_out and (name or not reading.prepare)]
@@ -135,5 +136,9 @@ def suggest(name: str, names: list[str]) -> str:
 
 
 def header_hint(names: list[str]) -> str:
-    data = any(NUMBER.fullmatch(name.strip()) for name in names)
-    return "; the first line looks like data: is the header missing?" if data else ""
+    """Return what a first line may be that does not name the columns; nothing if it seems to."""
+    if any(NUMBER.fullmatch(name.strip()) for name in names):
+        return "; the first line looks like data: is the header missing?"
+    if 2 * names.count("") >= len(names) > 1:
+        return "; the first line looks like a title: remove what is above the header"
+    return ""
