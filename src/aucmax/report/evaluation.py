@@ -211,7 +211,7 @@ class Evaluation(Report):
         """Return a slider over the rows to flag, and the results of some budgets."""
         rows = [
             (
-                f"highest {percent_text(budget.share)}",
+                percent_text(budget.share),
                 _rows(budget.flagged),
                 _rows(budget.hits),
                 percent_text(budget.recall),

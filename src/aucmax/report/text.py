@@ -90,7 +90,8 @@ def p_words(p_value: float) -> str:
 def percent_text(share: float) -> str:
     """Format a share such that only 0 and 1 are shown as 0 % and 100 %: ``0.24 %``, ``51 %``."""
     near = min(share, 1.0 - share)
-    digits = 1 if not 0.0 < near < 0.1 else min(math.ceil(-math.log10(near)), 8)
+    places = 0 if near <= 0.0 else math.ceil(-math.log10(near))
+    digits = min(max(places - 2 * (share > 0.5), 1), 8)
     text = f"{100 * share:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.')} %"
 
