@@ -19,10 +19,10 @@ from aucmax.basics.sparse import sp
 from aucmax.data.dates import EXAMPLES, ISO, day_fraction, day_number, duration_of
 
 __all__ = [
-    "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Time", "Words", "YesNo",
-    "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
-    "is_no_word", "label_as", "labels_as", "named", "names_in", "other_than_numbers", "series_in",
-    "usual_labels", "usual_spellings", "values_at", "values_in",
+    "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Remarks", "Time", "Words",
+    "YesNo", "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
+    "is_no_word", "label_as", "labels_as", "named", "names_in", "other_than_numbers",
+    "series_in",    "usual_labels", "usual_spellings", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -93,6 +93,11 @@ class Column:
     sql_type: ClassVar[str] = "a number"  # what a database must have for the same
 
     def __str__(self) -> str:
+        return self.name
+
+    @property
+    def source(self) -> str:
+        """The name of the column of a file, or of a database, that has its values."""
         return self.name
 
     @property
@@ -352,7 +357,37 @@ class Words(Column):
     sql_type = "text"
 
 
-KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())
+@dataclass(frozen=True)
+class Remarks(Words):
+    """The frequent words in a column of numbers, such as ``neg``; other cells are gaps.
+
+    Parameters
+    ----------
+    words : tuple of str
+        As they are written.
+    """
+
+    words: tuple[str, ...] = ()
+
+    _ENDING: ClassVar[str] = ": word"
+
+    @classmethod
+    def among(cls, name: str, words: Iterable[str] = ()) -> Remarks:
+        """Return the column of words that are in a column of numbers of this name."""
+        return cls(f"{name}{cls._ENDING}", trimmed=True, words=tuple(words))
+
+    @property
+    def source(self) -> str:
+        """Return the column of numbers."""
+        return self.name.removesuffix(self._ENDING)
+
+    def check_state(self) -> None:
+        super().check_state()
+        if not all(isinstance(word, str) for word in self.words):
+            raise ValueError("a column of words has others")
+
+
+KINDS: tuple[type, ...] = (Column, *Column.__subclasses__(), Remarks)
 
 
 def _yes(word: str) -> int | None:

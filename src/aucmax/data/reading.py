@@ -372,6 +372,15 @@ class Reading:
         columns += [_columns.Words(name, as_written=True) for name in self.categories]
         return {column.name: column for column in columns}
 
+    def source(self, name: str) -> str:
+        """The column of a table that has the values of a requested one."""
+        return self.declared[name].source if name in self.declared else name
+
+    def remarks(self, name: str) -> tuple[str, ...]:
+        """The words in a column of numbers that are declared as a column of their own."""
+        own = self.declared.get(_columns.Remarks.among(name).name)
+        return own.words if isinstance(own, _columns.Remarks) else ()
+
     def may_have_gaps(self, name: str) -> bool:
         """Whether a column may have missing values."""
         if name in self.declared and self.declared[name].gaps:

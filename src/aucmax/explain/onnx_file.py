@@ -32,7 +32,8 @@ def to_onnx(
     """Write a model as an ONNX graph.
 
     Its input is an array ``X`` (n, d) of numbers or, if some columns contain words, each column by
-    its name, shape (n, 1). NaN, or the empty word, is a gap; dates are days since 1970-01-01.
+    its name, shape (n, 1). NaN, or the empty word, is a gap; dates are days since 1970-01-01. Words
+    in a column of numbers are an input of their own, as they are a column of the model.
     Its output is ``score`` and ``label``, both of shape (n,), and, for a model with probabilities,
     ``probability``, that of ``classes_[1]``. Of an `AUCRanker` it is the score alone. If the model
     refuses a word, the score is NaN.

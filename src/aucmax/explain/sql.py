@@ -38,8 +38,9 @@ def to_sql(
     Columns have the model's names. NULL and NaN are gaps: if the model does not accept them, the
     score is NULL, as it is for a word that the model refuses. Columns that are dates in files must
     have the type date or timestamp, columns of yes and no true and false (or 0 and 1), amounts a
-    number, and columns of words a text type: a database refuses others, and a comment at the top
-    lists them with what is to be converted. Space around words is trimmed if it was in training.
+    number, and columns of words, or of numbers and words, a text type: a database refuses others,
+    and a comment at the top lists them with what is to be converted. Space around words is trimmed
+    if it was in training.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def to_sql(
             "the model knows its columns only by position; fit it to a data frame, or to a file "
             "with a header, or name them with columns=[…]."
         )
-    _check_names([column.name for column in formula.columns], dialect)
+    _check_names([*dict.fromkeys(column.source for column in formula.columns)], dialect)
     from aucmax.explain.sql_terms import expression  # which needs sqlglot
 
     text = expression(formula, dialect, probability)
@@ -107,7 +108,7 @@ def _types(columns: Sequence[Column]) -> list[str]:
         for c in columns
         if c.in_files
     ]
-    words = [named[column.name] for column in columns if column.is_text]
+    words = [_commented(column.source) for column in columns if column.is_text]
     text = "text, as files have it"
     return [*lines, f"{text}: {', '.join(words)}"] if words else lines
 

@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import TokenType, exp, tokenize
 
 from aucmax.columns.functions import Function, Pieces, Product, Words, gap_pattern
-from aucmax.data.columns import Column
+from aucmax.data.columns import Column, Remarks
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.explain.additive import Additive, Part
 
@@ -68,6 +68,9 @@ def _terms(part: Part, columns: Sequence[Column], dialect: str) -> list[exp.Expr
         return [exp.Mul(this=a, expression=b) for a, b in zip(*factors, strict=False)]
     column, function = columns[part.column], part.function
     x = _column(column, function, dialect)
+    remarks = [own for own in columns if isinstance(own, Remarks) and own.source == column.name]
+    if remarks:
+        x = _number_among_words(x.this, remarks[0].words, dialect)
     if isinstance(function, Pieces):
         return [_pieces(function, column, x, dialect)]
     assert isinstance(function, Words)
@@ -81,11 +84,15 @@ def _terms(part: Part, columns: Sequence[Column], dialect: str) -> list[exp.Expr
 def _words(words: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
     """Return a value for each word, and one for all others."""
     cases = [_when(_is_gap(x, column, words, dialect), _number(words.gap))]
-    for word, value in words.values.items():
-        if word is not None and value != words.other:
+    values, default = words.values, words.other
+    if isinstance(column, Remarks):  # whose other words, and numbers, are gaps
+        cases, default = [], words.gap
+        values = {word: words.values.get(word, words.other) for word in column.words}
+    for word, value in values.items():
+        if word is not None and value != default:
             literal = exp.Literal.string(word) if isinstance(word, str) else _number(float(word))
             cases.append(_when(exp.EQ(this=x.copy(), expression=literal), _number(value)))
-    return exp.Case(ifs=cases, default=_number(words.other))
+    return exp.Case(ifs=cases, default=_number(default)) if cases else _number(default)
 
 
 def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
@@ -142,7 +149,7 @@ def _when(test: exp.Expression, value: exp.Expression) -> Any:
 
 def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
     """Return a column as a number, or as words."""
-    name = exp.column(column.name, quoted=True)
+    name = exp.column(column.source, quoted=True)
     if _is_text(column, function):
         return name
     if column.is_float:
@@ -156,6 +163,17 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
         moment = exp.cast(name, "timestamptz")
         since, day = exp.Anonymous(this="UNIX_MICROS", expressions=[moment]), 86_400e6
     return exp.Paren(this=_ratio(exp.cast(since, "double"), _number(day)))
+
+
+def _number_among_words(name: exp.Expression, words: Sequence[str], dialect: str) -> exp.Expression:
+    """Return a column of text as a number; NULL for some words. The database refuses others."""
+    text = exp.Trim(this=name)
+    is_word = exp.In(this=text, expressions=[*map(exp.Literal.string, words)])
+    is_gap = exp.RegexpLike(this=text.copy(), expression=exp.Literal.string(_GAPS[dialect]))
+    number = exp.cast(text.copy(), "double")
+    return exp.Case(
+        ifs=[_when(exp.Or(this=is_word, expression=is_gap), exp.null())], default=number
+    )
 
 
 def _ratio(top: exp.Expression, bottom: exp.Expression) -> exp.Expression:

@@ -17,7 +17,7 @@ from aucmax.columns.cycles import cycle_cells
 from aucmax.columns.maps import MapPlaces
 from aucmax.columns.preparations import Entries, Filled
 from aucmax.columns.summaries import Coded
-from aucmax.data.columns import NO_NUMBER, Column
+from aucmax.data.columns import NO_NUMBER, Column, Remarks
 from aucmax.data.reading import Reading
 from aucmax.estimators.additive_moments import Prior
 from aucmax.estimators.inputs import names_after
@@ -66,6 +66,7 @@ class Prepared:
         additive = isinstance(first, AdditiveFeatures)
         self._maker: Any = _Additive(first) if additive else _Encoded(first)
         self._columns = [column for column, _ in first.prepared_columns]
+        self._remarks = {own.source: own.words for own in self._columns if isinstance(own, Remarks)}
         self._encoded = [str(name) for name in first.get_feature_names_out()]
         self.names = names_after(in_front(self.steps)[:-1]) or []
         self._number = Reading(decimal=decimal).number
@@ -92,7 +93,7 @@ class Prepared:
         of_columns: list[Any] = []
         unfit: list[str] = []
         for j, column in enumerate(self._columns):
-            cell = row.get(column.name)
+            cell = row.get(column.source)
             of_column = None
             if type(column) is Column:
                 number = float(cell) if isinstance(cell, int | float) else self._as_number(cell)
@@ -116,10 +117,12 @@ class Prepared:
     def _of_text(self, j: int, text: str) -> Any:
         """Return what is made of a cell of column j; None if it does not fit."""
         column, word = self._columns[j], text.strip()
+        if isinstance(column, Remarks) and word not in column.words:
+            word = ""
         if column.is_text:
             return self._maker.of_cell(j, Coded.of(np.array([word], dtype=object)))
         number: float | None = np.nan
-        if word.lower() not in NO_NUMBER:
+        if word.lower() not in NO_NUMBER and word not in self._remarks.get(column.name, ()):
             plain = type(column) is Column
             number = self._number(word) if plain else column.number(word)
             number = as_float(word) if number is None and not plain else number

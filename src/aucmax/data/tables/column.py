@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,11 +41,14 @@ class Read(NamedTuple):
         Its numbers, NaN for a gap, or its words.
     decisions : tuple of Decision
         What was decided about it.
+    beside : tuple of Read
+        What the same cells have as a further column.
     """
 
     column: Column
     values: Any
     decisions: tuple[Decision, ...] = ()
+    beside: tuple[Read, ...] = ()
 
 
 class Distinct(NamedTuple):
@@ -185,6 +188,14 @@ class Distinct(NamedTuple):
         are[are] = pc.is_in(lower, pa.array(words)).to_numpy(zero_copy_only=False)
         return are
 
+    def places_in(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """Return the place of each word among others, −1 for none, shape (k,)."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        places = pc.index_in(self.words, pa.array(words, self.words.type))
+        return places.fill_null(-1).to_numpy().astype(np.int32)
+
     def each(self, test: Callable[[str], Any]) -> list[Any]:
         """Return what a function gives for each word."""
         return [test(word) for word in self.words.to_pylist()]
@@ -192,11 +203,21 @@ class Distinct(NamedTuple):
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column to be read."""
+    """A column to be read.
+
+    Parameters
+    ----------
+    source : ArrowFile
+    name : str
+    reading : Reading
+    reserved : sequence of str
+        Names that no column made of its cells may have.
+    """
 
     source: ArrowFile
     name: str
     reading: Reading
+    reserved: Sequence[str] = ()
 
     @cached_property
     def stored(self) -> pa.ChunkedArray:
@@ -204,7 +225,7 @@ class FileColumn:
         import pyarrow as pa
         from pyarrow import types
 
-        column = self.source.table.column(self.name)
+        column = self.source.table.column(self.reading.source(self.name))
         return column.cast(pa.string()) if types.is_string_view(column.type) else column
 
     @cached_property

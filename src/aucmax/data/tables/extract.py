@@ -58,10 +58,11 @@ def extract(
     for read in _features(source, features, reading):
         if isinstance(read, Obstacle):
             obstacles.append(read)
-        else:
-            columns.append(read.column)
-            values.append(read.values)
-            decisions += read.decisions
+            continue
+        decisions += read.decisions
+        for own in (read, *read.beside):
+            columns.append(own.column)
+            values.append(own.values)
     others: dict[str, Any] = {}
     if reading.labels != "none":
         roles = {"target": target, **reading.aside} if target is not None else reading.aside
@@ -110,7 +111,7 @@ def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator
 
     def read(name: str) -> Read | Obstacle:
         try:
-            return feature(FileColumn(source, name, reading))
+            return feature(FileColumn(source, name, reading, names))
         except Obstacle as obstacle:
             return obstacle
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aucmax.basics.needs import needs
 from aucmax.basics.visible import counted
 from aucmax.data.codes import PAIR, names_codes
-from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Words, YesNo
+from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Remarks, Words, YesNo
 from aucmax.data.decisions import Decision
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
@@ -24,6 +24,12 @@ from aucmax.data.tables.date_columns import (
     declared_dates,
     times_in_text,
     typed_dates,
+)
+from aucmax.data.tables.remarks import (
+    are_remarks,
+    frequent_words,
+    may_stand_beside,
+    remarks_in,
 )
 from aucmax.data.tables.written import (
     DECIMALS,
@@ -48,7 +54,6 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 # Numbers with a decimal comma; those of groups of three digits may have thousands instead.
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
-_DIGIT = re.compile("[0-9]")
 _CODE = "^0[0-9]+$"  # no amount is written so
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 _GIVE_ONE_WORD = "the model was trained on yes and no here, so give one of them"
@@ -57,6 +62,8 @@ _GIVE_ONE_WORD = "the model was trained on yes and no here, so give one of them"
 def feature(column: FileColumn) -> Read:
     """Return a column as numbers or text; missing values are NaN in both."""
     reading, n, declared = column.reading, len(column.stored), column.declared
+    if isinstance(declared, Remarks):
+        return remarks_in(column, declared)
     is_text = declared is not None and declared.is_text
     if column.stored.null_count < n:
         return _checked(column, _words(column) if is_text else _typed(column))
@@ -137,7 +144,7 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
     finding = f"{counted(count, 'infinite number')}: taken as missing"
     decision = Decision(column.name, finding, doubtful=True)
     values = np.where(infinite, np.nan, read.values)
-    return Read(read.column, values, (*read.decisions, decision))
+    return read._replace(values=values, decisions=(*read.decisions, decision))
 
 
 def _empty(column: FileColumn) -> Obstacle:
@@ -212,6 +219,12 @@ class _Cells(NamedTuple):
         """Which words are neither numbers nor gaps."""
         return self.filled & np.isnan(self.numbers)
 
+    def without(self, distinct: Distinct, words: tuple[str, ...]) -> _Cells:
+        """Return the same with some of the words, which are no numbers, as gaps."""
+        if not words:
+            return self
+        return self._replace(filled=self.filled & (distinct.places_in(words) < 0))
+
 
 def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
     """Return words as numbers of a kind of column."""
@@ -231,7 +244,7 @@ def _of_text(column: FileColumn) -> Read:
     declared = column.declared or Column(column.name)
     if declared.is_days:
         return declared_dates(column, declared)
-    cells = _cells(distinct, declared, reading)
+    cells = _cells(distinct, declared, reading).without(distinct, reading.remarks(column.name))
     typed_text = column.source.typed and bool(cells.filled.any())  # the file declares it as text
     if not cells.strange.any() and (reading.prepare or not (typed_text and reading.text is True)):
         if typed_text and not reading.for_model and not reading.prepare:
@@ -290,9 +303,9 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
         dates = dates_in_text(column, cells.filled) or times_in_text(column, cells.filled)
         if dates is not None:
             return dates
-    if _are_numbers(distinct, cells):
-        numbers = f"as {distinct.rows(cells.filled & ~cells.strange):,} of its values are"
-        return _numbers(column, cells, column.not_one(cells.strange, "a number", numbers))
+    numbers = _among_words(column, cells)
+    if numbers is not None:
+        return numbers
     _refuse_two_notations(column, cells)
     row = distinct.first(cells.strange)
     no_number = f"holds {distinct.word(row)!r}, which is not a number"
@@ -304,6 +317,33 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if reading.text is not True:
         raise _text(column, no_number, row)
     return _words(column)._replace(decisions=_told_of_words(column, cells))
+
+
+def _among_words(column: FileColumn, cells: _Cells) -> Read | None:
+    """Return a column of text as numbers, if most words are but for some: bad ones, or frequent
+    ones, which are a column beside it.
+    """
+    distinct, numbers = column.distinct, column.distinct.rows(cells.filled & ~cells.strange)
+    if numbers < MOSTLY * distinct.rows(cells.filled):
+        return None
+    remarks = Remarks.among(column.name, frequent_words(distinct, cells.strange))
+    others = cells.without(distinct, remarks.words)
+    if not _are_numbers(distinct, others):
+        return None
+    decisions, beside = list[Decision](), list[Read]()
+    if not may_stand_beside(column, remarks):
+        others = cells
+    elif remarks.words:
+        count = distinct.rows(cells.strange & ~others.strange)
+        listed = ", ".join(map(repr, remarks.words[:3]))
+        finding = f"{count:,} values are words such as {listed}: a column of their own"
+        otherwise = {"numbers": [column.name]}
+        decisions.append(Decision(column.name, finding, otherwise, counts=True))
+        beside.append(remarks_in(column, remarks))
+    if others.strange.any():
+        are = f"as {numbers:,} of its values are"
+        decisions.append(column.not_one(others.strange, "a number", are))
+    return _numbers(column, others, *decisions)._replace(beside=tuple(beside))
 
 
 def _yes_and_no(column: FileColumn, plain: _Cells) -> Read | None:
@@ -408,9 +448,7 @@ def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
     if share < MOSTLY:
         return False
     strange = distinct.first_words(_FEW_VALUES + 1, cells.strange).to_pylist()
-    for_gaps = len(strange) <= _FEW_VALUES and not any(map(_DIGIT.search, strange))
-    for_gaps = for_gaps and YesNo.written("", strange) is None
-    if share < NEARLY_ALL and not for_gaps:
+    if share < NEARLY_ALL and not are_remarks(strange):
         return False
     return not _are_codes(distinct)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from aucmax.data.columns import Remarks
 from aucmax.data.files import constants_of, fault
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
@@ -21,6 +22,7 @@ LABEL_NAMES = ("target", "label", "y", "class")
 def columns_used(target: str | None, features: list[str], reading: Reading) -> list[str]:
     """All columns to read, each once."""
     labels = [target] if target else []
+    features = [reading.source(name) for name in features]
     return list(dict.fromkeys([*features, *labels, *reading.aside.values(), *reading.keep]))
 
 
@@ -57,7 +59,7 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise fault(path, f"the column name {twice[0]!r} occurs twice; column names must be unique")
-    unknown = [name for name in reading.drop if name not in counts]
+    unknown = [name for name in reading.drop if {name, Remarks(name).source}.isdisjoint(counts)]
     if unknown:
         raise fault(path, f"no column {unknown[0]!r} to drop{suggest(unknown[0], names)}")
     target = _target(path, names, reading)
@@ -73,7 +75,7 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
         if name not in counts:
             raise fault(path, f"no column {name!r} to keep{suggest(name, names)}")
     if reading.names is not None:
-        missing = [name for name in reading.names if name not in counts]
+        missing = [name for name in map(reading.source, reading.names) if name not in counts]
         if missing:
             have = header_hint(names) or suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
