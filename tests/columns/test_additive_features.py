@@ -198,3 +198,10 @@ def test_spellings_of_a_word_are_one_level():
     made = np.column_stack([word(table.city.to_numpy(object)) for word in words])
     np.testing.assert_array_equal(made, X)
     assert "spelt in 4 ways" in features.decisions()[0].what
+
+
+def test_the_words_of_a_column_are_counted_beside_its_levels():
+    rare = [f"once {k}" for k in range(30)]
+    features = AdditiveFeatures().fit(pd.DataFrame({"city": ["Ulm"] * 20 + rare}))
+    [decision] = features.decisions()
+    assert decision.what == "31 words: levels for the 1 most frequent, and one for all others"

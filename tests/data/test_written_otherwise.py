@@ -69,8 +69,9 @@ def test_a_doubt_about_units_is_told_and_stops_a_strict_reader(come, words, doub
     rows = come(words)
     [told] = [decision for decision in rows.decisions if doubt in decision.what]
     assert come(words, **told.otherwise).columns[0].is_text
-    with pytest.raises(DataFileError, match=f"{doubt.split(':')[0]}.*in one unit"):
+    with pytest.raises(DataFileError, match=f"{doubt.split(':')[0]}.*in one unit") as error:
         come(words, strict=True)
+    assert error.value.remedy == {"strict": False}
 
 
 def test_the_first_number_of_another_unit_is_named(come):

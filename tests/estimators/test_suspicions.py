@@ -166,6 +166,9 @@ def test_customers_with_few_rows_that_share_their_label(tmp_path):
     [one] = suspected(tmp_path, frame, fraud, categories=["customer"])
     assert one.answer == {"groups": "customer"}
     assert suspected(tmp_path, frame, fraud, groups="customer") == []
+    frame["customer"] = [f"the caller said of {name} that all was well" for name in names]
+    kinds = [one.kind for one in suspected(tmp_path, frame, fraud, categories=["customer"])]
+    assert "groups" not in kinds  # of sentences
 
 
 def test_an_amount_that_predicts_is_no_group(tmp_path):

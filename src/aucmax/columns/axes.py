@@ -46,6 +46,8 @@ class Axis:
         Whether there were gaps in the fit, which have a level of their own.
     spelt : dict of str to str
         Other spellings of the levels, which differ in case or surrounding space only.
+    n_words : int
+        The different words of the fit; 0 if unknown.
     """
 
     knots: Floats = field(default_factory=lambda: np.empty(0))
@@ -57,6 +59,7 @@ class Axis:
     is_text: bool = False
     has_gaps: bool = False
     spelt: dict[str, str] = field(default_factory=dict)
+    n_words: int = 0
 
     @classmethod
     def of_numbers(cls, values: Floats, n_knots: int, map_knots: int) -> Self:
@@ -93,7 +96,10 @@ class Axis:
         spelt = {odd: word for odd, word in usual.items() if word in {*frequent}}
         few, gaps = min(len(frequent), map_words), bool((values.codes < 0).any())
         words = tuple(frequent)
-        return cls(words=words, map_words=few, is_text=True, has_gaps=gaps, spelt=spelt)
+        n_words = len(counts)
+        return cls(
+            words=words, map_words=few, is_text=True, has_gaps=gaps, spelt=spelt, n_words=n_words
+        )
 
     def check_state(self) -> None:
         """Raise ValueError unless a fit could have left this."""
@@ -103,6 +109,7 @@ class Axis:
                 raise ValueError("its knots do not follow each other")
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
+        ok = ok and is_whole(self.n_words)
         ok = ok and isinstance(self.has_gaps, bool) and isinstance(self.is_text, bool)
         ok = ok and isinstance(self.centre, float) and isinstance(self.scale, float)
         ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
@@ -133,10 +140,13 @@ class Axis:
     def told(self) -> Iterator[str]:
         """Yield what was decided about the column."""
         if self.is_text:
-            words = counted(len(self.words), "word")
+            count = max(self.n_words, len(self.words))
+            words = counted(count, "word")
             if self.spelt:
-                words += f" (spelt in {len(self.words) + len(self.spelt):,} ways by case or space)"
-            yield f"{words}: a level each, and one for all others"
+                words += f" (spelt in {count + len(self.spelt):,} ways by case or space)"
+            frequent = f"levels for the {len(self.words):,} most frequent, and one for all others"
+            each = "a level each, and one for all others" if count == len(self.words) else frequent
+            yield f"{words}: {each if self.words else 'all are one level'}"
         if self.has_gaps:
             yield "gaps have a level of their own"
 

@@ -93,6 +93,7 @@ _OWNER = re.compile(
     "customer|client|user|member|patient|person|account|policy|card|household|device|kunde|konto",
     re.IGNORECASE,
 )
+_MOST_WORDS_OF_NAME = 4
 _ID_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w.-]+")  # an id: one word of both
 _FRACTION = re.compile(r"[+-]?[0-9]*[.,][0-9]+")  # an amount, where columns are read as text
 _BIRTH = re.compile(
@@ -214,6 +215,12 @@ class _Values:
         if not self.column.is_text:
             return bool(_OWNER.search(self.column.name)) and self.is_whole
         return self.are_mostly(_ID_WORD)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether its words may name something: no amounts, and half of them no sentences."""
+        lengths = [len(str(value).split()) for value in self.values[:_SAMPLE_ROWS]]
+        return bool(np.median(lengths) <= _MOST_WORDS_OF_NAME) and not self.are_mostly(_FRACTION)
 
     def are_mostly(self, form: re.Pattern[str]) -> bool:
         """Return whether most of its first words are of a form."""
@@ -553,7 +560,7 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
     """Return a suspicion for each column of many values whose rows share their labels."""
     suspicions = []
     for cells in columns:
-        has_names = not cells.are_mostly(_FRACTION) if cells.column.is_text else cells.is_whole
+        has_names = cells.has_names if cells.column.is_text else cells.is_whole
         if not (cells.column.name and has_names):
             continue
         codes = cells.codes[cells.codes >= 0]

@@ -497,7 +497,8 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
         meaning = kind.unit if measure else "they are, so that 5% is 5"
         doubt = f"{with_unit}, and {bare:,} have no unit: taken as {meaning}"
     if doubt and column.reading.strict:
-        raise column.wrong(doubt, "write them in one unit", remedy=otherwise)
+        hint = "write them in one unit, or take them as they are (without strict=True)"
+        raise column.wrong(doubt, hint, remedy={"strict": False})
     decisions = []
     if doubt:
         decisions = [Decision(column.name, doubt, otherwise, several, counts=not several)]
