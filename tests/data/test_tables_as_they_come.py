@@ -151,6 +151,19 @@ def test_a_bad_cell_is_a_gap_unless_it_is_strict(come):
     assert come(["1", "0", "Y", "N"]).columns[0].is_text
 
 
+def test_a_strict_reader_lists_all_that_does_not_fit(table):
+    lines = ["a,b,y", *(f"{k}.5,{k},{k % 2}" for k in range(40))]
+    lines[3:8] = ["1O.5,1,0", "1.5,2,0,9", "2.5,3,", "4.5", "5.5,x.y,1"]
+    path = table("\n".join([*lines, ""]))
+    with pytest.raises(datasets.TableError) as error:
+        datasets.read(path, target="y", prepare=True, strict=True)
+    assert [obstacle.place for obstacle in error.value.obstacles] == [
+        "line 5", "line 7", "line 4", "line 8", "line 6",
+    ]  # fmt: skip
+    assert error.value.remedy == {"strict": False}
+    assert len(datasets.read(path, target="y", prepare=True).target) == 37
+
+
 def test_a_date_that_may_be_two_asks(come):
     words = ["03/04/2024", "05/06/2024"]
     with pytest.raises(datasets.TableError, match="day/month/year or month/day/year") as error:

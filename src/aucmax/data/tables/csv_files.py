@@ -39,7 +39,7 @@ from aucmax.data.tables.arrow import (
 from aucmax.data.tables.column import NEARLY_ALL, Distinct
 from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
-from aucmax.data.tables.uneven import LEFT_OUT, evened, told_of_lines
+from aucmax.data.tables.uneven import LEFT_OUT, Oddity, evened, obstacles_of_lines, told_of_lines
 from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     files = files_of(path)
     reading, decisions = as_written(files[0], delimiter, reading.trimmed())
     texts = [_Text.of(file, delimiter, reading) for file in files]
-    texts, as_kept, strange = _even_tables(texts, reading)
+    texts, as_kept, strange, uneven = _even_tables(texts, reading)
     decisions += [decision for decision in strange if not decision.column]
     tables = as_kept
     for file, table in zip(files, tables, strict=True):
@@ -86,7 +86,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
         unnamed="" in names[0],
         kept=_stacked(files, as_kept, list(reading.keep)) if reading.keep else None,
     )
-    rows, doubts = extract(source, target, features, reading)
+    rows, doubts = extract(source, target, features, reading, uneven)
     decisions += [decision for decision in strange if decision.column in used]
     rows.decisions = [*decisions, *rows.decisions]
     return rows, doubts
@@ -122,29 +122,31 @@ def first_lines(path: Any, count: int) -> Block | None:
 
 def _even_tables(
     texts: list[_Text], reading: Reading
-) -> tuple[list[_Text], list[pa.Table], list[Decision]]:
+) -> tuple[list[_Text], list[pa.Table], list[Decision], list[Obstacle]]:
     """Return the lines of files, their Arrow tables, and what was decided about lines and cells.
 
-    If rows may be left out, they are made even: all have as many cells as the header.
+    If a table is read as it comes, rows are made even: all have as many cells as the header. The
+    lines that were not are obstacles of a strict reader.
     """
-    may_differ = reading.lenient
     try:
         tables, decisions = _arrow_tables(texts, reading)
-        if not may_differ or not any(map(_may_repeat_header, texts, tables)):
-            return texts, tables, decisions
-        of_lines = _told_of_uneven(texts)
+        if not reading.prepare or not any(map(_may_repeat_header, texts, tables)):
+            return texts, tables, decisions, []
+        odd = [text.uneven() for text in texts]
     except DataFileError:
-        of_lines = _told_of_uneven(texts) if may_differ else []
-        if not of_lines:
+        odd = [text.uneven() for text in texts] if reading.prepare else []
+        if not any(odd):
             raise
-    if of_lines:
+    if any(odd):
         texts = [replace(text, even=True) for text in texts]
         tables, decisions = _arrow_tables(texts, reading)
-    return texts, tables, [*of_lines, *decisions]
-
-
-def _told_of_uneven(texts: Sequence[_Text]) -> list[Decision]:
-    return [decision for text in texts for decision in text.uneven()]
+    if reading.lenient:
+        of_lines = [decision for lines in odd for decision in told_of_lines(lines)]
+        return texts, tables, [*of_lines, *decisions], []
+    names = [text.path if len(texts) > 1 else None for text in texts]
+    pairs = zip(odd, names, strict=True)
+    obstacles = [own for lines, name in pairs for own in obstacles_of_lines(lines, name)]
+    return texts, tables, decisions, obstacles
 
 
 def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
@@ -385,8 +387,8 @@ class _Text:
             if even is not None:
                 yield line, even
 
-    def uneven(self) -> list[Decision]:
-        """Return what was decided about rows that are not even.
+    def uneven(self) -> list[tuple[int, Oddity]]:
+        """Return the lines of rows that are not even, and what is odd about them.
 
         Raises
         ------
@@ -399,7 +401,7 @@ class _Text:
         before, total = getattr(self.path, "lines_before", 0) if odd else 0, self._lines()
         if sum(done == LEFT_OUT for _, (_, done) in odd) > (1.0 - NEARLY_ALL) * total:
             raise self.fault("")
-        return told_of_lines((line + before, oddity) for line, oddity in odd)
+        return [(line + before, oddity) for line, oddity in odd]
 
     @contextmanager
     def opened(self) -> Iterator[io.BufferedReader]:

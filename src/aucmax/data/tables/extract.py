@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -40,17 +40,21 @@ _ASIDE: dict[str, Callable[[FileColumn], Any]] = {
 
 
 def extract(
-    source: ArrowFile, target: str | None, features: list[str], reading: Reading
+    source: ArrowFile,
+    target: str | None,
+    features: list[str],
+    reading: Reading,
+    of_lines: Sequence[Obstacle] = (),
 ) -> tuple[Bunch, list[Obstacle]]:
     """Read the columns asked for, and list those that look like codes.
 
-    Raise one error that lists every obstacle.
+    Raise one error that lists every obstacle, with those that are known of its lines.
     """
     if not source.table.num_rows:
         raise fault(source.path, "the table has column names but no rows")
     columns: list[Column] = []
     values: list[Any] = []
-    obstacles: list[Obstacle] = []
+    obstacles: list[Obstacle] = [*of_lines]
     decisions: list[Decision] = []
     if target is not None and reading.labels == "required" and reading.lenient:
         source, unlabelled = _labelled(source, target, reading)

@@ -27,9 +27,10 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
     if column.reading.labels == "optional" and column.missing().all():
         return None
     name = column.name
-    _refuse_gaps(
-        column, f"the label is missing in column {name!r}", "leave such rows out of the file"
-    )
+    hint, remedy = "leave such rows out of the file", None
+    if column.reading.prepare and column.reading.strict:
+        hint, remedy = f"{hint}, or do so here (without strict=True)", {"strict": False}
+    _refuse_gaps(column, f"the label is missing in column {name!r}", hint, remedy)
     if is_text(column.kind):
         return _text_labels(column)
     if not is_numeric(column.kind):
@@ -157,11 +158,13 @@ def _numbers(column: FileColumn) -> NDArray[np.float64]:
     return distinct.of_rows(min(tried, key=lambda numbers: np.isnan(numbers).sum()))
 
 
-def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
+def _refuse_gaps(
+    column: FileColumn, what: str, hint: str, remedy: dict[str, Any] | None = None
+) -> None:
     """Raise Obstacle if a row has no value."""
     missing = column.missing()
     if missing.any():
         count = int(np.count_nonzero(missing))
         more = f", the first of {count:,}" if count > 1 else ""
         place = column.source.place(int(np.argmax(missing)))
-        raise Obstacle(column.name, f"{what}{more}", hint, place)
+        raise Obstacle(column.name, f"{what}{more}", hint, place, remedy)

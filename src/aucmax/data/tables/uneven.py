@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from aucmax.data.decisions import Decision
+from aucmax.data.obstacles import Obstacle
 
-__all__ = ["LEFT_OUT", "evened", "told_of_lines"]
+__all__ = ["LEFT_OUT", "Oddity", "evened", "obstacles_of_lines", "told_of_lines"]
+
+Oddity = tuple[str, str]  # what is odd about a line, and what is done
 
 LEFT_OUT = "left out"
 _MORE = "more cells than in the header", LEFT_OUT
@@ -17,7 +21,7 @@ _AGAIN = "the header again", LEFT_OUT
 
 def evened(
     row: list[str], header: list[str], each_counts: bool
-) -> tuple[list[str] | None, tuple[str, str] | None]:
+) -> tuple[list[str] | None, Oddity | None]:
     """Return a row with as many cells as the header, and what was odd about it and done.
 
     The row is None if it is left out. Further cells may be empty. If each row counts, as where each
@@ -34,13 +38,32 @@ def evened(
     return (row + [""] * (width - len(row)))[:width], oddity
 
 
-def told_of_lines(oddities: Iterable[tuple[int, tuple[str, str]]]) -> list[Decision]:
-    """Return what was decided about lines that are odd, in one sentence for each way."""
-    lines: dict[tuple[str, str], list[int]] = {}
+def _by_oddity(oddities: Iterable[tuple[int, Oddity]]) -> dict[Oddity, list[int]]:
+    lines: dict[Oddity, list[int]] = {}
     for line, oddity in oddities:
         lines.setdefault(oddity, []).append(line)
+    return lines
+
+
+def obstacles_of_lines(oddities: Iterable[tuple[int, Oddity]], path: Any = None) -> list[Obstacle]:
+    """Return an obstacle for each way in which lines are odd, of one of several files at a path."""
+    of_file = "" if path is None else f" of {path}"
+    return [
+        Obstacle(
+            f"{kind}{of_file}",
+            kind + (f", in the first of {len(odd):,} such lines" if len(odd) > 1 else ""),
+            f"correct the line, or let it be {done} (without strict=True)",
+            f"line {odd[0]}{of_file}",
+            {"strict": False},
+        )
+        for (kind, done), odd in _by_oddity(oddities).items()
+    ]
+
+
+def told_of_lines(oddities: Iterable[tuple[int, Oddity]]) -> list[Decision]:
+    """Return what was decided about lines that are odd, in one sentence for each way."""
     sentences = []
-    for (kind, done), odd in lines.items():
+    for (kind, done), odd in _by_oddity(oddities).items():
         where = f"line {odd[0]}" if len(odd) == 1 else f"{len(odd):,} lines, the first {odd[0]}"
         sentences.append(f"{kind} in {where}: {done}")
     return [Decision("", "; ".join(sentences), doubtful=True)] if sentences else []
