@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import aucmax
 from aucmax import AUCClassifier, datasets
+from aucmax.basics.errors import DataFileError
 from aucmax.columns import TableEncoder
 from aucmax.data.bunch import frame
 from aucmax.data.columns import Column, Remarks
@@ -158,6 +159,9 @@ def test_a_saved_model_reads_them_again(model, path, tmp_path):
     pd.testing.assert_frame_equal(again.data, rows.data)
     [doubt] = again.decisions
     assert doubt.what.startswith("2 values are not a number, the first 'haemolysed'")
+    laboratory()[0].drop(columns="lab").to_csv(path, index=False)
+    with pytest.raises(DataFileError, match="the model needs are missing: lab;"):
+        read(path, columns=[column for column, _ in columns])
     with pytest.raises(ValueError, match="a column of words has others"):
         Remarks("lab: word", words=(1,)).check_state()
 

@@ -75,7 +75,8 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
         if name not in counts:
             raise fault(path, f"no column {name!r} to keep{suggest(name, names)}")
     if reading.names is not None:
-        missing = [name for name in map(reading.source, reading.names) if name not in counts]
+        needed = dict.fromkeys(map(reading.source, reading.names))
+        missing = [name for name in needed if name not in counts]
         if missing:
             have = header_hint(names) or suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
