@@ -22,7 +22,7 @@ __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Remarks", "Time", "Words",
     "YesNo", "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
     "is_no_word", "label_as", "labels_as", "named", "names_in", "other_than_numbers",
-    "series_in",    "usual_labels", "usual_spellings", "values_at", "values_in",
+    "series_in", "usual_labels", "usual_spellings", "values_at", "values_in",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
