@@ -136,6 +136,8 @@ def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
             parts = [_plain(part, any(map(is_float, kinds))) for part in parts]
         try:
             columns[name] = pa.concat_tables(parts, promote_options="permissive").column(name)
+        except MemoryError:  # Arrow has one of its own
+            raise
         except pa.ArrowException:
             k = next(k for k, kind in enumerate(kinds) if kind != kinds[0])
             raise fault(
