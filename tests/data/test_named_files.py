@@ -428,6 +428,16 @@ def test_a_delta_table_is_read_as_its_library_reads_it(table, tmp_path):
         list(source)
 
 
+def test_a_column_that_a_delta_table_no_longer_has_is_ignored(tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    rows = pa.table({"a": [1.0, 2.0], "gone": [3.0, 4.0], "part": [0, 1], "y": [0, 1]})
+    deltalake.write_deltalake(tmp_path, rows, partition_by=["part"])
+    how = {"mode": "overwrite", "schema_mode": "overwrite", "predicate": "part = 1"}
+    later = rows.slice(1).drop_columns(["gone"])  # the file of the first row still has it
+    deltalake.write_deltalake(tmp_path, later, partition_by=["part"], **how)
+    assert datasets.scan(tmp_path, target="y").feature_names == ["a", "part"]
+
+
 def test_a_folder_that_is_no_delta_table_is_told(tmp_path):
     pytest.importorskip("deltalake")
     (tmp_path / "_delta_log").mkdir()
