@@ -141,7 +141,44 @@ def test_missing_values_of_parquet_are_empty(tmp_path, folder, run):
     rows = [line.split(",")[:2] for line in out.splitlines()[1:]]
     assert rows == [["1", "2026-01-31 00:00:00"], ["", ""], ["3", "2026-02-01 12:00:00"]]
     _, out, _ = run(*command, "--json")
-    assert [json.loads(line)["n"] for line in out.splitlines()] == ["1", None, "3"]
+    assert [json.loads(line)["n"] for line in out.splitlines()] == [1, None, 3]
+
+
+@each_way
+def test_json_has_numbers_and_truths_of_a_typed_file(tmp_path, folder, run, more):
+    rows = pd.DataFrame(np.ones((3, 3)), columns=list("abc"))
+    kept = {"n": [2**53 + 2, 1, 2], "x": [0.5, np.inf, None], "yes": [True, False, True]}
+    rows.assign(**kept).to_parquet(tmp_path / "new.parquet")
+    options = ("--keep", "n,x,yes", "--json", *more)
+    _, out, _ = run("score", folder / "m.aucmax", tmp_path / "new.parquet", *options)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["n"] for line in lines] == kept["n"]
+    assert [line["x"] for line in lines] == [0.5, "inf", None]
+    assert [line["yes"] for line in lines] == kept["yes"]
+    assert type(lines[0]["yes"]) is bool
+
+
+@each_way
+def test_kept_columns_are_written_once_under_a_name_of_their_own(tmp_path, folder, run, more):
+    rows = pd.read_csv(folder / "rows.csv").rename(columns={"id": "row", "customer": "label"})
+    rows["label_in_file"], rows["we,ird"] = "x", "y"
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    keep = ("--keep", "row,label", "--keep", "label_in_file,row", "--keep", "we,ird")
+    command = ("score", folder / "m.aucmax", tmp_path / "rows.csv", *keep, "--flag", 1, *more)
+    code, out, _ = run(*command)
+    assert code == 0
+    found = list(csv.DictReader(io.StringIO(out)))
+    assert list(found[0]) == [
+        "row_in_file", "label_in_file_in_file", "label_in_file", "we,ird", "row", "score", "label"
+    ]  # fmt: skip
+    assert [row["row_in_file"] for row in found] == rows["row"].astype(str).tolist()
+    assert {row["we,ird"] for row in found} == {"y"}
+
+
+@each_way
+def test_there_are_no_more_reasons_than_columns_of_the_model(scored, more):
+    rows, _ = scored("--reasons", 50, *more)
+    assert list(rows[0]) == ["row", "score", "reason_1", "reason_2", "reason_3"]
 
 
 @each_way
@@ -213,11 +250,7 @@ def test_what_a_model_or_a_file_does_not_have(folder, tmp_path, bad):
         "score", tmp_path / "m.aucmax", folder / "rows.csv", "--probability", "--cost", "4:1"
     )
     assert "has scores but no probabilities; train it with --probability" in message
-    rows = pd.read_csv(folder / "rows.csv").rename(columns={"id": "row", "customer": "label"})
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    command = ("score", folder / "m.aucmax", tmp_path / "rows.csv", "--target", "y", "--keep")
-    assert "--keep row: the output has a column 'row' of its own" in bad(*command, "row")
-    assert "--keep label: the output has" in bad(*command, "label", "--flag", 1)
+    command = ("score", folder / "m.aucmax")
     (tmp_path / "rows.svm").write_text("1:1 2:1 3:1\n")
-    message = bad("score", folder / "m.aucmax", tmp_path / "rows.svm", "--keep", "id")
+    message = bad(*command, tmp_path / "rows.svm", "--keep", "id")
     assert "svmlight text has no column names" in message

@@ -230,6 +230,7 @@ def test_what_names_no_data_is_told(tmp_path, memory):
     (tmp_path / "a.parquet").write_text("")
     message = refusal(tmp_path)
     assert "files of several formats, csv and parquet; name those of one by a pattern" in message
+    assert "/**/*.csv, which leaves out 1 file, or write all in one format" in message
     message = refusal([tmp_path / "a.csv", tmp_path / "a.parquet"])
     assert "is read as parquet, but" in message
     assert refusal("memory://none/x.csv") == (
@@ -374,7 +375,24 @@ def test_a_web_server_that_sends_whole_files_is_read(table, tmp_path):
             same(datasets.read(f"{name}?token=1", **how), expected)
             parts = list(datasets.scan(name, part_bytes=9000, **how))
             np.testing.assert_array_equal(np.vstack([part.X for part in parts]), expected.data)
-        assert refusal(f"{url}/none.csv").startswith(f"{url}/none.csv: no such file")
+        assert refusal(f"{url}/none.csv") == f"{url}/none.csv: no such file"
+        safe = url.replace("http", "https") + "/none.csv"
+        assert re.match(re.escape(safe) + ": cannot be read: .*SSL", refusal(safe))
+    assert f"{url}/none.csv: cannot be read: Cannot connect" in refusal(f"{url}/none.csv")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "reader"),
+    [("parquet", "parquet.ParquetFile.read_row_groups"), ("csv", "csv.read_csv")],
+)
+def test_a_lack_of_memory_is_no_fault_of_a_file(suffix, reader, table, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    file = write(table, tmp_path / "rows", suffix)
+    monkeypatch.setattr(f"pyarrow.{reader}", fails)
+    with pytest.raises(MemoryError, match="malloc"):
+        datasets.read(file, target="y", drop=["word", "c"])
 
 
 # ---- tables of a lake
@@ -410,13 +428,25 @@ def test_a_delta_table_is_read_as_its_library_reads_it(table, tmp_path):
         list(source)
 
 
+def test_a_column_that_a_delta_table_no_longer_has_is_ignored(tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    rows = pa.table({"a": [1.0, 2.0], "gone": [3.0, 4.0], "part": [0, 1], "y": [0, 1]})
+    deltalake.write_deltalake(tmp_path, rows, partition_by=["part"])
+    how = {"mode": "overwrite", "schema_mode": "overwrite", "predicate": "part = 1"}
+    later = rows.slice(1).drop_columns(["gone"])  # the file of the first row still has it
+    deltalake.write_deltalake(tmp_path, later, partition_by=["part"], **how)
+    assert datasets.scan(tmp_path, target="y").feature_names == ["a", "part"]
+
+
 def test_a_folder_that_is_no_delta_table_is_told(tmp_path):
     pytest.importorskip("deltalake")
     (tmp_path / "_delta_log").mkdir()
     assert "not a readable Delta table" in refusal(tmp_path)
 
 
-def test_an_iceberg_table_is_read_as_its_library_reads_it(table, tmp_path):
+@pytest.fixture
+def catalogue(tmp_path):
+    """A catalogue of Iceberg tables with a namespace "bank"."""
     pytest.importorskip("pyiceberg")
     pytest.importorskip("sqlalchemy")
     from pyiceberg.catalog.sql import SqlCatalog
@@ -424,6 +454,11 @@ def test_an_iceberg_table_is_read_as_its_library_reads_it(table, tmp_path):
     places = {"uri": f"sqlite:///{tmp_path}/catalogue.db", "warehouse": f"file://{tmp_path}"}
     catalogue = SqlCatalog("test", **places)
     catalogue.create_namespace("bank")
+    yield catalogue
+    catalogue.close()
+
+
+def test_an_iceberg_table_is_read_as_its_library_reads_it(table, catalogue):
     rows = pa.Table.from_pandas(table.drop(columns="c"), preserve_index=False)
     iceberg = catalogue.create_table("bank.pay", schema=rows.schema)
     iceberg.append(rows.slice(0, 400))
@@ -440,7 +475,36 @@ def test_an_iceberg_table_is_read_as_its_library_reads_it(table, tmp_path):
     with iceberg.update_schema() as change:
         change.rename_column("b", "renamed")
     assert "bank.pay: the Iceberg table has renamed columns" in refusal(iceberg)
-    catalogue.close()
+
+
+def test_a_column_deleted_from_an_iceberg_table_is_gone(table, catalogue):
+    rows = pa.Table.from_pandas(table[["a", "b", "y"]], preserve_index=False)
+    iceberg = catalogue.create_table("bank.pay", schema=rows.schema)
+    iceberg.append(rows.slice(0, 400))
+    with iceberg.update_schema() as change:
+        change.delete_column("b")
+    assert datasets.scan(iceberg, target="y").feature_names == ["a"]
+    iceberg.append(rows.slice(400).drop_columns(["b"]))
+    source = datasets.scan(iceberg, target="y")
+    assert source.feature_names == datasets.read(iceberg, target="y").feature_names == ["a"]
+    np.testing.assert_array_equal(np.vstack([part.X for part in source]), table[["a"]])
+
+
+def test_the_oldest_file_of_an_iceberg_table_comes_first(table, catalogue):
+    rows = pa.Table.from_pandas(table[["a", "y"]], preserve_index=False)
+    iceberg = catalogue.create_table("bank.pay", schema=rows.schema)
+    for k in range(4):  # their names are random
+        iceberg.append(rows.slice(100 * k, 100))
+    expected = table["a"].iloc[:400]
+    np.testing.assert_array_equal(datasets.read(iceberg, target="y").data[:, 0], expected)
+    with iceberg.update_schema() as change:
+        change.union_by_name(pa.schema([("more", pa.float64())]))
+    iceberg.append(rows.slice(400).append_column("more", rows["a"].slice(400)))
+    with pytest.raises(DataFileError, match="'more' is empty in every row of the first part"):
+        datasets.scan(iceberg, target="y")
+    parts = list(datasets.scan(iceberg, target="y", prepare=True))
+    assert np.isnan(parts[0].X[:, 1]).all()
+    np.testing.assert_array_equal(parts[-1].X[:, 1], rows["a"].slice(400))
 
 
 @pytest.mark.parametrize("place", ["folder", "memory"])

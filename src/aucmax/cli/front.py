@@ -17,7 +17,7 @@ import numpy as np
 
 from aucmax import datasets
 from aucmax.basics.doors import Door
-from aucmax.cli.common import counted, feature_names, working
+from aucmax.cli.common import counted, feature_names, listed, working
 from aucmax.cli.large import Large
 from aucmax.cli.options import Transforms, given_file
 from aucmax.cli.screen import tell
@@ -26,7 +26,7 @@ from aucmax.data.classes import Classes, classes_of, labelled_of, of_usual_label
 from aucmax.data.columns import Amount, declare, named
 from aucmax.data.decisions import Decision, doubts_of_parts
 from aucmax.data.digests import DigestCounts, Watch
-from aucmax.data.files import exists, size_of
+from aucmax.data.files import exists, files_of, size_of
 from aucmax.data.labelled import Labelled
 from aucmax.data.large_files import Plan, Room
 from aucmax.data.obstacles import TableError
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from aucmax.report.facts import TrainingRows
 
 __all__ = [
-    "Prepared", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table", "rows_for",
-    "tell_doubts", "tell_doubts_of_parts",
+    "Prepared", "columns_listed", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table",
+    "rows_for", "tell_doubts", "tell_doubts_of_parts",
 ]  # fmt: skip
 
 _facts = Door("aucmax.report.facts")
@@ -356,6 +356,17 @@ def rows_for(
     rows = _opened(data, reading, **more)
     tell_doubts(rows.decisions, data)
     return _for_model(rows, inputs, data)
+
+
+def columns_listed(texts: Sequence[str], path: Any, reading: Reading) -> list[str]:
+    """Return the columns of files that an option lists: each text is one name, or several.
+
+    A name may have a comma, if a column is called so.
+    """
+    several = [text for text in texts if "," in text]
+    columns = reader_of(path, reading.format).columns if several and exists(path) else None
+    names = set() if columns is None else {*columns(files_of(path)[:1], reading)[0]}
+    return [name for text in texts for name in ([text] if text in names else listed(text))]
 
 
 def tell_doubts(decisions: Sequence[Decision], data: Any) -> None:

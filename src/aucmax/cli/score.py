@@ -6,7 +6,7 @@ import csv
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
@@ -23,7 +23,6 @@ from aucmax.cli.common import (
     counted,
     gives_chance,
     labels_in_file,
-    listed,
     load_model,
     working,
 )
@@ -37,10 +36,10 @@ with postponed():
     import numpy as np
 
     from aucmax.additive import Scorecard
-    from aucmax.cli.front import rows_for, tell_doubts_of_parts
+    from aucmax.cli.front import columns_listed, rows_for, tell_doubts_of_parts
     from aucmax.columns.steps import Stages, parts_of
     from aucmax.data.rows.source import Part, Source
-    from aucmax.explain.by_column import by_column
+    from aucmax.explain.by_column import by_column, count_terms
     from aucmax.explain.row_reasons import (
         Reason,
         each_reasons,
@@ -71,6 +70,14 @@ class Beside:
         "Also give the probability of the positive label, for a model trained with "
         "--probability or a scorecard.",
     )
+
+    def of(self, model: Any) -> Beside:
+        """Return the same with no more reasons than the model has; raise ValueError without any."""
+        if self.reasons_of is None:
+            return self
+        if not hasattr(parts_of(model)[1], "coef_"):
+            raise ValueError("--reasons needs a linear model.")
+        return replace(self, reasons_of=min(self.reasons_of, count_terms(model) or 1))
 
 
 class _Large(Large):
@@ -115,16 +122,15 @@ def score(
     """
     check_paths({"--output": output}, {"FILE": file, "MODEL": model})
     flagging.check(beside.probability)
-    reading = replace(reading, keep=[name for text in reading.keep for name in listed(text)])
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
-        if beside.reasons_of is not None and not hasattr(parts_of(fitted)[1], "coef_"):
-            raise ValueError("--reasons needs a linear model.")
+        beside = beside.of(fitted)
         if beside.probability and not gives_chance(fitted):
             raise ValueError(
                 f"{model}: has scores but no probabilities; train it with --probability."
             )
+        reading = replace(reading, keep=columns_listed(reading.keep, source, reading))
         rows = rows_for(fitted, source, reading, labels="none", large=large)
         now("scoring")
         stages = Stages.of(fitted, rows.data)
@@ -146,7 +152,7 @@ def score(
         tell("note", f"read: {words}")
 
 
-_Beside = tuple[Mapping[str, list[str | None]], Iterable[list[Reason]]]  # kept columns, reasons
+_Beside = tuple[Mapping[str, list[Any]], Iterable[list[Reason]]]  # kept columns, reasons
 
 
 class _Scored(NamedTuple):
@@ -220,7 +226,7 @@ def _scored(
 
 
 def _scored_part(
-    scores: np.ndarray, kept: dict[str, list[str | None]], reasons: list[list[Reason]]
+    scores: np.ndarray, kept: dict[str, list[Any]], reasons: list[list[Reason]]
 ) -> _Scored:
     return _Scored(scores, (kept, reasons))
 
@@ -249,9 +255,20 @@ def _tables(
             columns["probability"] = map(float, chance)
         if isinstance(model, Scorecard):
             columns["points"] = map(int, model.points(X))
-        for name in kept.keys() & {*columns, *_reason_names(beside.reasons_of)}:
-            raise ValueError(f"--keep {name}: the output has a column {name!r} of its own.")
-        yield _Table(len(scores), {**kept, **columns}, reasons, beside.reasons_of)
+        own = {*columns, *_reason_names(beside.reasons_of)}
+        own |= set() if beside.reasons_of is None else {"reasons"}  # of JSON
+        yield _Table(len(scores), _renamed(kept, own) | columns, reasons, beside.reasons_of)
+
+
+def _renamed(kept: Mapping[str, Any], own: Set[str]) -> dict[str, Any]:
+    """Return kept columns by other names where the output has columns of these names."""
+    columns: dict[str, Any] = {}
+    for name, values in kept.items():
+        free = name
+        while free in own or (free != name and free in kept):
+            free += "_in_file"
+        columns[free] = values
+    return columns
 
 
 def _write(stream: TextIO, tables: Iterable[_Table], as_json: bool) -> int:

@@ -26,9 +26,9 @@ from aucmax.basics.errors import DataFileError
 from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["COMPRESSIONS", "FORMATS", "AnyFile", "Block", "DataFiles", "Mark", "Partitioned"]
-__all__ += ["Piped", "Recoded", "RowGroups", "absolute", "alone", "can_seek", "constants_of"]
-__all__ += ["exists", "fault", "files_of", "is_packed", "opened", "size_of", "suffix_of"]
-__all__ += ["unchanged"]
+__all__ += ["Piped", "Recoded", "RowGroups", "TableFile", "absolute", "alone", "can_seek"]
+__all__ += ["columns_of", "constants_of", "exists", "fault", "files_of", "is_packed", "opened"]
+__all__ += ["size_of", "suffix_of", "unchanged"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
@@ -244,6 +244,13 @@ class Partitioned(_Of):
     constants: tuple[tuple[str, Any], ...]
 
 
+class TableFile(Partitioned):
+    """A file of a Delta or Iceberg table, whose columns are these, whatever others it has.
+
+    A value is that of all rows of a file that lacks the column.
+    """
+
+
 @dataclass(frozen=True)
 class DataFiles:
     """Several files whose rows are one table, in this order.
@@ -308,6 +315,11 @@ def alone(path: Any) -> Any:
     return path
 
 
+def _whole(path: Any) -> Any:
+    """Return the file of a part, with what was said of it."""
+    return path.path if isinstance(path, RowGroups | Block) else path
+
+
 def files_of(path: Any) -> tuple[Any, ...]:
     """Return the files, if several are named, or the only one."""
     return path.files if isinstance(path, DataFiles) else (path,)
@@ -315,9 +327,16 @@ def files_of(path: Any) -> tuple[Any, ...]:
 
 def constants_of(path: Any) -> dict[str, Any]:
     """Return the values that a file's folders name, by column."""
-    while isinstance(path, RowGroups | Block):
-        path = path.path
-    return dict(path.constants) if isinstance(path, Partitioned) else {}
+    file = _whole(path)
+    return dict(file.constants) if isinstance(file, Partitioned) else {}
+
+
+def columns_of(path: Any, names: list[str]) -> list[str]:
+    """Return the columns of a file with these names in it: also those that its folders name."""
+    constants = constants_of(path)
+    if isinstance(_whole(path), TableFile):
+        return list(constants)
+    return [*names, *(name for name in constants if name not in names)]
 
 
 def exists(path: Any) -> bool:

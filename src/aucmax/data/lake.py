@@ -7,7 +7,7 @@ from typing import Any
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
-from aucmax.data.files import DataFiles, Partitioned
+from aucmax.data.files import DataFiles, TableFile
 from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["delta_files", "delta_table", "iceberg_files", "is_delta", "is_iceberg"]
@@ -80,12 +80,12 @@ def delta_files(table: Any, named: Any) -> DataFiles:
         values = dict.fromkeys(columns)  # older files lack the columns that were added since
         for name in table.metadata().partition_columns:
             values[name] = actions[f"partition.{name}"][k]
-        files.append(Partitioned(_file(addresses[k]), tuple(values.items())))
+        files.append(TableFile(_file(addresses[k]), tuple(values.items())))
     return _some(title, files, named)
 
 
 def iceberg_files(table: Any) -> DataFiles:
-    """Return the files of the present snapshot of a `pyiceberg.table.Table`.
+    """Return the files of the present snapshot of a `pyiceberg.table.Table`, the oldest first.
 
     Raises
     ------
@@ -103,15 +103,33 @@ def iceberg_files(table: Any) -> DataFiles:
     reused = any(len(own_ids) > 1 for own_ids in names.values())
     reused |= any(len(own_names) > 1 for own_names in ids.values())
     if reused or any(task.delete_files for task in tasks):
-        problem = "renamed columns" if reused else "files of deleted rows"
+        problem = (
+            "renamed columns, or new ones with old names" if reused else "files of deleted rows"
+        )
         raise DataFileError(
             f"{title}: the Iceberg table has {problem}, so its Parquet files are not its rows; "
             "write it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
         )
-    constants = tuple((field.name, None) for field in table.schema().fields)
-    paths = sorted(task.file.file_path for task in tasks)
-    files = [Partitioned(_file(path), constants) for path in paths]
+    constants = tuple((field.name, field.initial_default) for field in table.schema().fields)
+    ages = _iceberg_ages(table)
+    paths = sorted((task.file.file_path for task in tasks), key=ages.__getitem__)
+    files = [TableFile(_file(path), constants) for path in paths]
     return _some(title, files, table)
+
+
+def _iceberg_ages(table: Any) -> dict[str, tuple[int, int, str]]:
+    """Return what sorts the files of the present snapshot by age, by path."""
+    snapshot = table.current_snapshot()
+    times = {own.snapshot_id: own.timestamp_ms for own in table.snapshots()}
+    return {
+        entry.data_file.file_path: (
+            entry.sequence_number or 0,  # in the first version of the format there is none
+            times.get(entry.snapshot_id, 0),  # a snapshot that has expired is old
+            entry.data_file.file_path,
+        )
+        for manifest in (snapshot.manifests(table.io) if snapshot else ())
+        for entry in manifest.fetch_manifest_entry(table.io)
+    }
 
 
 def _some(title: str, files: list[Any], named: Any) -> DataFiles:

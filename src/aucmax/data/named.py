@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.visible import counted
 from aucmax.data.files import FORMATS, AnyFile, DataFiles, Partitioned, fault, files_of, suffix_of
 from aucmax.data.lake import delta_files, delta_table, iceberg_files, is_delta, is_iceberg
-from aucmax.data.remote import Remote, is_remote, store_of, told
+from aucmax.data.remote import Remote, is_remote, is_web, store_of, told
 
 __all__ = ["check_names", "local_files", "named"]
 
@@ -148,9 +149,11 @@ def _check_format(folder: Any, files: list[Any]) -> None:
     formats = sorted({_SUFFIXES[suffix_of(file)] for file in files})
     if len(formats) > 1:
         first = suffix_of(files[0])
+        others = counted(sum(not file.name.lower().endswith(first) for file in files), "file")
         raise fault(
             folder, f"this folder has files of several formats, {' and '.join(formats)}; name "
-            f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}"
+            f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}, which "
+            f"leaves out {others}, or write all in one format"
         )  # fmt: skip
 
 
@@ -195,6 +198,8 @@ def _remote_files(url: str) -> Iterable[Any]:
         if not is_name:
             root, matches = _fixed(path), store.glob(path, detail=True)
         if not matches:
+            if is_web(path):
+                store.info(path)  # raises the error that the two above hide
             problem = "no file matches" if glob.has_magic(path) else "no such file"
             gone = "" if store.exists(root) else f"; there is no {_address(url, root)}"
             raise DataFileError(f"{url}: {problem}{gone}")

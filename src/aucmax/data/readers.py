@@ -82,8 +82,8 @@ def read(path: Any, *, reading: Reading) -> Bunch:
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
         a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
         ``weight``, ``groups``, ``time``, ``strata``, ``segments`` (n,): those columns, times as
-        days; None without them. ``kept``: the columns of ``keep``, by name, each a list of n texts;
-        None without ``keep``. The ``qid`` fields of svmlight text are its strata. ``name``,
+        days; None without them. ``kept``: the columns of ``keep``, by name, lists of n values; None
+        without ``keep``. The ``qid`` fields of svmlight text are its strata. ``name``,
         ``n_features``, ``files``.
 
     Raises

@@ -172,8 +172,9 @@ class Reading:
     numbers : sequence of str
         Columns that are amounts, even if they look like ids or codes.
     keep : sequence of str
-        Columns of a table to return as well, as text, whatever else they are: ``"007"`` remains
-        ``"007"``. Of a Parquet file each value is written out, and a missing one is None.
+        Columns of a table to return as well, each once, whatever else they are. CSV has text:
+        ``"007"`` remains ``"007"``. Parquet has numbers and truths, or text of other values; None
+        where one is missing.
     """
 
     target: str | None = _column(
@@ -290,7 +291,8 @@ class Reading:
     )
     keep: Sequence[str] = _column(
         (),
-        "Columns to write first, as they are in the file, such as id,customer; may be repeated.",
+        "Columns to write first, as they are in the file, such as id,customer; may be repeated. "
+        "One that has the name of a column of the output is called NAME_in_file.",
         kind=list[str] | None,
     )
 
@@ -322,6 +324,7 @@ class Reading:
             if value is None and name != "columns":
                 value = self.prepare if name in ("missing", "text") else ()
             plain[name] = value if isinstance(value, bool | None) else tuple(value)
+        plain["keep"] = tuple(dict.fromkeys(plain["keep"]))
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 

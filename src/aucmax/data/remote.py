@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import MissingPackage, needs
 
-__all__ = ["Remote", "RemoteBytes", "is_remote", "store_of", "told"]
+__all__ = ["Remote", "RemoteBytes", "is_remote", "is_web", "store_of", "told"]
 
 _BUFFER_BYTES = 1 << 20  # which a request for less reads
 # what tells that a file was written again, by the stores' names
@@ -28,6 +28,11 @@ _VERSIONS += ["mtime", "created"]
 def is_remote(name: Any) -> bool:
     """Return whether a name has a protocol, such as ``s3://``."""
     return isinstance(name, str) and "://" in name
+
+
+def is_web(address: str) -> bool:
+    """Return whether an address is that of a web server, which has no folders."""
+    return address.startswith(("http://", "https://"))
 
 
 def store_of(url: str) -> tuple[Any, str]:
@@ -82,8 +87,7 @@ class Remote:
     @property
     def plain(self) -> PurePosixPath:
         """Its path, without what a web address asks for."""
-        is_page = self.url.startswith(("http://", "https://"))
-        return PurePosixPath(urlsplit(self.url).path if is_page else self.url)
+        return PurePosixPath(urlsplit(self.url).path if is_web(self.url) else self.url)
 
     @property
     def size(self) -> int | None:
@@ -111,7 +115,7 @@ class Remote:
     @cached_property
     def in_ranges(self) -> bool:
         """Whether any part of it can be read alone; some web servers only send all of it."""
-        if not self.url.startswith(("http://", "https://")):
+        if not is_web(self.url):
             return True
         if self.size is None or self._about.get("partial") is False:
             return False
@@ -173,8 +177,14 @@ def told(url: str) -> Iterator[None]:
         yield
     except (DataFileError, MissingPackage):
         raise
-    except FileNotFoundError:
-        raise DataFileError(f"{url}: no such file") from None
+    except FileNotFoundError as error:
+        reason = error.__cause__ if is_web(url) else None  # perhaps the server was not reached
+        if reason is None or getattr(reason, "status", None) == 404:
+            raise DataFileError(f"{url}: no such file") from None
+        raise _unreadable(url, reason) from error
     except Exception as error:
-        message = str(error) or type(error).__name__
-        raise DataFileError(f"{url}: cannot be read: {message}") from error
+        raise _unreadable(url, error) from error
+
+
+def _unreadable(url: str, error: BaseException) -> DataFileError:
+    return DataFileError(f"{url}: cannot be read: {str(error) or type(error).__name__}")

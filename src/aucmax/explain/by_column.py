@@ -25,7 +25,7 @@ from aucmax.data.columns import (
 )
 from aucmax.estimators.inputs import names_after
 
-__all__ = ["ByColumn", "by_column"]
+__all__ = ["ByColumn", "by_column", "count_terms"]
 
 Floats = NDArray[np.float64]
 # rows (n, d): an array, a CSR array, or the values (n,) of each column
@@ -243,6 +243,13 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
     called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
     cycle, term = _cycles(steps, len(column)), np.where(column < 0, d - 1 - column, column)
     return ByColumn(linear, steps, called, table, features, pairs, term, cycle, as_input)
+
+
+def count_terms(model: Any) -> int:
+    """Return the number of terms of a model, linear or behind steps, that have coefficients."""
+    steps, linear = parts_of(model)
+    used = np.any(np.atleast_2d(linear.coef_), axis=0)
+    return len(np.unique(_one_by_one(steps, len(used))[1][used]))
 
 
 def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:

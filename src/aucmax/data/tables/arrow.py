@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ __all__ = [
     "is_text", "place_in", "stacked", "with_constants",
 ]  # fmt: skip
 
+Kept = str | float | None  # a value that is written beside a score
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
 _CACHED_BYTES = 1 << 18  # which a core's cache holds
@@ -41,18 +43,27 @@ class ArrowFile:
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
     first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # of columns, as they are written
     unnamed: bool = False  # whether a column has no name
-    kept: pa.Table | None = None  # of text; by default the columns of ``table``, written out
+    kept: pa.Table | None = None  # of text; by default the columns of ``table``
 
-    def written(self, name: str) -> list[str | None]:
-        """Return the text of a column; None where a value is missing."""
+    def written(self, name: str) -> list[Kept]:
+        """Return a column as it is in the file: numbers and truths if it declares them, or text."""
         values = (self.table if self.kept is None else self.kept).column(name).to_pylist()
-        return [value if value is None else str(value) for value in values]
+        return [value if _is_plain(value) else str(value) for value in values]
 
     def at(self, chosen: NDArray[np.bool_]) -> ArrowFile:
         """Return the same with some of the rows, given as a mask (n,)."""
         rows = np.flatnonzero(chosen)
         table = SomeRows(self.table, chosen, len(rows))
         return replace(self, table=table, place=lambda row: self.place(int(rows[row])))
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON has such values: whole numbers, truths, text, finite numbers, null."""
+    return (
+        value is None
+        or isinstance(value, int | str)
+        or (isinstance(value, float) and math.isfinite(value))
+    )
 
 
 class SomeRows(NamedTuple):
@@ -136,6 +147,8 @@ def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
             parts = [_plain(part, any(map(is_float, kinds))) for part in parts]
         try:
             columns[name] = pa.concat_tables(parts, promote_options="permissive").column(name)
+        except MemoryError:  # Arrow has one of its own
+            raise
         except pa.ArrowException:
             k = next(k for k, kind in enumerate(kinds) if kind != kinds[0])
             raise fault(

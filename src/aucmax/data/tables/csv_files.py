@@ -22,7 +22,7 @@ from aucmax.basics.visible import counted
 from aucmax.data.bunch import Bunch
 from aucmax.data.columns import NO_NUMBER
 from aucmax.data.decisions import Decision
-from aucmax.data.files import Block, constants_of, fault, files_of, opened
+from aucmax.data.files import Block, columns_of, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import FIRST_ROWS, NUMBER, Reading
 from aucmax.data.tables.arrow import (
@@ -40,7 +40,7 @@ from aucmax.data.tables.column import NEARLY_ALL, Distinct
 from aucmax.data.tables.dialect import WESTERN, as_written, distinct
 from aucmax.data.tables.extract import extract
 from aucmax.data.tables.uneven import LEFT_OUT, Oddity, evened, obstacles_of_lines, told_of_lines
-from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
+from aucmax.data.tables.wanted import check_others, choose, columns_used
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     for file, table in zip(files, tables, strict=True):
         _check_header(file, table.column_names, reading)
     names = [
-        with_partition(file, table.column_names) for file, table in zip(files, tables, strict=True)
+        columns_of(file, table.column_names) for file, table in zip(files, tables, strict=True)
     ]
     target, features = choose(path, names[0], reading)
     reading_alone = replace(reading, keep=())
@@ -109,7 +109,7 @@ def csv_columns(files: Sequence[Any], delimiter: str, reading: Reading) -> list[
         if not header:
             raise text.fault("no line")
         text.check_separator(header, reading, files[0])
-        columns.append(with_partition(file, text.distinct(header)))
+        columns.append(columns_of(file, text.distinct(header)))
     return columns
 
 
@@ -233,6 +233,8 @@ def _arrow_table(
                     ),
                 )
         table = table.rename_columns(text.distinct(table.column_names))
+    except MemoryError:  # Arrow has one of its own
+        raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
     return table.replace_schema_metadata(_MAY_HAVE_HEXADECIMAL if native.hexadecimal else None)

@@ -14,6 +14,7 @@ from aucmax.basics.visible import counted
 from aucmax.data.codes import PAIR, names_codes
 from aucmax.data.columns import NO_NUMBER, NO_WORD, Amount, Column, Remarks, Words, YesNo
 from aucmax.data.decisions import Decision
+from aucmax.data.files import Block, RowGroups
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import is_numeric, is_text
@@ -148,9 +149,12 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
 
 
 def _empty(column: FileColumn) -> Obstacle:
+    in_parts = isinstance(column.source.path, Block | RowGroups)
+    part = "this part" if column.reading.for_model else "the first part"
+    later = ", or let prepare=True find in later parts what it holds"
     return column.wrong(
-        "is empty in every row",
-        f"leave the column {column.out}",
+        f"is empty in every row{f' of {part}' if in_parts else ''}",
+        f"leave the column {column.out}{later if in_parts else ''}",
         remedy=column.drop,
         of_model="the model needs its values",
         provisional=True,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from aucmax.basics.needs import needs
 from aucmax.data.bunch import Bunch
-from aucmax.data.files import Mark, RowGroups, constants_of, fault, files_of, opened
+from aucmax.data.files import Mark, RowGroups, columns_of, constants_of, fault, files_of, opened
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile, InTurn, Native, place_in, stacked, with_constants
 from aucmax.data.tables.extract import extract
-from aucmax.data.tables.wanted import check_others, choose, columns_used, with_partition
+from aucmax.data.tables.wanted import check_others, choose, columns_used
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def read_parquet(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
         names, sizes = [], []
         for part in files:
             with open_file(part) as file:
-                names.append(with_partition(part, _names(file)))
+                names.append(columns_of(part, _names(file)))
                 sizes.append(_count(file, part))
         target, features = choose(path, names[0], reading)
         check_others(files, names, reading)
@@ -138,7 +138,7 @@ def parquet_metadata(path: Any) -> parquet.FileMetaData:
 def parquet_columns(path: Any) -> list[str]:
     """Return the names of the columns of a Parquet file."""
     with _readable(path) as file:
-        return with_partition(path, _names(file))
+        return columns_of(path, _names(file))
 
 
 def stored_bytes(path: Any, columns: Collection[str]) -> int:
@@ -221,6 +221,8 @@ def _readable(path: Any, buffer_bytes: int = 0) -> Iterator[parquet.ParquetFile]
     try:
         with opened(path) as stream, _file(path, Native(stream).file, buffer_bytes) as file:
             yield file
+    except MemoryError:  # Arrow has one of its own
+        raise
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
     except UnicodeDecodeError:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from aucmax.data.columns import Remarks
-from aucmax.data.files import constants_of, fault
+from aucmax.data.files import fault
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
 from aucmax.data.transforms import listing
 
 __all__ = ["LABEL_NAMES", "check_columns", "check_others", "choose", "columns_used"]
-__all__ += ["header_hint", "suggest", "with_partition"]
+__all__ += ["header_hint", "suggest"]
 
 LABEL_NAMES = ("target", "label", "y", "class")
 
@@ -46,11 +46,6 @@ def check_others(files: Sequence[Any], names: Sequence[list[str]], reading: Read
             check_columns(file, others, files[0], names[0])
         else:
             choose(file, others, reading)
-
-
-def with_partition(file: Any, names: list[str]) -> list[str]:
-    """Return the columns of a file and those that its folders name."""
-    return [*names, *(name for name in constants_of(file) if name not in names)]
 
 
 def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
