@@ -11,6 +11,7 @@ import pytest
 from aucmax import AdditiveAUCClassifier, load, metrics, save
 from aucmax.data.labelled import Labelled
 from aucmax.estimators.folds import folds_of
+from aucmax.objective.losses import LOSSES
 
 pytestmark = pytest.mark.usefixtures("folds_drawn_once")
 
@@ -231,6 +232,17 @@ def test_what_is_left_out_is_bounded(table, loss):
         ({"interactions": "all"}, "interactions must be 'auto', a number or a list of pairs"),
         ({"interactions": -1}, "interactions"),
         ({"interactions": [("age", "height")]}, "pairs name the column 'height'"),
+        ({"interactions": None}, "interactions must be 'auto', a number or a list of pairs"),
+        ({"interactions": ("age", "dose")}, "pairs are of two columns each; got 'age'"),
+        ({"interactions": [("age", "dose", "city")]}, "pairs are of two columns each"),
+        (
+            {"interactions": [("age", "dose"), ("dose", "age")]},
+            r"pairs name \('age', 'dose'\) twice",
+        ),
+        ({"interactions": 0, "shape": "interactions"}, "shape='interactions' needs pairs"),
+        ({"alphas": []}, "alphas must be a non-empty sequence"),
+        ({"alphas": [0.0]}, "each of alphas must be a number"),
+        ({"losses": []}, "losses must be a non-empty sequence"),
         ({"losses": ["hinge"]}, "each of losses must be one of 'square', 'squared_hinge', 'logi"),
         ({"scoring": "accuracy"}, "scoring='accuracy' is not one of 'auc'"),
         ({"focus": []}, "focus has no power to try"),
@@ -241,6 +253,34 @@ def test_what_is_left_out_is_bounded(table, loss):
 def test_messages(table, settings, message):
     with pytest.raises(ValueError, match=message):
         AdditiveAUCClassifier(**settings).fit(*table)
+
+
+def test_messages_of_tables(table):
+    X, y = table[0].iloc[:50], np.array(["no"] * 49 + ["yes"])
+    with pytest.raises(ValueError, match="label 'yes' has 1 row; cross-validation needs 2"):
+        AdditiveAUCClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="two columns are called 'age'; names must differ"):
+        AdditiveAUCClassifier().fit(X.rename(columns={"dose": "age"}), y)
+
+
+def test_folds_number_all_rows_also_those_without_weight(table):
+    X, y = table[0].iloc[:900].drop(columns="city"), table[1][:900]
+    halves = np.array_split(np.arange(300, 900), 2)
+    settings: dict[str, Any] = {"shape": "curves", "alphas": [0.02], "losses": ["square"]}
+    folds = [(halves[0], halves[1]), (np.arange(900), halves[0])]
+    all_rows = AdditiveAUCClassifier(cv=folds, **settings).fit(X, y, 1.0 * (np.arange(900) >= 300))
+    folds = [(halves[0] - 300, halves[1] - 300), (np.arange(600), halves[0] - 300)]
+    some = AdditiveAUCClassifier(cv=folds, **settings).fit(X[300:], y[300:])
+    assert all_rows.best_score_ == some.best_score_
+
+
+@pytest.mark.parametrize("shape", ["line", "curves"])
+def test_what_a_kind_that_is_left_out_could_add_is_at_the_usual_alpha(table, shape):
+    X, y = table[0].drop(columns="city"), table[1]
+    model = AdditiveAUCClassifier(shape=shape, losses=["square"]).fit(X, y)
+    usual = 3 * LOSSES["square"].usual_alpha / min((y == "no").sum(), (y == "yes").sum())
+    assert model.alphas_[2] == pytest.approx(usual)
+    assert model.left_out(X, y)[0].bound <= model.objective_
 
 
 def test_a_notebook_shows_the_shape(model):

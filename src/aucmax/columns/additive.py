@@ -215,7 +215,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def places_of(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[int, int]]:
         """Return the axes of pairs, given by names or places; ValueError if there are none."""
-        return [self._places(pair) for pair in pairs]
+        places = [self._places(pair) for pair in pairs]
+        if len(set(places)) < len(places):
+            i, j = next(pair for pair in places if places.count(pair) > 1)
+            raise ValueError(f"pairs name {(self.axis_names[i], self.axis_names[j])!r} twice.")
+        return places
 
     @property
     def n_places(self) -> NDArray[np.intp]:
@@ -471,6 +475,8 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return Axis.of_numbers(values, self.n_knots, self.map_knots)
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise ValueError(f"pairs are of two columns each; got {pair!r}.")
         places = [self._place(column, self.axis_names, "pairs name") for column in pair]
         if places[0] == places[1]:
             raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
@@ -531,7 +537,11 @@ def relevance(gains: Floats, power: float) -> Floats:
 
 def _columns_of(X: Any) -> list[Column]:
     if hasattr(X, "columns"):
-        return [*TableSummary.columns_of(X)]
+        columns = [*TableSummary.columns_of(X)]
+        names = [column.name for column in columns]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two columns are called {twice!r}; names must differ.")
+        return columns
     shape = np.shape(X)
     if len(shape) != 2:
         raise ValueError(f"Expected 2D array, got an array of shape {shape} instead.")

@@ -38,7 +38,7 @@ from aucmax.estimators.additive_search import (
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import Fit, Settings, problem_of
-from aucmax.estimators.folds import FOLDS, Folding, Pairs
+from aucmax.estimators.folds import FOLDS, Folding, Pairs, check_enough_to_hold_out
 from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.many_rows import ManyRows, labelled_table
@@ -148,8 +148,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         the maps of earlier rounds.
     loss_ : str
     alphas_ : ndarray, shape (3,)
-        The chosen α of lines and levels, of curves, of pairs; that of a term is divided by its
-        ``relevance_`` in `AdditiveFeatures`.
+        The chosen α of lines and levels, of curves, of pairs, and the usual one of a kind that the
+        model has not; that of a term is divided by its ``relevance_`` in `AdditiveFeatures`.
     best_score_, best_interval_
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
@@ -373,7 +373,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Notes
         -----
         The bound is ‖g‖²/(2α), with g the slope of the loss along the map in the coordinates of its
-        prior: a convex loss falls by at most g·u, of which the penalty takes α‖u‖²/2.
+        prior: a convex loss falls by at most g·u, of which the penalty takes α‖u‖²/2. It is no
+        larger than the objective itself.
 
         A map of a column in ``monotone`` must keep the score monotone, and with it the other parts
         may be less so. There the bound is ‖P(−g)‖²/2 with the map minus ‖P(−g)‖²/2 without, where g
@@ -412,7 +413,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                 if pair not in bounds:
                     bounds[pair] = reach(features.with_pairs([*features.pairs_, pair])) - without
         names = features.axis_names
-        named = [LeftOut((names[i], names[j]), bound) for (i, j), bound in bounds.items()]
+        named = [
+            LeftOut((names[i], names[j]), min(bound, self.objective_))  # which is 0 at least
+            for (i, j), bound in bounds.items()
+        ]
         return sorted(named, key=lambda pair: -pair.bound)
 
     def pair_sums(
@@ -572,13 +576,13 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         if isinstance(X, Labelled):
             table, counted = X, X.counted(np.arange(len(X.positive)))
             if not counted.all():
-                table, place = X.at(np.flatnonzero(counted)), np.cumsum(counted) - 1
-                cv = cv if isinstance(cv, (str, int)) else [(place[a], place[b]) for a, b in cv]
+                table, cv = X.at(np.flatnonzero(counted)), _among(counted, cv)
             X, features = table.named, self._features(table.named)
             Z = features.lines().transform(X)
             rows = labelled_rows(last, replace(table, X=Z, columns=None), None, None)
         else:
             of_rows, name = (y, sample_weight, groups, _codes(strata, X)), strata_name(strata)
+            cv = _among(_has_weight(sample_weight, _num_samples(X)), cv)
             X, y, sample_weight, groups, strata = _weighed(X, *of_rows)
             features = self._features(X)
             Z = features.lines().transform(X)
@@ -682,19 +686,25 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             raise ValueError(
                 f"scoring={self.scoring!r} is not one of {', '.join(map(repr, METRICS))}."
             )
+        for name in ("losses", "alphas"):
+            values = getattr(self, name)
+            if values is not None and (np.ndim(values) != 1 or not len(values)):
+                raise ValueError(f"{name} must be a non-empty sequence; got {values!r}.")
+        for alpha in () if self.alphas is None else np.asarray(self.alphas).tolist():
+            number(alpha, "each of alphas", open_low=True)
         allowed = [name for name, loss in LOSSES.items() if loss.kind != "kinked"]
         for loss in self.losses:
             if loss not in allowed:
                 names = ", ".join(map(repr, allowed))
                 raise ValueError(f"each of losses must be one of {names}; got {loss!r}.")
-        named = isinstance(self.interactions, str)
-        if named and self.interactions != "auto":
+        other_word = isinstance(self.interactions, str) and self.interactions != "auto"
+        if isinstance(self.interactions, (int, np.integer)):
+            number(self.interactions, "interactions", whole=True)
+        elif other_word or not isinstance(self.interactions, Iterable):
             raise ValueError(
                 "interactions must be 'auto', a number or a list of pairs; got "
                 f"{self.interactions!r}."
             )
-        if isinstance(self.interactions, (int, np.integer)):
-            number(self.interactions, "interactions", whole=True)
         if not isinstance(self.monotone, Mapping | None):
             raise ValueError(f"monotone must map columns to 1 or -1; got {self.monotone!r}.")
         if self.shape not in ("auto", *SHAPES):
@@ -809,10 +819,24 @@ class _Reach(NamedTuple):
 
 def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:
     """Return the rows that have weight, their labels, weights, and more of each row."""
-    weight = sample_weights(of_rows[1], _num_samples(X))
-    if weight is None or weight.all() or not weight.any():
+    has_weight = _has_weight(of_rows[1], _num_samples(X))
+    if has_weight.all():
         return X, *of_rows
-    return _taken(np.flatnonzero(weight), X, *of_rows)
+    return _taken(np.flatnonzero(has_weight), X, *of_rows)
+
+
+def _has_weight(sample_weight: Any, n: int) -> np.ndarray:
+    """Return which of n rows count; all of them if none has a weight above 0, an error later."""
+    weight = sample_weights(sample_weight, n)
+    return np.ones(n, dtype=bool) if weight is None or not weight.any() else weight > 0.0
+
+
+def _among(counted: np.ndarray, cv: Any) -> Any:
+    """Return folds of all rows as folds of those that count; of a number of folds nothing."""
+    if isinstance(cv, (str, int, np.integer)) or counted.all():
+        return cv
+    place = np.cumsum(counted) - 1
+    return [[place[part[counted[part]]] for part in map(np.asarray, fold)] for fold in cv]
 
 
 def _taken(rows: np.ndarray, *of_rows: Any) -> tuple[Any, ...]:
@@ -869,6 +893,11 @@ class _Search:
         cells = walk.of_shapes()
         if self.shape is not None:
             cells = [cell for cell in cells if cell.shape == self.shape]
+        if not cells:
+            raise ValueError(
+                "shape='interactions' needs pairs, and there are none: interactions=0, or no two "
+                "columns can act together."
+            )
         if rival is not None:
             if simplest([rival, *(walk.held_out[c] for c in cells)], n_folds) < 2:
                 return walk, None
@@ -951,6 +980,7 @@ def _folds(rows: Labelled, cv: Any) -> tuple[Pairs, int]:
     if not isinstance(cv, (str, int, np.integer)):
         folds = [(np.asarray(train), np.asarray(test)) for train, test in cv]
     else:
+        check_enough_to_hold_out(rows)
         folding = Folding.of(rows)
         n_folds = folding.most(rows.positive, FOLDS if cv == "auto" else int(cv))
         rounds = folding.rounds(rows.rarest) if cv == "auto" else 1

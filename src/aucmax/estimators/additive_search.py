@@ -128,9 +128,10 @@ class Grid:
         return len(self.losses), k, k + 1, len(self.counts), k, len(self.powers)
 
     def alphas_of(self, cell: Cell) -> np.ndarray:
-        """Return the α of lines, curves and pairs, shape (3,)."""
+        """Return the α of lines, curves and pairs, shape (3,), or the usual α for none."""
         bends = [LOSSES[loss].bends_at_zero.within for loss in self.losses]
-        places = np.maximum([cell.line, cell.curve, cell.pair], 0)
+        curve = cell.curve if cell.curve >= 0 else self.usual
+        places = [cell.line, curve, cell.pair if cell.pairs else self.usual]
         return self.alphas[places] * bends[cell.loss] / bends[0]
 
     @property

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from aucmax.data.labelled import Labelled
 
-__all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "folds_of", "time_folds"]
+__all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "check_enough_to_hold_out", "folds_of"]
+__all__ += ["time_folds"]
 
 Pair = tuple[np.ndarray, np.ndarray]  # row numbers of a training and of a held-out part
 Pairs = list[Pair]
@@ -276,6 +277,15 @@ class Folding:
         if self.groups is None:
             return list(StratifiedShuffleSplit(n_splits, **settings).split(blank, y))
         return list(GroupShuffleSplit(n_splits, **settings).split(blank, y, self.groups))
+
+
+def check_enough_to_hold_out(rows: Labelled) -> None:
+    """Raise ValueError if a label has one row, or all of its rows in one group."""
+    for label, count in Folding.of(rows).to_hold_out(rows.labels).items():
+        if count < 2:
+            weighted = "" if rows.weight is None else " with a weight above 0"
+            shortage = f"has 1 row{weighted}" if rows.groups is None else "has its rows in 1 group"
+            raise ValueError(f"label {label!r} {shortage}; cross-validation needs 2 or more.")
 
 
 def _with_both(units: np.ndarray, y: np.ndarray) -> int:

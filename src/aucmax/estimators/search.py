@@ -26,7 +26,7 @@ from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import posed, problem_of, solve
-from aucmax.estimators.folds import FOLDS, Folding, Pairs
+from aucmax.estimators.folds import FOLDS, Folding, Pairs, check_enough_to_hold_out
 from aucmax.estimators.labelling import (
     input_names,
     labelled_rows,
@@ -595,11 +595,7 @@ def _automatic_folds(rows: Labelled) -> Pairs:
     """
     y, folding = rows.labels, Folding.of(rows)
     check_consistent_length(y, rows.groups)
-    for label, count in folding.to_hold_out(y).items():
-        if count < 2:
-            weighted = "" if rows.weight is None else " with a weight above 0"
-            shortage = f"has 1 row{weighted}" if rows.groups is None else "has its rows in 1 group"
-            raise ValueError(f"label {label!r} {shortage}; cross-validation needs 2 or more.")
+    check_enough_to_hold_out(rows)
     return folding.folds(y, folding.most(y, FOLDS), 0, folding.rounds(rows.rarest))
 
 
