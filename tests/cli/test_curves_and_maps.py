@@ -104,9 +104,26 @@ def test_show(model, files, good):
     shown = json.loads(good("show", files[0], "--json", "--top", 3))
     assert (shown["type"], shown["positive"]) == ("AdditiveAUCClassifier", "sick")
     settings = shown["settings"]
-    assert (settings["shape"], settings["alpha"]) == (model.shape_, model.alphas_.tolist())
+    alphas = dict(zip(("lines", "curves", "maps"), model.alphas_.tolist(), strict=True))
+    assert (settings["shape"], settings["alpha"]) == (model.shape_, alphas)
+    assert "standardize" not in settings  # of the line behind, whose features are scaled
     assert settings["interactions"] == ["age × dose", "vip × city", "city × day"]
-    assert all(weight["feature"].startswith("age × dose_map") for weight in shown["weights"])
+    ranges = [term["range"] for term in shown["terms"]]
+    assert (shown["terms"][0]["term"], ranges) == ("age × dose", sorted(ranges, reverse=True))
+    assert (len(ranges), shown["weights"]) == (3, [])
+
+
+def test_ranges_are_those_of_the_scores_along_a_column(tmp_path, good):
+    X, y = train()
+    curves = AdditiveAUCClassifier(0, alphas=[0.01], cv=3, shape="curves", n_knots=9).fit(X, y)
+    save(curves, tmp_path / "curves")
+    shown = json.loads(good("show", tmp_path / "curves", "--json"))
+    ranges = {term["term"]: term["range"] for term in shown["terms"]}
+    dose = curves.best_estimator_[0].axes_[1]
+    for name, values in {"dose": dose.knots, "city": ["Bonn", "Ulm"]}.items():
+        rows = X.iloc[np.zeros(len(values), dtype=int)]
+        scores = curves.decision_function(rows.assign(**{name: values}))
+        assert ranges[name] == pytest.approx(np.ptp(scores), rel=1e-9)
 
 
 def test_probabilities_need_their_setting(files, run):

@@ -1073,3 +1073,27 @@ def test_a_feature_that_only_forgotten_rows_moved_is_constant_again(value, solve
         fresh = AUCClassifier(standardize=gamma, solver=solver).fit(X[40:], y[40:])
         assert clf.coef_[0, 3] == clf.spread_[3] == 0.0
         np.testing.assert_allclose(clf.coef_, fresh.coef_, rtol=1e-9)
+
+
+def test_names_on_one_side_only_do_not_add():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    named = ClassMoments.from_data(pd.DataFrame(X, columns=["a", "b"]), y)
+    bare = ClassMoments.from_data(X, y)
+    with pytest.raises(ValueError, match="its features have no names, but those before have some"):
+        named + bare
+    with pytest.raises(ValueError, match="its features have names, but those before have none"):
+        bare + named
+
+
+def test_the_positive_label_goes_with_moments(tmp_path):
+    one = ClassMoments.from_data([[1.0], [2.0]], ["no", "yes"])
+    one.positive = "no"
+    one.save(tmp_path / "m")
+    other = ClassMoments.from_data([[1.0], [3.0]], ["no", "yes"])
+    total = other + ClassMoments.load(tmp_path / "m")
+    assert (total.positive, (total - other).positive) == ("no", "no")
+    assert total.mapped(np.eye(1)).relabelled(["nein", "ja"]).positive == "nein"
+    other.positive = "yes"
+    with pytest.raises(ValueError, match="one model ranks 'yes' first, and the other 'no'"):
+        other + one

@@ -73,6 +73,31 @@ def test_the_model_of_a_stream_is_that_of_its_moments(files, good, run):
     np.testing.assert_array_equal(forgetful.alphas_, fitted.alphas_)
 
 
+def test_the_positive_label_and_the_target_are_those_of_the_model(files, good, run):
+    """Also where it is the more frequent one, with strata, and from moments of moments."""
+    table, folder = files
+    rows = pd.concat([table[table.state == "sick"], table[table.state == "well"].iloc[:30]])
+    assert (rows.state == "sick").sum() > 30
+    rows = rows.sample(frac=1, random_state=0).assign(day=np.arange(len(rows)) // 20)
+    rows.to_csv(folder / "part.csv", index=False)
+    part, fit = folder / "part.csv", ("moments", "fit", folder / "m", "-o", folder / "fitted")
+    for strata in ((), ("--strata", "day")):
+        good("moments", "build", part, "--like", folder / "model", *strata,
+             "-o", folder / "first", "--min-rows", 1)  # fmt: skip
+        good("moments", "build", part, "--like", folder / "first", *strata,
+             "-o", folder / "m", "--min-rows", 1)  # fmt: skip
+        assert "sick, against well" in (text := " ".join(good(*fit).split()))
+        assert "as in the model of --like" in text
+        for like in ("model", "m"):
+            stream = ("stream", part, *strata, "--like", folder / like, "-o", folder / "streamed")
+            code, _, err = run(*stream)
+            assert (code, "ranks sick first" in " ".join(err.split())) == (0, True)
+            models = [load(folder / name)[-1] for name in ("fitted", "streamed")]
+            assert [model.classes_.tolist() for model in models] == 2 * [["well", "sick"]]
+            coefs = [model.coef_ for model in models]
+            np.testing.assert_allclose(*coefs, rtol=1e-8, atol=1e-10)
+
+
 def test_curves_and_maps_are_learnt_within_strata_too(files, good, run):
     table, folder = files
     path = folder / "days.csv"
@@ -105,14 +130,14 @@ def test_a_stream_that_forgets_weighs_its_rows(model, files, run):
     assert np.ptp(apart) < 1e-9
 
 
-def test_a_state_goes_on_with_its_features_and_alphas(files, good, bad):
+def test_a_state_goes_on_with_its_features_and_alphas(files, good, bad, run):
     _, folder = files
     lines = (folder / "rows.csv").read_bytes().splitlines(keepends=True)
     (folder / "first.csv").write_bytes(b"".join(lines[:150]))
     more = ("--target", "state", "--every", 50, "--state")
     like = ("--like", folder / "model")
-    good("stream", folder / "rows.csv", *more, folder / "whole", *like)
-    good("stream", folder / "first.csv", *more, folder / "parts", *like)
+    for file, state in (("rows.csv", "whole"), ("first.csv", "parts")):
+        assert run("stream", folder / file, *more, folder / state, *like)[0] == 0
     (folder / "first.csv").write_bytes(b"".join(lines))
     report = good("stream", folder / "first.csv", *more, folder / "parts", "--json")
     assert json.loads(report.splitlines()[-1])["optimality"] < 1e-9

@@ -20,9 +20,11 @@ with postponed():
     import numpy as np
 
     from aucmax.basics.container import unpack
+    from aucmax.columns.additive import AdditiveFeatures
     from aucmax.columns.steps import parts_of
+    from aucmax.estimators.additive_moments import Prior
     from aucmax.report.facts import Fit
-    from aucmax.report.training import Model, Weight
+    from aucmax.report.training import Model, Term, Weight
 
 __all__ = ["show"]
 
@@ -50,6 +52,9 @@ def show(
     times the feature's root mean squared difference between any two rows, so
     that features in different units can be compared.
 
+    Of a model of curves and maps the columns and pairs are listed, with the range of what each
+    adds to the score: the highest minus the lowest value.
+
     Example:
 
         aucmax show booked.aucmax --top 10 --by effect
@@ -66,7 +71,9 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     names = feature_names(model, len(coef))
     spread = getattr(linear, "spread_", None)  # v_j, the mean squared difference of two rows
     effect = None if spread is None else coef * np.sqrt(spread)
-    if by is Order.effect and effect is None:
+    pipeline = getattr(model, "best_estimator_", model)
+    prior = Prior.of(getattr(pipeline, "steps", [])[:-1])
+    if by is Order.effect and effect is None and prior is None:
         raise ValueError(
             f"{path}: --by effect needs the spread of each feature, which this model does not hold "
             "(it was streamed by a stochastic partial_fit, or is another library's); sort by "
@@ -75,14 +82,21 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     size = np.abs(coef if effect is None or by is Order.weight else effect)
     order = np.argsort(-size, kind="stable")[:top]
     settings = {name: getattr(linear, name) for name in _SETTINGS if hasattr(linear, name)}
-    if hasattr(model, "interactions_"):  # its features have alpha in their scale
-        settings |= {"shape": model.shape_, "alpha": model.alphas_.tolist(), "focus": model.focus_}
-        settings |= {"monotone": dict(model.monotone)} if model.monotone else {}
-        settings["interactions"] = [" × ".join(pair) for pair in model.interactions_]
+    terms = None
+    if prior is not None:
+        settings = _of_curves(prior.features, prior.alphas(), settings)
+        settings |= {"focus": model.focus_} if hasattr(model, "focus_") else {}
+        ranges = prior.features.ranges(coef)
+        largest = sorted(ranges, key=lambda name: -ranges[name])
+        terms = [Term(term=name, range=ranges[name]) for name in largest]
     if settings.get("standardize") == "auto":
         settings["standardize"] = linear.standardize_
     if not isinstance(settings.get("solver"), (str, type(None))):
         settings["solver"] = " ".join(repr(settings["solver"]).split())
+    weights = [
+        Weight(feature=names[j], weight=coef[j], effect=None if effect is None else effect[j])
+        for j in order
+    ]
     negative, positive = labels_in_file(model)
     return Model(
         model=str(path),
@@ -98,9 +112,25 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
         keeps_moments=hasattr(linear, "moments_"),
         decisions=getattr(linear, "decisions_", []),
         intercept=np.ravel(linear.intercept_)[0],
-        weights=[
-            Weight(feature=names[j], weight=coef[j], effect=None if effect is None else effect[j])
-            for j in order
-        ],
+        terms=None if terms is None else terms[:top],
+        more_terms=max(len(terms or ()) - top, 0),
+        weights=weights if terms is None else [],
         versions={name: head.get(name) for name in ("aucmax", "sklearn")},
     )
+
+
+def _of_curves(
+    features: AdditiveFeatures, alphas: dict[str, float], of_line: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the settings of curves and maps: their α are in the scale of the line behind them."""
+    shape = "interactions" if features.pairs_ else "curves" if features.curves else "line"
+    names = features.axis_names
+    settings = {"shape": shape, **of_line, "alpha": alphas}
+    for name in ("l1_ratio", "standardize"):
+        settings.pop(name, None)
+    if features.trends_:
+        trends = {1: "increasing", -1: "decreasing"}
+        settings["monotone"] = [f"{names[j]}={trends[sign]}" for j, sign in features.trends_]
+    if features.pairs:
+        settings["interactions"] = [" × ".join(pair) for pair in features.pairs]
+    return settings

@@ -18,7 +18,7 @@ from aucmax.basics.doors import postponed
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import command_line, interrupted
-from aucmax.cli.like import Like, like_of
+from aucmax.cli.like import Like, Template, template_of
 from aucmax.cli.options import (
     WEIGHT_OF_STRATA,
     Json,
@@ -93,8 +93,13 @@ class Lines:
         OnError.stop, "Stop at a line that is not a row, or skip it."
     )
 
-    def settings(self, path: Path, line: bytes | None, reading: Reading) -> dict[str, Any]:
-        """Return these options as settings of a stream, given the first line of a pipe."""
+    def settings(
+        self, path: Path, line: bytes | None, reading: Reading, template: Template
+    ) -> dict[str, Any]:
+        """Return these options as settings of a stream, given the first line of a pipe.
+
+        The labels are by default those of a template.
+        """
         kind = _format(path, line) if self.format is None else self.format.value
         tabs = kind == "tsv" or ".tsv" in path.suffixes
         kind = "csv" if kind == "tsv" else kind
@@ -102,11 +107,14 @@ class Lines:
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
+        positive = template.positive if self.positive is None else self.positive
         return {name: getattr(reading, name) for name in _OF_SETTINGS} | {
             "format": kind,
-            "target": self.target,
+            "target": template.target
+            if self.target is None and kind != "svmlight"
+            else self.target,
             "sep": reading.sep or ("\t" if tabs else ","),
-            "positive": None if self.positive is None else _label(self.positive),
+            "positive": None if positive is None else _label(str(positive)),
             "encoding": self._encoding(reading),
         }
 
@@ -309,9 +317,13 @@ def stream(
     telling.check(file, like, learning.learner)
     going.check(path, piped, telling.state)
     line = sys.stdin.buffer.readline() if piped and lines.format is None else None
-    steps = None if like is None else getattr(like_of(like), "steps", [])[:-1]
+    template = Template(None) if like is None else template_of(like)
+    steps = None if like is None else template.steps
+    if lines.positive is None and template.positive is not None:
+        first = f"ranks {template.positive} first, as in the model"
+        tell("note", f"--like {like}: {first}; --positive names another", width=_COLUMNS)
     of_learner = learning.settings(Prior.of(steps or []))
-    settings = Settings(**lines.settings(path, line, reading), **of_learner)
+    settings = Settings(**lines.settings(path, line, reading, template), **of_learner)
     with ExitStack() as stack:
         state = stack.enter_context(telling.begun(settings))
         begun = state.lines

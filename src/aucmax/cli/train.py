@@ -53,14 +53,19 @@ _odds = Door("aucmax.report.odds")
 _reports = Door("aucmax.report.training")
 _training = Door("aucmax.estimators.training")
 
+_ONE_PASS = (
+    "--one-pass: curves and maps are chosen in folds, which read the rows again; leave out "
+    "--one-pass, or fit the curves of a model to rows that are read once with 'aucmax moments "
+    "build --like MODEL' and 'moments fit'"
+)
 _FEW = "too few rows of a class, groups or times for folds"
 
 
 OnePass = Annotated[
     bool,
     typer.Option(
-        help="Read every row of a file only once: the square loss without tuning; exact up to "
-        f"{MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
+        help="Read every row of a file only once: a line with the square loss, not tuned; "
+        f"exact up to {MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
     ),
 ]
 
@@ -182,7 +187,7 @@ def train(
     untuned = {**settings, **fitting.arguments, "random_state": on_folds.seed}
     on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
-        on_folds.check_straight("--one-pass")
+        on_folds.check_straight(_ONE_PASS)
         model = _estimators.AUCClassifier(**untuned)
         with working("fitting in one pass", as_json):
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)

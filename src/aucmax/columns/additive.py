@@ -323,6 +323,29 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         """
         return (self.roots() @ sp.diags(self.alphas_[self.kinds()] ** -0.5)).tocsc()
 
+    def ranges(self, coef: Floats) -> dict[str, float]:
+        """Return how far each column and pair moves the score: the highest minus the lowest value.
+
+        Parameters
+        ----------
+        coef : ndarray, shape (D,)
+            Of the values at the knots, at the levels, and in the cells of maps; gaps do not count.
+        """
+        names = self.axis_names
+        cells = [Coded.of(np.array(a.words, object)) if a.is_text else a.knots for a in self.axes_]
+        added = [np.zeros(1) for _ in names]
+        of_maps = dict[str, float]()
+        for block in self.blocks:
+            j = block.columns[0]
+            if block.kind == 2:
+                pair = " × ".join(names[k] for k in block.columns)
+                of_maps[pair] = float(np.ptp(coef[block.features]))
+                continue
+            for place, value in self.of_block(block, cells[j]):
+                added[j] = added[j] + coef[place] * value
+        of_columns = (float(np.ptp(values)) if len(values) else 0.0 for values in added)
+        return dict(zip(names, of_columns, strict=True)) | of_maps
+
     def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
         """Return the same score with maps whose mean is zero along each of their columns.
 

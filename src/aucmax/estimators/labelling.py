@@ -169,14 +169,15 @@ def checked(
 def classes_behind(statistics: ClassStatistics, positive: Any, name: Any) -> Classes:
     """Return the two classes of the rows behind statistics; arguments as for `of_two_classes`."""
     labels = statistics.classes.tolist()
+    if positive is None:
+        of_strata = statistics.strata
+        positive = statistics.positive if of_strata is None else of_strata.positive
     if positive is None and len(labels) != 2:
         raise ValueError(
             f"{name}: has {len(labels):,} label{'' if len(labels) == 1 else 's'} "
             f"({', '.join(map(str, labels[:5]))}); a model needs two, or one against all others: "
             "name it with positive=LABEL."
         )
-    if positive is None and statistics.strata is not None:
-        positive = statistics.strata.positive
     return classes_named(statistics.classes, statistics.counts, positive, name)
 
 

@@ -322,8 +322,9 @@ def auc_facts(auc: AUCOfMoments | None, within_strata: bool = False) -> Facts:
 
 def facts_of_fit(report: Any, settings: tuple[str, str]) -> Facts:
     """Return the lines of the report of a fit to moments, of one file or of several sites."""
+    reason = f"  ({report.why_positive})" if report.why_positive else ""
     return [
-        ("positive", f"{report.positive}, against {report.negative}"),
+        ("positive", f"{report.positive}, against {report.negative}{reason}"),
         ("features", f"{report.features:,}"),
         settings,
         *report.fitted.facts(),

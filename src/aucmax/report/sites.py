@@ -10,7 +10,7 @@ from aucmax.estimators.sites import TunedOnSites
 from aucmax.estimators.strata import FittedStrata
 from aucmax.report.facts import AUCOfMoments, FittedModel, facts_of_fit
 from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.reports import Report, inline, optional
+from aucmax.report.reports import Report, inline, optional, unlisted
 from aucmax.report.text import counted
 
 __all__ = ["FitToSites"]
@@ -42,6 +42,7 @@ class FitToSites(Report):
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
     strata: FittedStrata | None = optional()
+    why_positive: str = unlisted("")
 
     @classmethod
     def of(

@@ -275,6 +275,7 @@ class FitToMoments(Report):
     fitted: FittedModel = inline()
     auc: AUCOfMoments | None
     strata: FittedStrata | None = optional()
+    why_positive: str = unlisted("")
     why_not_tuned: str = unlisted("")
 
     @classmethod
@@ -310,6 +311,14 @@ class Weight:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Term:
+    """A column or a pair, and the highest minus the lowest value that it adds to the score."""
+
+    term: str
+    range: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model(Report):
     """The report of ``aucmax show``."""
 
@@ -326,7 +335,9 @@ class Model(Report):
     keeps_moments: bool
     decisions: Sequence[str] = ()  # about the table it was trained on
     intercept: float
-    weights: Sequence[Weight]  # the largest
+    weights: Sequence[Weight]  # the largest; none of curves and maps
+    terms: Sequence[Term] | None = optional()  # of curves and maps, the largest
+    more_terms: int = unlisted(0)
     versions: Mapping[str, str | None]
 
     def page(self, command: str = "") -> Page:
@@ -338,7 +349,7 @@ class Model(Report):
             ("positive", f"{self.positive}{target}"),
             ("negative", self.negative),
             ("features", f"{self.features:,}, {self.nonzero:,} with a nonzero weight"),
-            ("settings", ", ".join(f"{name} {value}" for name, value in self.settings.items())),
+            ("settings", ", ".join(f"{n} {_setting(of)}" for n, of in self.settings.items())),
             ("intercept", f"{self.intercept:.6g}"),
             *strata_facts(self.within_strata),
             *self.fit.facts(),
@@ -360,4 +371,17 @@ class Model(Report):
             caption = f"and {hidden:,} smaller ones (--top)" if hidden else ""
             head = ("feature", "weight", "effect")[: len(rows[0])]
             tables.append(ResultTable(head, rows, caption))
+        if self.terms:
+            ranges = [(term.term, f"{term.range:.4g}") for term in self.terms]
+            more = f"and {self.more_terms:,} smaller ones (--top)" if self.more_terms else ""
+            tables.append(ResultTable(("column or pair", "range"), ranges, more))
         return Page(f"The model {self.model}", "", [Section("", tables=tables)])
+
+
+def _setting(value: Any) -> str:
+    """Return a setting in words."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return f"({', '.join(f'{of:.3g} of {name}' for name, of in value.items())})"
+    return str(value)

@@ -25,6 +25,7 @@ from aucmax.basics.archive import ArraySpec, Specs, check_arrays, pack_arrays, u
 from aucmax.basics.checks import (
     LARGEST,
     check_labels,
+    is_label,
     is_whole,
     naming_columns,
     refuse_collections,
@@ -117,6 +118,8 @@ class ClassStatistics:
     is_unmixed : bool
         Whether `ClassMoments.unmixed` made them of unlabelled rows: the smaller label then stands
         for negatives that no rows show, so rows are neither added nor taken out.
+    positive : label or None
+        The label that the model ranks first of which `steps` are, if it is known.
     merged : int
         How many files of moments ``aucmax moments merge`` added.
     """
@@ -125,6 +128,7 @@ class ClassStatistics:
     steps: str | None = None
     strata: KnownStrata | None = None
     is_unmixed: bool = False
+    positive: Any = None
     merged: int = 1
 
     kind: ClassVar[str]  # in the header of its files
@@ -510,15 +514,19 @@ class ClassStatistics:
         for a, b in ((self, other), (other, self)):
             if not b._d and not len(b._classes):
                 return a.copy()  # type: ignore[return-value]  # they have the same type
-        self._check_steps(other)
+        self._check_features(other)
         self._check_mixture(other)
-        if other._d:
-            self._match(other._d, other.feature_names)
+        if None not in (self.positive, other.positive) and self.positive != other.positive:
+            raise ValueError(
+                f"one model ranks {self.positive!r} first, and the other {other.positive!r}; make "
+                "the moments of all parts with the same model."
+            )
         total = self.copy()
         total.strata = self._strata_with(other, KnownStrata.joined)
         if self.strata is not total.strata is not None and self.strata is None:
             total._parts = total._blank(len(self._classes), self._d)
         total.steps = self.steps or other.steps
+        total.positive = other.positive if self.positive is None else self.positive
         total.is_unmixed = self.is_unmixed or other.is_unmixed
         total._grow(other._classes, other._d)
         total._declared = self._declared and other._declared
@@ -557,15 +565,13 @@ class ClassStatistics:
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
-        self._check_steps(other)
+        self._check_features(other)
         self._check_mixture(other)
         strata = self._strata_with(other, KnownStrata.without)
         difference = self.copy()
         difference.strata = strata
         # the rows of the other are in both, so ε and δ add up
         difference.guarantee = _joint_guarantee(self.guarantee, other.guarantee, float.__add__)
-        if other._d:
-            difference._match(other._d, other.feature_names)
         own_parts = dict(difference._each())
         pairs = [(label, part, own_parts.get(label)) for label, part in other._each()]
         for label, part, mine in pairs:
@@ -618,6 +624,7 @@ class ClassStatistics:
         wide = self.empty()
         wide._declared, wide._d, wide._classes = self._declared, d, self._classes.copy()
         wide.strata, wide.is_unmixed = self.strata, self.is_unmixed
+        wide.positive = self.positive
         wide._parts = self._blank(len(self._classes), d)
         for name, values in self._parts.items():
             wide._parts[name][tuple(map(slice, values.shape))] = values
@@ -634,8 +641,11 @@ class ClassStatistics:
         """
         order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
         renamed = self.copy()
+        before = self._classes.tolist()
+        if self.positive in before:
+            renamed.positive = labels.tolist()[before.index(self.positive)]
         if self.strata is not None:
-            positive = labels.tolist()[self._classes.tolist().index(self.strata.positive)]
+            positive = labels.tolist()[before.index(self.strata.positive)]
             renamed.strata = replace(self.strata, positive=positive)
         renamed._classes = np.unique(labels)
         if len(renamed._classes) == len(labels):
@@ -715,6 +725,7 @@ class ClassStatistics:
             "guarantee": self.guarantee,
             "steps": self.steps,
             "is_unmixed": self.is_unmixed,
+            "positive": self.positive,
             "merged": self.merged,
             **self._set(),
         }
@@ -756,7 +767,7 @@ class ClassStatistics:
             loaded.feature_names, loaded.target_name = facts["feature_names"], facts["target_name"]
             loaded.guarantee, loaded.steps = facts["guarantee"], facts.get("steps")
             loaded.is_unmixed = facts.get("is_unmixed", False)
-            loaded.merged = facts.get("merged", 1)
+            loaded.positive, loaded.merged = facts.get("positive"), facts.get("merged", 1)
             loaded.check_state()
         return loaded
 
@@ -804,6 +815,8 @@ class ClassStatistics:
             raise ValueError("the name of its labels is not text")
         if not isinstance(self.steps, (str, type(None))):
             raise ValueError("its steps are not text")
+        if self.positive is not None and not is_label(self.positive):
+            raise ValueError("the label that ranks first is no label")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("its guarantee does not have the form of a private release's")
         labels = {"classes": self._stored_classes}
@@ -869,13 +882,22 @@ class ClassStatistics:
                 "then taken."
             )
 
-    def _check_steps(self, other: "ClassStatistics") -> None:
-        """Raise ValueError if other steps are known to have made the features of the other."""
+    def _check_features(self, other: "ClassStatistics") -> None:
+        """Raise ValueError if those of the other are known to be others, or made otherwise."""
         if None not in (self.steps, other.steps) and self.steps != other.steps:
             raise ValueError(
                 "the columns became features otherwise, by other levels, medians or knots; prepare "
                 "those of all parts by the same steps."
             )
+        if self._d and other._d:
+            if (self.feature_names is None) != (other.feature_names is None):
+                difference = "names, but those before have none"
+                if self.feature_names is not None:
+                    difference = "no names, but those before have some"
+                raise ValueError(
+                    f"its features have {difference}; give moments of the same columns."
+                )
+            self._match(other._d, other.feature_names)
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise ValueError unless d features with these names match the current ones."""

@@ -281,7 +281,7 @@ class ClassMoments(ClassStatistics):
         features = self.empty(self.classes)
         features._d, features._declared = means.shape[1], self._declared
         features.target_name, features.guarantee = self.target_name, self.guarantee
-        features.is_unmixed = self.is_unmixed
+        features.is_unmixed, features.positive = self.is_unmixed, self.positive
         weights = {name: self._parts[name] for name in ("counts", "squares")}
         features._parts = weights | {"means": means, "covariances": covariances}
         return features

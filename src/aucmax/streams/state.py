@@ -47,6 +47,7 @@ __all__ = [
 _KIND = "stream"
 _ALPHA = 3e-4
 _BINS = 4096  # of scores
+_OF_STATE = ("alpha", "encoding", "target", "positive")  # unless a run names others
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
@@ -55,9 +56,9 @@ class Settings:
     """Settings of a stream, fixed at its start.
 
     ``freeze`` is the row after which the first model is frozen; the others are settings of
-    `StreamLearner`, the rules and `parser`. Without ``alpha`` it is that of the state that goes on,
-    or 3e-4. Without ``encoding`` lines that are not UTF-8 are read as cp1252, unless the state that
-    goes on has one.
+    `StreamLearner`, the rules and `parser`. Without ``target``, ``positive``, ``alpha``
+    or ``encoding`` it is that of the state that goes on. Otherwise α is 3e-4, and lines that are
+    not UTF-8 are read as cp1252.
     """
 
     format: str = "ndjson"
@@ -589,9 +590,8 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     if not state.lines:
         return State(settings, extra=state.extra)
     for name, value in settings.__dict__.items():
-        if (name, value) not in (("alpha", None), ("encoding", None)) and value != getattr(
-            state.settings, name
-        ):
+        is_left_to_state = value is None and name in _OF_STATE
+        if not is_left_to_state and value != getattr(state.settings, name):
             raise ValueError(
                 f"{path}: was started with {name}={getattr(state.settings, name)!r}, and this run "
                 f"has {name}={value!r}; give the same settings, or another file to start anew."

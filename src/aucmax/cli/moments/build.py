@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ import typer
 from aucmax.basics.doors import postponed
 from aucmax.cli.common import listed, show, working
 from aucmax.cli.large import Large
-from aucmax.cli.like import Like, like_of
+from aucmax.cli.like import Like, Template, template_of
 from aucmax.cli.moments.combine import added, respelt, write
 from aucmax.cli.moments.common import MIN_ROWS, Align, Kept, MinRows, Out, check_memory, kind_of
 from aucmax.cli.moments.show import report_of
@@ -186,17 +186,19 @@ def build(
     like = columns.like
     if columns.bends and (like is not None or privacy.epsilon is not None):
         raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
-    model = None if like is None else like_of(like)
+    template = Template(None) if like is None else template_of(like)
+    reading, model = replace(reading, target=reading.target or template.target), template.model
     rows = _Rows([given_file(path) for path in data], reading, columns, sums, large, as_json)
     learned = None
     if privacy.epsilon is not None:
         total: ClassStatistics = rows.private(privacy, privacy.epsilon, model)
     else:
-        total, learned = rows.moments(model)
+        total, learned = rows.moments(model, template.positive)
     decisions = None
     if learned is not None:
         model, decisions = in_front(learned.steps), learned.decisions
     total.steps = as_text(getattr(model, "steps", [])[:-1])
+    total.positive = template.positive
     if like is not None and total.steps:  # which have the counts of other rows
         decisions = [Decision("", f"columns become numbers as {like} says", {})]
     write(total, out, sums.min_rows, None if like else "leave a rare feature out with --drop")
@@ -237,7 +239,7 @@ class _Rows:
         exact: BoundedSums = self._total(count, _sum_of_bounded, model)
         return exact.release(epsilon, privacy.delta)
 
-    def moments(self, model: Any) -> tuple[ClassStatistics, Learnt | None]:
+    def moments(self, model: Any, positive: Any) -> tuple[ClassStatistics, Learnt | None]:
         """Return the moments of the rows, and how their columns become numbers if it was learnt."""
         reading, sums, learned = self.reading, self.sums, None
         within = reading.strata is not None or self._has_queries()
@@ -266,7 +268,7 @@ class _Rows:
             else:
                 total = RowsInParts.of(in_parts, reading, front, self.large)
         weighting: Any = sums.strata_weight.value
-        kept = sums.covariance, weighting, reading.strata or QUERY
+        kept = sums.covariance, weighting, reading.strata or QUERY, positive
         rows = total if isinstance(total, HeldRows | RowsInParts) else None
         total = total if rows is None else rows.moments(*kept)
         total = of_usual_labels(total) if reading.prepare else total

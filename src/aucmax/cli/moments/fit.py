@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from aucmax.basics.doors import postponed
 from aucmax.cli.common import show
-from aucmax.cli.like import Like, like_of, steps_in
+from aucmax.cli.like import Like, steps_in, template_of
 from aucmax.cli.moments.combine import added, aligned, respelt
 from aucmax.cli.moments.common import Align
 from aucmax.cli.options import Json, Settings, Stopping
@@ -29,7 +30,6 @@ with postponed():
     from aucmax.estimators.training import auc_of_moments
     from aucmax.estimators.written_steps import decisions_of
     from aucmax.report.facts import AUCOfMoments
-    from aucmax.report.reports import Report
     from aucmax.report.sites import FitToSites
     from aucmax.report.training import FitToMoments
     from aucmax.statistics.base import ClassStatistics
@@ -38,6 +38,7 @@ with postponed():
 __all__ = ["fit"]
 
 _NO_SITES = "one file has no sites to leave out; give the file of each site, or --alpha"
+_AS_IN_MODEL = "as in the model of --like; --positive names another"
 _VALUES = {"alpha": "alphas", "l1_ratio": "l1_ratios"}  # arguments that take several values
 
 
@@ -83,17 +84,18 @@ def fit(
     sites = _loaded(files, align)
     first = sites[str(files[0])]
     with_steps = next((site for site in sites.values() if site.steps is not None), first)
-    steps = steps_in(with_steps, files[0]) if like is None else _steps(like_of(like), first, like)
+    steps = steps_in(with_steps, files[0]) if like is None else _steps(like, first)
     if steps:
         for held in sites.values():
             held.feature_names = held.steps = None  # behind the steps, which name them
+    why_positive = _AS_IN_MODEL if reading.positive is None and _ranked(sites) else ""
     prior, chosen = Prior.of(steps), settings.given()
     if prior is not None:
         mass = sum(held.counts @ held.means for held in sites.values())
         chosen = prior.settings(chosen, tunes=len(files) > 1)
         sites = {name: prior.moments(held) for name, held in sites.items()}
     model: AUCClassifier
-    report: Report
+    report: FitToMoments | FitToSites
     if len(files) == 1:
         held, label = of_two_classes(sites[str(files[0])], reading.positive, files[0])
         model = AUCClassifier(**chosen, **vars(stopping), positive=label)
@@ -113,7 +115,7 @@ def fit(
         steps = [("features", features)]
     model.decisions_ = [str(decision) for decision in decisions_of(steps)]
     save(behind(steps, model), output)
-    show(report, as_json)
+    show(replace(report, why_positive=why_positive), as_json)
 
 
 def _auc(model: AUCClassifier) -> AUCOfMoments | None:
@@ -152,14 +154,17 @@ def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
     return sites
 
 
-def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
-    """Return the steps of a model, for moments of their output."""
-    if not hasattr(model, "steps"):
-        return []
-    names = names_after(model[:-1])
-    if names != held.feature_names:
+def _ranked(sites: dict[str, ClassStatistics]) -> bool:
+    """Return whether moments tell which label ranks first."""
+    return any(held.positive is not None for held in sites.values())
+
+
+def _steps(path: Path, held: ClassStatistics) -> list[Any]:
+    """Return the steps of the model in a file, for moments of their output."""
+    template = template_of(path)
+    if template.steps and names_after(template.model[:-1]) != held.feature_names:
         raise ValueError(
             f"{path}: its steps give other features than the moments have; give the model with "
             "which they were built."
         )
-    return list(model.steps[:-1])
+    return template.steps

@@ -16,7 +16,7 @@ from aucmax.cli.options import Json
 from aucmax.data.decisions import Decision
 
 with postponed():
-    from aucmax.data.classes import positive_of
+    from aucmax.estimators.labelling import classes_behind
     from aucmax.estimators.written_steps import decisions_of
     from aucmax.report.moments import Moments
     from aucmax.statistics.base import ClassStatistics
@@ -48,7 +48,6 @@ def report_of(
     """
     first = None
     if len(held.classes) == 2 and held.counts.all() and held.guarantee is None:
-        of_strata = None if held.strata is None else held.strata.positive
-        first = of_strata or positive_of(held.classes.tolist(), held.counts)
+        first = classes_behind(held, None, path).positive
     decisions = decisions_of(steps_in(held, path)) if decisions is None else decisions
     return replace(Moments.of(held, path, top, first), decisions=decisions or None)

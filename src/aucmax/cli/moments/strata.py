@@ -17,7 +17,7 @@ with postponed():
 
     from aucmax.cli.front import rows_for
     from aucmax.data.bunch import Bunch
-    from aucmax.data.classes import of_usual_labels, positive_of
+    from aucmax.data.classes import classes_named, of_usual_labels
     from aucmax.estimators import AUCClassifier
     from aucmax.estimators.inputs import names_after
     from aucmax.estimators.labelling import labelled_rows
@@ -44,7 +44,7 @@ class HeldRows:
         return HeldRows([*self.parts, *part.parts])
 
     def moments(
-        self, covariance: Kept, weighting: StrataWeight, column: str, T: Any = None
+        self, covariance: Kept, weighting: StrataWeight, column: str, positive: Any, T: Any = None
     ) -> ClassStatistics:
         """Return the moments of the rows, or of Tᵀx, within their strata."""
         first = self.parts[0]
@@ -55,7 +55,7 @@ class HeldRows:
         if first.weight is not None:
             weight = np.concatenate([part.weight for part in self.parts])
         strata = [value for part in self.parts for value in np.asarray(part.strata).tolist()]
-        labels = _two_labels(y, first.name)
+        labels = _two_labels(y, first.name, positive)
         moments = kind_of(covariance)(feature_names=first.names if T is None else None)
         check_memory(moments, Bunch(name=first.name, data=rows, target=y))
         rows = rows if T is None else rows @ T
@@ -95,11 +95,11 @@ class RowsInParts:
         return cls(of_usual_labels(rows, reading), names)
 
     def moments(
-        self, covariance: Kept, weighting: StrataWeight, column: str, T: Any = None
+        self, covariance: Kept, weighting: StrataWeight, column: str, positive: Any, T: Any = None
     ) -> ClassStatistics:
         """Return the moments of the rows, or of Tᵀx, within their strata, in three passes."""
         rows, y = self.rows, np.asarray(self.rows.target)
-        labels = _two_labels(y, rows.name)
+        labels = _two_labels(y, rows.name, positive)
         source = rows.data if T is None else rows.data.mapped(partial(_times, T))
         source = source.with_labels(y == labels[1], rows.weight)
         checked = labelled_rows(AUCClassifier(), source, None, None)
@@ -118,15 +118,14 @@ def _times(T: Any, X: Any) -> Any:
     return X @ T
 
 
-def _two_labels(y: np.ndarray, name: str) -> list[Any]:
+def _two_labels(y: np.ndarray, name: str, positive: Any) -> list[Any]:
     """Return the negative and the positive label; raise ValueError if there are not two labels."""
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) != 2:
         raise ValueError(
             f"{name}: strata are for rows of two labels, and there are {len(labels):,}."
         )
-    names = labels.tolist()
-    return sorted(names, key=positive_of(names, counts).__eq__)
+    return [*classes_named(labels, counts, positive, name).labels]
 
 
 def _labelled(
