@@ -319,9 +319,6 @@ def stream(
     line = sys.stdin.buffer.readline() if piped and lines.format is None else None
     template = Template(None) if like is None else template_of(like)
     steps = None if like is None else template.steps
-    if lines.positive is None and template.positive is not None:
-        first = f"ranks {template.positive} first, as in the model"
-        tell("note", f"--like {like}: {first}; --positive names another", width=_COLUMNS)
     of_learner = learning.settings(Prior.of(steps or []))
     settings = Settings(**lines.settings(path, line, reading, template), **of_learner)
     with ExitStack() as stack:
@@ -331,6 +328,9 @@ def stream(
             state.next_input()
         source = Input(file, state, telling.every, line or b"")
         _prepare(state, source, reading, like, steps, waits=piped)
+        if not begun and lines.positive is None and template.positive is not None:
+            first = f"{template.positive} ranks first, as in the model of --like"
+            tell("note", f"{first}; --positive names another", width=_COLUMNS)
         saved = None if telling.state is None else state
         monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
         predictions = stack.enter_context(Beside("predictions", telling.predictions, saved))
