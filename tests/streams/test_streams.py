@@ -1275,7 +1275,9 @@ def test_the_steps_of_a_model_and_of_moments_are_taken_over(table, tmp_path, goo
     states = {}
     for name in ("moments", "model", "none"):
         like = () if name == "none" else ("--like", tmp_path / name)
-        more = ("--target", "ill", "--state", tmp_path / f"{name}.state")
+        positive = load(tmp_path / "model").classes_.tolist()[1]
+        state = ("--state", tmp_path / f"{name}.state")
+        more = ("--target", "ill", "--positive", positive, *state)
         code, _, err = run("stream", table, *more, *like)
         assert code == 0
         assert ("median" in err) == (name == "none")
