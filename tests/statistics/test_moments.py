@@ -1075,15 +1075,18 @@ def test_a_feature_that_only_forgotten_rows_moved_is_constant_again(value, solve
         np.testing.assert_allclose(clf.coef_, fresh.coef_, rtol=1e-9)
 
 
-def test_names_on_one_side_only_do_not_add():
+def test_features_that_steps_made_do_not_add_to_any_without_names():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
-    named = ClassMoments.from_data(pd.DataFrame(X, columns=["a", "b"]), y)
+    prepared = ClassMoments.from_data(pd.DataFrame(X, columns=["a", "b"]), y)
     bare = ClassMoments.from_data(X, y)
-    with pytest.raises(ValueError, match="its features have no names, but those before have some"):
-        named + bare
-    with pytest.raises(ValueError, match="its features have names, but those before have none"):
-        bare + named
+    assert (prepared + bare).feature_names == ["a", "b"]
+    prepared.steps = "scaled"
+    for one, other in ((prepared, bare), (bare, prepared)):
+        with pytest.raises(ValueError, match="the features of the other have no names"):
+            one + other
+    with pytest.raises(ValueError, match="the features of the other have no names"):
+        prepared - bare
 
 
 def test_the_positive_label_goes_with_moments(tmp_path):

@@ -890,12 +890,11 @@ class ClassStatistics:
                 "those of all parts by the same steps."
             )
         if self._d and other._d:
-            if (self.feature_names is None) != (other.feature_names is None):
-                difference = "names, but those before have none"
-                if self.feature_names is not None:
-                    difference = "no names, but those before have some"
+            prepared, bare = (self, other) if other.steps is None else (other, self)
+            if prepared.steps is not None and bare.feature_names is None:
                 raise ValueError(
-                    f"its features have {difference}; give moments of the same columns."
+                    "one of the two is of columns that steps made features, the features of the "
+                    "other have no names; prepare those of all parts by the same steps."
                 )
             self._match(other._d, other.feature_names)
 

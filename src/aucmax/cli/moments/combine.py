@@ -117,6 +117,11 @@ def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Itera
             "have the same columns."
         )
     try:
+        if (mine is None) != (names is None):
+            raise ValueError(
+                f"its features have {'no names' if names is None else 'names'}, but those before "
+                f"have {'some' if names is None else 'none'}; give files of the same columns."
+            )
         yield
     except ValueError as error:
         moved = mine != names and sorted(mine or []) == sorted(names or [])
