@@ -87,7 +87,7 @@ def test_what_means_a_line_is_told(run, folder, options, reason):
         "train", str(folder / "line.csv"), "--target", "sick", "--shape", "curves", *options
     )
     assert code == 2
-    assert f"--shape curves does not go with {reason}." in " ".join(error.split())
+    assert f"--shape curves does not go with {reason}" in " ".join(error.split())
 
 
 def test_a_file_in_parts_is_a_line_unless_asked(run, folder):
