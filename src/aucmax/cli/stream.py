@@ -108,11 +108,12 @@ class Lines:
                 "--weight and --encoding are for NDJSON and CSV; svmlight has only numbers."
             )
         positive = template.positive if self.positive is None else self.positive
+        target = self.target
+        if target is None and kind != "svmlight":  # which has no names
+            target = template.target
         return {name: getattr(reading, name) for name in _OF_SETTINGS} | {
             "format": kind,
-            "target": template.target
-            if self.target is None and kind != "svmlight"
-            else self.target,
+            "target": target,
             "sep": reading.sep or ("\t" if tabs else ","),
             "positive": None if positive is None else _label(str(positive)),
             "encoding": self._encoding(reading),
