@@ -314,6 +314,18 @@ def test_a_table_that_scrolls_says_so(look, page, reports):
             assert any(table["wide"] for table in seen) == (width < WIDE or path == page)
 
 
+def test_the_table_of_rows_to_flag_fits_a_phone(look, reports):
+    """By leaving out what the panel shows for any number of rows."""
+    script = """const table = document.querySelector(".panel ~ .scroll");
+    const shown = [...table.querySelectorAll("thead th")].filter((th) => th.offsetWidth > 0);
+    return [table.scrollWidth <= table.clientWidth + 1, shown.map((th) => th.textContent)];"""
+    page = reports / "evaluate.html"
+    wide, phone = look([(page, WIDE), (page, NARROW)], script)
+    assert [wide[0], phone[0]] == [True, True]
+    left_out = [name for name in wide[1] if name not in phone[1]]
+    assert left_out == ["lift", "false alarms per hit"]
+
+
 def test_keys_move_the_slider(look, page, scored):
     """From one threshold to the next, however near they are on the axis."""
     (seen,) = look(

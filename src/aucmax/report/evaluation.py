@@ -233,7 +233,7 @@ class Evaluation(Report):
         return Section(
             "How many rows to flag",
             weighted if self.rows.weight is not None else "",
-            tables=[ResultTable(head, rows, caption, strong)] if rows else [],
+            tables=[ResultTable(head, rows, caption, strong, lesser=(5, 6))] if rows else [],
             points=[operating_points(name, test) for name, test in self.drawn.items()],
             on_terminal=False,
         )

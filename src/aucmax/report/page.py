@@ -39,6 +39,8 @@ class ResultTable:
         Positions of rows to highlight.
     words : sequence of int
         Positions of columns that contain words, not numbers (besides the first).
+    lesser : sequence of int
+        Positions of columns that a narrow page leaves out.
     """
 
     head: Sequence[str]
@@ -46,6 +48,7 @@ class ResultTable:
     caption: str = ""
     strong: Sequence[int] = ()
     words: Sequence[int] = ()
+    lesser: Sequence[int] = ()
 
     @classmethod
     def facts(cls, pairs: Iterable[tuple[str, Any]], caption: str = "") -> ResultTable:
