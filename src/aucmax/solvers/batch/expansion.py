@@ -93,7 +93,7 @@ class Expansion:
         value = self.term.value + objective.penalty.value(self.point)
         rhs = -(self.gradient + l2 * self.point)
         if (ridged := self._ridged(l2)) is not None:
-            model = solved(ridged, rhs)
+            model = solved(ridged, rhs, l2)
         else:
             near, bending = self.near(l2), objective.bending(self.term)
             enough = _enough(objective, value, tol)

@@ -312,16 +312,20 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     )
 
 
-def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
-    """Return the minimiser of ½ x·Ax − b·x for a matrix A (d, d), which is overwritten.
+def solved(matrix: np.ndarray, b: np.ndarray, l2: float) -> Solved:
+    """Return the minimiser of ½ x·Ax − b·x for A ⪰ l2 I, (d, d), which is overwritten.
 
-    In the null space of A, x is 0.
+    In the null space of A, up to rounding, x is 0. What b has there may still gain ‖r‖²/(2 l2).
     """
-    inverse = inverted(matrix)
+    units, inverse = _in_units(matrix)
     if inverse is None:
         return Solved(np.zeros_like(b), b, 1, 0.0, np.inf, 1.0)
-    x = inverse(b)
-    return Solved(x, np.zeros_like(b), 1, 0.5 * dot(b, x), 0.0, 1.0)
+    solve, on_range = inverse
+    x, residual, left = solve(b / units) / units, np.zeros_like(b), 0.0
+    if l2 > 0.0:  # the diagonal has no zeros
+        residual = b - on_range(b / units) * units
+        left = 0.5 * dot(residual, residual) / l2
+    return Solved(x, residual, 1, 0.5 * dot(b, x), left, 1.0)
 
 
 def inverted(matrix: np.ndarray) -> Product | None:
@@ -329,12 +333,17 @@ def inverted(matrix: np.ndarray) -> Product | None:
 
     In the null space of A the result is 0.
     """
+    units, inverse = _in_units(matrix)
+    return None if inverse is None else lambda v: inverse[0](v / units) / units
+
+
+def _in_units(matrix: np.ndarray) -> tuple[np.ndarray, tuple[Product, Product] | None]:
+    """Return the roots of a matrix's diagonal, and `_inverse` of the matrix in these units."""
     diagonal = np.einsum("jj->j", matrix)
     units = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
     matrix /= units
     matrix /= units[:, None]
-    inverse = _inverse(matrix, True)
-    return None if inverse is None else lambda v: inverse[0](v / units) / units
+    return units, _inverse(matrix, True)
 
 
 def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] | None:

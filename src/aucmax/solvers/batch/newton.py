@@ -353,7 +353,7 @@ class _Systems:
             matrix = self.objective.bend_matrix(term)
             matrix[np.diag_indices(len(matrix))] += l2
             self.by_matrix = True
-            return solved(matrix, rhs)
+            return solved(matrix, rhs, l2)
         self.by_matrix = False
         return self._minimised(self._product(term), rhs, enough, limit)
 
