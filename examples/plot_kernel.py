@@ -1,6 +1,6 @@
 """
-When nobody has to read the model
-=================================
+When only the ranking matters
+=============================
 
 Where columns act together in many ways, no sum of curves and maps captures it all. If you need
 only a ranking, compare the rows with some landmarks first, and tune a linear model on these

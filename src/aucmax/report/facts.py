@@ -106,7 +106,7 @@ def decided(decisions: Sequence[Decision]) -> list[Section]:
     ]
     if not lines:
         return []
-    table = ResultTable(("column", "what was decided", "otherwise"), lines, words=(1, 2))
+    table = ResultTable(("column", "decision", "to change it"), lines, words=(1, 2))
     return [Section("How the table was read", tables=[table])]
 
 

@@ -60,7 +60,7 @@ def merge(
 
 def subtract(
     total: Annotated[Path, typer.Argument(metavar="TOTAL", help="Moments of all rows.")],
-    part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of some of these.")],
+    part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of the rows to remove.")],
     out: Out,
     align: Align = False,
     min_rows: MinRows = MIN_ROWS,

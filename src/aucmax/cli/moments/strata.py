@@ -40,7 +40,7 @@ class HeldRows:
         """Return these rows and those of a part of a file, which has the same columns."""
         names = self.parts[0].names, part.parts[0].names
         if names[0] != names[1]:
-            raise ValueError(f"{path}: its features are not those of the rows before it.")
+            raise ValueError(f"{path}: its features differ from those of the rows before.")
         return HeldRows([*self.parts, *part.parts])
 
     def moments(
