@@ -89,9 +89,9 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), a pattern "
-        "in quotes such as 'pay/*.csv', a folder, an address such as s3://bucket/pay/, - for "
-        "standard input, or a name that 'aucmax datasets' lists.",
+        help="A file (.csv, .tsv, .parquet, otherwise svmlight text; also .gz, .bz2, .xz), a "
+        "pattern in quotes such as 'pay/*.csv', a folder, an address such as s3://bucket/pay/, - "
+        "for standard input, or a name that 'aucmax datasets' lists.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")]

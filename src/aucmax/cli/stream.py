@@ -87,7 +87,7 @@ class Lines:
         metavar="NAME",
     )
     positive: str | None = reading_option(
-        None, "The label to rank first; otherwise the larger of the two.", metavar="LABEL"
+        None, "The label to rank first; by default the larger of the two.", metavar="LABEL"
     )
     on_error: OnError = reading_option(
         OnError.stop, "Stop at a line that is not a row, or skip it."

@@ -76,7 +76,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="MODEL",
-        help="Where to save the model; by default in this folder, named as the data, with .aucmax.",
+        help="Where to save the model; by default the data's name with .aucmax, in this folder.",
     ),
 ]
 
@@ -146,7 +146,7 @@ def train(
     --alpha, --l1-ratio, --within, --standardize, --loss and --solver is given, nothing is tuned,
     and the others keep their defaults.
 
-    The same folds decide whether the score is a line in each column, a curve, or also has maps of
+    The same folds decide whether the score is a sum of lines, of curves, or of curves and maps of
     pairs of columns that act together: the simplest that ranks as well as the best is taken.
     --shape sets the shape instead, and --monotone names columns with which the score may only rise,
     or only fall.
@@ -156,7 +156,7 @@ def train(
     rows, in the fit and in the AUC.
 
     --strata compares only rows of the same stratum, such as a day, a hospital or a query, in the
-    fit, in the folds and in the AUC, of curves and maps of pairs, too. The logistic loss within
+    fit, in the folds and in the AUC, also for curves and maps of pairs. The logistic loss within
     strata is conditional logistic regression, and the odds ratios of a line are printed.
     --probability still calibrates on the rows of all strata together. With --one-pass the rows of a
     stratum must be adjacent.

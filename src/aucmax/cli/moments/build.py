@@ -56,7 +56,7 @@ __all__ = ["build"]
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="DATA...", help="Files as for 'aucmax train'; their rows are added."),
+    typer.Argument(metavar="DATA...", help="Files as for 'aucmax train'; their rows are pooled."),
 ]
 
 
