@@ -221,7 +221,7 @@ def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
     assert "Intervals by 30 groups of patient" in out
     assert "DeLong's paired test by groups on the same rows" in out
     assert "p is approximate with 2" in out  # groups
-    assert "take the rows as independent" in page.read_text(encoding="utf-8")
+    assert "treat the rows as independent" in page.read_text(encoding="utf-8")
     assert "did you mean 'patient'" in bad("evaluate", first, path, "--groups", "patients")
 
 
@@ -283,7 +283,7 @@ def test_forward_in_time_on_other_groups(path, tmp_path, good):
     assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
     assert report["folding"] == "in the order of time, groups kept apart"
     assert report["dropped"] == dropped
-    of_each = "training rows dropped for each test part, on average, whose groups are tested"
+    of_each = "training rows of tested groups dropped for each test part, on average"
     said = f"{round(dropped / len(parts))} {of_each}"
     out = good("cv", path, *both, *QUICK)
     assert "3 folds, in the order of time, groups kept apart; " in out

@@ -649,7 +649,7 @@ def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
     code, out, err = run("export", trained, "--to", "sql")
     assert code == 0
     assert " ".join(err.split()) == (
-        "note: takes dates or timestamps, not text as files have it, in 'day' (2024-01-31)"
+        "note: takes dates or timestamps, not text as in files, in 'day' (2024-01-31)"
     )
     with duckdb.connect() as database:
         source = f"read_csv('{tmp_path / 'train.csv'}')"
