@@ -81,7 +81,7 @@ def test_gains_at_the_curves_are_those_by_which_a_fit_chooses(rows):
     chosen = models[0].pair_gains(models[0].pair_sums(frame, y, weight, named))
     assert chosen == pytest.approx({pair: gains[pair] for pair in chosen})
     assert {*chosen} == {("age", "dose"), ("ward", "smokes")}
-    with pytest.raises(ValueError, match="no pair to ask about"):
+    with pytest.raises(ValueError, match="there are no pairs"):
         models[0].pair_sums(frame, y, pairs=[])
 
 
