@@ -401,7 +401,7 @@ WRONG_STATES = {
     "column": (other("learner waiting indices", where(0, 4)), "hold numbers above 3"),
     "no column": (other("learner waiting indices", where(0, -1)), "hold negative numbers"),
     "column twice": (other("learner waiting indices", where(1, 0)), "a feature twice"),
-    "ends": (other("learner waiting ends", where(0, 9)), "do not follow each other"),
+    "ends": (other("learner waiting ends", where(0, 9)), "are not consecutive"),
     "code": (other("learner waiting codes", where(0, 2)), "hold numbers above 1"),
     "more waits": (other("learner weight", where(1, 1e9)), "have more weight than all rows"),
     "asymmetric": (other("learner rule covs", where((0, 0, 1), 1e9)), "is not symmetric"),

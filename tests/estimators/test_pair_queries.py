@@ -166,7 +166,7 @@ REFUSED = {
         "'seen' must be a date or timestamp without a time zone",
     ),
     "infinity": (lambda table: table.assign(dose=-np.inf), "column 'dose' contains infinity"),
-    "label": (lambda table: table.assign(result="?"), r"the label '\?' is none of 'well', 'ill'"),
+    "label": (lambda table: table.assign(result="?"), r"'\?' is not one of 'well', 'ill'"),
     "weight": (lambda table: table.assign(times=-1.0), "'times' is missing, negative .* 500 rows"),
 }
 

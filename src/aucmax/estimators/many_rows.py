@@ -42,7 +42,7 @@ __all__ = ["ManyRows", "by_features", "labelled_table"]
 
 _ROWS_OF_A_PART = 1 << 15  # of a table in memory
 _RARER_TIMES = 5  # rows of the commoner class per row of the rarer one: more would add little
-_LEAST_ROWS = 20_000  # of a sample, if there are so many
+_LEAST_ROWS = 20_000  # minimum size of a sample, if there are as many rows
 
 
 class ManyRows:

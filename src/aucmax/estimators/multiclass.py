@@ -65,7 +65,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     classes_ : ndarray, shape (K,)
         The labels in ascending order.
     coef_, intercept_ : ndarray, shape (K, d) and (K,)
-        Those of the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
+        For the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
     estimators_ : list
         The fitted models with labels −1 and 1: one for each class (for two classes, only that of
         the second); with "ovo" one for each pair, (1, 0), (2, 0), …, (2, 1), …, whose first class

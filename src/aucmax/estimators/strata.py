@@ -69,7 +69,7 @@ class FittedStrata:
         if self.count > 1:
             words += f", weighted by {_BY[self.weighting]}"
         if self.of_one_class:
-            words += f"; {self.of_one_class:,} of one class count for nothing"
+            words += f"; {self.of_one_class:,} of one class are ignored"
         if self.efron:
             words += (
                 f"; Efron's form of the likelihood in {self.efron:,} with more than {MOST_CELLS:,} "

@@ -607,7 +607,7 @@ def _shared_label(
     """Return the correlation of labels within values, or None if it is below ``least``.
 
     For ordered values, the correlation between neighbouring values is subtracted, because amounts
-    have it, too. Also return the share of positives among the other rows of positive rows' values.
+    have it, too. Also return the share of positives among rows with the value of a positive row.
     """
     if not len(codes) or positive.all() or not positive.any():
         return None

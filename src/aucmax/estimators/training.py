@@ -280,8 +280,8 @@ def fit_in_one_pass(
     Raises
     ------
     ValueError
-        If the settings need the rows again, the labels are not two and none is named, or a stratum
-        comes again after others.
+        If the settings need the rows again, the labels are not two and none is named, or the rows
+        of a stratum are not consecutive.
     """
     positive, strata = reading.positive, reading.strata
     names = source.feature_names  # svmlight text has none; its first part suggests their number

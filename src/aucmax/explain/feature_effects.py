@@ -430,7 +430,7 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 def sample(sign: np.ndarray, most: int) -> np.ndarray:
-    """Return the row numbers of a sample, half of which, or all rows of it, is the rarer class."""
+    """Return row numbers of a sample: half are of the rarer class, or all rows of that class."""
     if len(sign) <= most:
         return np.arange(len(sign))
     rng = np.random.RandomState(0)

@@ -341,7 +341,7 @@ def inverted(matrix: np.ndarray) -> Product | None:
 
 
 def _in_units(matrix: np.ndarray) -> tuple[np.ndarray, tuple[Product, Product] | None]:
-    """Return the square roots of a matrix's diagonal, and `_inverse` of the matrix in these units."""
+    """Return the roots of a matrix's diagonal, and `_inverse` of the matrix in these units."""
     diagonal = np.einsum("jj->j", matrix)
     units = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
     matrix /= units
@@ -383,7 +383,7 @@ def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]
     problem, d = objective.problem, objective.problem.n_features
     curvature = objective.data_curvature()
     rows = max(_ROWS * d + _AT_LEAST, MAX_MULTIPLICATIONS // d**2)
-    if alpha > 0.0:  # only in so many directions is J's curvature not mostly from α
+    if alpha > 0.0:  # J's curvature exceeds α in at most so many directions
         rows = int(min(rows, _AT_LEAST + _ROWS_PER_DIRECTION * float(curvature.sum()) / alpha))
     part = problem.sample(rows)
     bending = objective.data_hessian(part)

@@ -61,7 +61,7 @@ def holds_most(S: np.ndarray, promise: np.ndarray) -> bool:
 
 
 class Stall:
-    """Tells whether rounds still make progress: whether the possible gain of features falls."""
+    """Tells when rounds stall: when the possible gain of single features no longer halves."""
 
     def __init__(self) -> None:
         self.least, self.idle = np.inf, 0
