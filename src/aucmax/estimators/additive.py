@@ -440,7 +440,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Raises
         ------
         ValueError
-            If the model was fitted with another loss than the square loss, or within strata; for
+            If the model was fitted with a loss other than the square loss, or within strata; for
             invalid pairs, labels of neither class, and columns of a relation whose type differs.
         """
         check_is_fitted(self)

@@ -136,7 +136,7 @@ class Grid:
 
     @property
     def of_square_loss(self) -> "Grid":
-        """The grid for the square loss, which gains are of, with the same effects at w = 0."""
+        """The grid for the square loss, as gains need it, with the same effects at w = 0."""
         bends = [LOSSES[loss].bends_at_zero.within for loss in ("square", self.losses[0])]
         return replace(self, losses=("square",), alphas=self.alphas * bends[0] / bends[1])
 
@@ -573,7 +573,7 @@ class Walk:
         self.messages: list[str] = []
 
     def climb(self, cells: Iterable[Cell], axes: Sequence[str]) -> Cell:
-        """Try cells, then neighbours of the best cell along some axes until all were tried."""
+        """Try cells, then neighbours of the best one along some axes, until it stays the best."""
         waiting = [*cells]
         tried: list[Cell] = []
         while waiting:

@@ -10,6 +10,6 @@ class ShownEstimator(BaseEstimator):
 
     def _html_repr(self) -> str:
         """Return the report card of a fit, and scikit-learn's diagram."""
-        from aucmax.report.card import card_of  # reports import models, so not the reverse
+        from aucmax.report.card import card_of  # here, as reports import models
 
         return card_of(self) + super()._html_repr()

@@ -305,7 +305,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call if y does not hold both.
         strata : array-like, shape (n,), optional
-            As for `fit`; each call gives whole strata, or none does. Not for stochastic solvers.
+            As for `fit`; either all calls give whole strata, or none. Not for stochastic solvers.
         """
         return self._partial_fit(X, y, classes, sample_weight, strata)
 

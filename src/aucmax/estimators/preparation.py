@@ -54,7 +54,7 @@ _FIRST_WORDS = 100  # words that show what cells contain
 _MANY_WORDS = 20  # above which a column of mostly different words looks like ids
 SAMPLED_ROWS = 50_000  # rows from which the knots of splines are taken
 _MOST_DIFFERENT = 0.9  # share of distinct values, below which rows share ids
-_SURE = 0.999  # confidence that the order of ids ranks, required to mention it
+_SURE = 0.999  # confidence at which to mention that the order of ids ranks the labels
 
 
 def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]]:
