@@ -305,7 +305,7 @@ def test_few_times_make_few_folds(tmp_path, good, bad):
     report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert (report["tuned"], report["folds"]) == (True, 2)
     message = bad("cv", path, "--time", "day", "--folds", 5)
-    assert "5 folds in the order of time need 6 different times; there are 3" in message
+    assert "5 folds in the order of time need 6 distinct times; there are 3" in message
     rows.assign(day=1).to_csv(path, index=False)
     report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert report["tuned"] is False
@@ -341,7 +341,7 @@ def put(path, **columns):
         ({}, ["--weight", "class", "--target", "class"], "both the label column and the weight"),
         ({}, ["--groups", "day", "--drop", "day"], "'day' is both dropped and the groups column"),
         ({}, ["--groups", "a", "--weight", "a"], "is both the weight column and the groups"),
-        ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all of groups that it"),
+        ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all in groups that it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(tmp_path, bad, columns, options, words):

@@ -145,7 +145,7 @@ def test_the_shape_of_a_column(data):
     straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)
     for line in (straight, straight[-1]):
         with pytest.raises(
-            ValueError, match="column='2' has no shape to draw: the model takes it as a straight"
+            ValueError, match="column='2' has no shape to draw: its effect is a straight"
         ):
             plots.ShapeDisplay.from_estimator(line, X, y, 2)
 

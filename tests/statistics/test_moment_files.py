@@ -844,10 +844,10 @@ def test_other_steps_are_refused_by_the_column(sites, good, bad):
         good(*BUILD, folder / f"{name}.csv", "--drop", "town", "-o", folder / name)
     both = (folder / "north", folder / "south", "-o", folder / "both")
     message = bad("moments", "merge", *both)
-    assert f"{folder / 'south'}: its column 'age' was prepared otherwise" in message
+    assert f"{folder / 'south'}: its column 'age' was prepared differently" in message
     assert "--like" in message
-    assert "prepared otherwise" in bad("moments", "fit", *both)
-    assert "prepared otherwise" in bad("moments", "subtract", *both)
+    assert "prepared differently" in bad("moments", "fit", *both)
+    assert "prepared differently" in bad("moments", "subtract", *both)
     one, other = (ClassMoments.load(folder / name) for name in ("north", "south"))
     with pytest.raises(ValueError, match="by other levels, medians or knots"):
         one + other
