@@ -99,12 +99,12 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
 
 
 def groups_of(column: FileColumn) -> NDArray[Any]:
-    """Return the groups of the rows, as they are."""
+    """Return the groups of the rows, unchanged."""
     return _as_they_are(column, "every row needs a group")
 
 
 def strata_of(column: FileColumn) -> NDArray[Any]:
-    """Return the strata of the rows, as they are; those of text as it is written."""
+    """Return the strata of the rows: values unchanged, and text as integers if all is."""
     if not is_text(column.kind):
         return _as_they_are(column, _STRATUM_NEEDED)
     _refuse_gaps(column, f"column {column.name!r} has a missing value", _STRATUM_NEEDED)
@@ -116,7 +116,7 @@ def strata_of(column: FileColumn) -> NDArray[Any]:
 
 
 def segments_of(column: FileColumn) -> NDArray[Any]:
-    """Return the segments of the rows, as they are; None or NaN where one is missing."""
+    """Return the segments of the rows, unchanged; None or NaN for a missing one."""
     return np.asarray(column.values.to_numpy())
 
 
@@ -126,7 +126,7 @@ def _as_they_are(column: FileColumn, hint: str) -> NDArray[Any]:
 
 
 def times_of(column: FileColumn) -> NDArray[np.float64]:
-    """Return the times of the rows: numbers as they are, dates as days."""
+    """Return the times of the rows: numbers unchanged, dates as days."""
     from pyarrow import types
 
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a time")
@@ -140,7 +140,7 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
         date_column = replace(column, reading=reading)
         try:
             dates = dates_in_text(date_column, np.ones(len(date_column.distinct.words), dtype=bool))
-        except Obstacle as obstacle:  # whose hint is for features
+        except Obstacle as obstacle:  # its hint is meant for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
     if dates is None:
