@@ -28,8 +28,8 @@ def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
     filelock, is_new = needs("filelock", use), not lock.exists()
     if not is_new and lock.stat().st_size:  # locking would empty the file
         raise ValueError(
-            f"{lock}: is not empty, so it is no lock of aucmax; {use} needs this name: move the "
-            "file, or choose another name."
+            f"{lock}: is not empty, so it is not a lock file of aucmax; {use} needs this name: "
+            "move the file, or choose another name."
         )
     try:
         acquired = filelock.FileLock(lock).acquire(blocking=False)

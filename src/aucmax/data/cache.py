@@ -63,8 +63,8 @@ def verify(path: Path, found: str, name: str) -> None:
         raise fault(
             path,
             f"the SHA-256 is {found}, but {expected} was recorded at the first download; the file "
-            f"was changed since: delete it and call datasets.fetch({name!r}), or accept the "
-            f"publisher's present file with datasets.fetch({name!r}, force=True)",
+            f"has changed since: delete it and call datasets.fetch({name!r}), or accept the "
+            f"publisher's current file with datasets.fetch({name!r}, force=True)",
         )
 
 

@@ -102,7 +102,7 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
         )
     positive = positive_of(values) if positive is None else positive
     if positive not in values:
-        raise ValueError(f"positive={positive!r} is none of the labels {values}.")
+        raise ValueError(f"positive={positive!r} is not among the labels {values}.")
     return labels if positive == values[1] else labels[::-1].copy()
 
 
@@ -186,7 +186,7 @@ def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
         return rows
     in_meaning = [name for name, word in usual.items() if name.casefold() != word.casefold()]
     odd, alike = [*in_meaning, *usual][0], "mean the same" if in_meaning else "differ only in case"
-    finding = f"labels that {alike} are one, such as {odd!r} and {usual[odd]!r}"
+    finding = f"labels that {alike} are merged, such as {odd!r} and {usual[odd]!r}"
     y = np.array([usual.get(name, name) for name in names])[place]
     decisions = [*rows.decisions, Decision(rows.target_name or "", finding)]
     return Bunch(**(rows | {"target": y, "decisions": decisions, "respelt": True}))
@@ -233,13 +233,13 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
             f"{name}: all rows have the label {label}; an AUC needs rows of two classes."
         )
     if reading.positive is not None and label == negative:
-        message = f"the model ranks {positive} first, but is now measured for {label}"
+        message = f"the model ranks {positive} first, but is now evaluated for {label}"
         warnings.warn(message, DataWarning, stacklevel=2)
     one_against_all = reading.positive is not None or negative == f"not {positive}"
     if not one_against_all and others != [negative]:
         strange = next(value for value in others if value != negative)
         raise ValueError(
-            f"{name}: the label {strange} is none of the model's ({negative} and {positive}); "
+            f"{name}: the label {strange} is not one of the model's ({negative} and {positive}); "
             "say which label is positive with positive=LABEL."
         )
     classes = np.array([others[0], label])
@@ -308,12 +308,12 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
         spelt = usual_labels(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
         if spelt:  # several spellings of a label, which were not merged
             first = " and ".join(map(repr, next(iter(spelt.items()))))
-            hint += f"; {first} are one with prepare=True"
+            hint += f"; prepare=True merges {first}"
             remedy = {"prepare": True, **(remedy if len(labels) - len(spelt) > 2 else {})}
         if few and frequent.sum() > 1 and not frequent.all():
             strays = " and ".join(map(repr, labels[~frequent].tolist()))
             strays += " (the last row's)" if y[-1] in labels[~frequent] else ""
-            hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
+            hint += f"; {strays} may be a slip, which would count as negative: correct or remove it"
         raise TableError(
             path, [Obstacle("labels", problem, hint, remedy=remedy or None)], remedy or None
         )

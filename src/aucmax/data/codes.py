@@ -68,7 +68,7 @@ def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | Non
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
     if names_a_code and alone and len(finite) >= _MIN_ROWS:
-        problem = "looks like codes (such as zip codes), most of them in one row only"
+        problem = "looks like codes (such as zip codes), most of which occur only once"
     elif names_a_code and len(different) > 2:
         problem, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
         hint = f"take each value as a category {as_category}, or leave the column out"

@@ -209,7 +209,7 @@ class YesNo(Column):
     def check_state(self) -> None:
         super().check_state()
         if len(self.words) != 2 or not all(isinstance(word, str) for word in self.words):
-            raise ValueError("a column of two words has others")
+            raise ValueError("a column of two words has other words")
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class Amount(Column):
     def check_state(self) -> None:
         super().check_state()
         if self.decimal not in (".", ","):
-            raise ValueError("a column of amounts has another decimal mark")
+            raise ValueError("a column of amounts has an unknown decimal mark")
         from aucmax.data.tables.written import measure_of
 
         if not all(isinstance(unit, str) for unit in (*self.units, self.unit)):
@@ -295,7 +295,7 @@ class Date(Column):
     def check_state(self) -> None:
         super().check_state()
         if self.form not in EXAMPLES:
-            raise ValueError("a column of dates has another form")
+            raise ValueError("a column of dates has an unknown form")
 
 
 @dataclass(frozen=True)
@@ -384,7 +384,7 @@ class Remarks(Words):
     def check_state(self) -> None:
         super().check_state()
         if not all(isinstance(word, str) for word in self.words):
-            raise ValueError("a column of words has others")
+            raise ValueError("a column of words has words that are not text")
 
 
 KINDS: tuple[type, ...] = (Column, *Column.__subclasses__(), Remarks)

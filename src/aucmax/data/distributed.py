@@ -374,9 +374,9 @@ class _OnDask(Source):
             if isinstance(load, Blocks):
                 graph.update(load.graph)
                 make, blocks = load.make, [task_spec.TaskRef(key) for key in load.keys]
-            own = _pickled((make, self.name(k), arguments), self._alike)
+            pickled = _pickled((make, self.name(k), arguments), self._alike)
             # Dask sends a producer to the least busy worker, wherever the shared future is
-            nodes.append(_Node(graph, _loaded, own, shared, *blocks, _data_producer=not blocks))
+            nodes.append(_Node(graph, _loaded, pickled, shared, *blocks, _data_producer=not blocks))
         return self._submitted(graph, [node.key for node in asked(nodes)], workers)
 
     def _ended(
@@ -399,7 +399,7 @@ class _OnDask(Source):
             finally:
                 _release(alone)
         raise ConnectionError(
-            f"{count} workers of the Dask cluster at {self._address} ended while they processed "
+            f"{count} workers of the Dask cluster at {self._address} died while processing "
             f"{name}: give workers more memory, or make the parts smaller."
         )
 

@@ -161,7 +161,7 @@ def _fetch_file(
             _check_counts(arrived, part, y)
         except DataFileError as error:
             problem = str(error).replace(str(arrived), path.name)
-            raise DataFileError(f"{url}: what arrived is not the data set: {problem}") from None
+            raise DataFileError(f"{url}: the download is not the data set: {problem}") from None
         if not force and part.content_sha256 not in ("", content):
             raise DataFileError(
                 f"{url}: the SHA-256 of its content is {content}, but that of the published file "

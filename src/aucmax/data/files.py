@@ -165,21 +165,21 @@ class Mark:
         """Raise DataFileError if the file has changed."""
         now = Mark.of(self.path)
         if now is None:
-            event = "the file is gone"
+            event = "the file disappeared"
         elif now.size != self.size:
-            event = f"the file had {self.size:,} bytes and now has {now.size:,}"
+            event = f"the file changed from {self.size:,} to {now.size:,} bytes"
         elif now.written != self.written and isinstance(self.written, str):
-            event = "the file was written again"
+            event = "the file was overwritten"
         elif now.written != self.written:
-            event = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
+            event = f"the file of {_clock(self.written)} was overwritten at {_clock(now.written)}"
         elif now.place[0] == self.place[0] and now.place != self.place:
             event = "it was replaced by another file"
         else:
             return
         raise fault(
             self.path,
-            f"{event}, while it was in use: rows are read again and again and must stay as they "
-            "are; begin again when nothing writes to it, or with a copy",
+            f"{event} while it was in use: rows are read repeatedly and must not change; start "
+            "again when nothing writes to it, or use a copy",
         )
 
     @contextmanager
@@ -197,10 +197,10 @@ class Mark:
 @contextmanager
 def unchanged(path: Any) -> Iterator[None]:
     """Return a context in which files must not change; it does nothing for other data."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for mark in map(Mark.of, files_of(path)):
             if mark is not None:
-                held.enter_context(mark.checked())
+                stack.enter_context(mark.checked())
         yield
 
 
@@ -410,9 +410,9 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
     packed = is_packed(path)
     unpack = COMPRESSIONS.get(path.suffix.lower(), open)
     try:
-        with ExitStack() as held:
-            file = held.enter_context(path.open()) if isinstance(path, Remote) else path
-            stream = held.enter_context(unpack(file, "rb")) if packed or file is path else file
+        with ExitStack() as stack:
+            file = stack.enter_context(path.open()) if isinstance(path, Remote) else path
+            stream = stack.enter_context(unpack(file, "rb")) if packed or file is path else file
             # a large C buffer, since reading lines directly from gzip or lzma objects is slow
             yield _in_utf8(io.BufferedReader(stream, 1 << 20) if packed else stream)
     except FileNotFoundError:

@@ -68,8 +68,8 @@ def delta_files(table: Any, named: Any) -> DataFiles:
     if features or mapped != "none":
         listed = " and ".join(sorted(features)) or "columnMapping"
         raise DataFileError(
-            f"{title}: the Delta table uses {listed}, with which its Parquet files are not its "
-            "rows; write it again without, or give to_pyarrow_table()'s rows as a file"
+            f"{title}: the Delta table uses {listed}, so its Parquet files alone do not show its "
+            "rows; rewrite it without that, or save the rows of to_pyarrow_table() to a file"
         )
     columns = [field.name for field in table.schema().fields]
     actions = _columns(table.get_add_actions(flatten=True))
@@ -107,8 +107,8 @@ def iceberg_files(table: Any) -> DataFiles:
             "renamed columns, or new ones with old names" if reused else "files of deleted rows"
         )
         raise DataFileError(
-            f"{title}: the Iceberg table has {problem}, so its Parquet files are not its rows; "
-            "write it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
+            f"{title}: the Iceberg table has {problem}, so its Parquet files alone do not show its "
+            "rows; rewrite it (rewrite_data_files), or save the rows of scan().to_arrow() to a file"
         )
     constants = tuple((field.name, field.initial_default) for field in table.schema().fields)
     ages = _iceberg_ages(table)

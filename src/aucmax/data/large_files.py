@@ -228,7 +228,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Why files are read in parts."""
         if self.dask is not None:
             return f" by dask={self.dask!r}"
-        return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
+        return f", since as a whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
 
     def _whole(self, path: Any, reading: Reading) -> int:
         """Return roughly how many bytes it takes to read a file as a whole and to process it."""
@@ -248,8 +248,8 @@ class Plan(contextlib.AbstractContextManager[Any]):
         if self._allowed is None or of_row * rows <= self._allowed:
             return None
         return (
-            f"about {of_row * rows / 1e6:,.0f} MB are kept of {rows:,} rows, beside the parts that "
-            f"are read, and only {self._allowed / 1e6:,.0f} MB are allowed; raise memory="
+            f"about {of_row * rows / 1e6:,.0f} MB are kept for {rows:,} rows, beside the parts "
+            f"that are read, and only {self._allowed / 1e6:,.0f} MB are allowed; raise memory="
         )
 
     def room(self, n: int, path: Any, reading: Reading) -> Room:

@@ -55,7 +55,7 @@ def named(data: Any) -> Any:
         return iceberg_files(data)
     names = list(data) if isinstance(data, list | tuple) else [data]
     if not names:
-        raise ValueError("no file is named.")
+        raise ValueError("the list of files is empty.")
     files = [file for name in names for file in _files(name)]
     if len(files) == 1:
         return files[0]
@@ -70,12 +70,12 @@ def check_names(data: Any, files: Sequence[Any]) -> None:
         if file not in before:
             raise fault(
                 file,
-                "the file was not there when the others were read first: rows are read again and "
-                "again and must stay as they are; begin again when all files are there",
+                "the file was not there when the others were first read: rows are read repeatedly "
+                "and must not change; start again when all files are there",
             )
     for file in before:
         if file not in now:
-            raise fault(file, "the file is gone, while it was in use; begin again without it")
+            raise fault(file, "the file disappeared while it was in use; start again without it")
 
 
 def local_files(name: Any) -> list[Path]:
@@ -143,17 +143,17 @@ def _check_format(folder: Any, files: list[Any]) -> None:
     if not files:
         suffixes = ", ".join(_SUFFIXES)
         raise fault(
-            folder, f"this folder has no data files ({suffixes}); name others by a pattern, such "
-            "as folder/*"
+            folder, f"this folder has no data files ({suffixes}); to read others, give a pattern, "
+            "such as folder/*"
         )  # fmt: skip
     formats = sorted({_SUFFIXES[suffix_of(file)] for file in files})
     if len(formats) > 1:
         first = suffix_of(files[0])
         others = counted(sum(not file.name.lower().endswith(first) for file in files), "file")
         raise fault(
-            folder, f"this folder has files of several formats, {' and '.join(formats)}; name "
-            f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}, which "
-            f"leaves out {others}, or write all in one format"
+            folder, f"this folder has files of several formats, {' and '.join(formats)}; select "
+            f"one format by a pattern, such as {str(folder).rstrip('/')}/**/*{first}, which "
+            f"leaves out {others}, or convert all files to one format"
         )  # fmt: skip
 
 
@@ -201,8 +201,8 @@ def _remote_files(url: str) -> Iterable[Any]:
             if is_web(path):
                 store.info(path)  # raises the error that `exists` and `glob` hide
             problem = "no file matches" if glob.has_magic(path) else "no such file"
-            gone = "" if store.exists(root) else f"; there is no {_address(url, root)}"
-            raise DataFileError(f"{url}: {problem}{gone}")
+            cause = "" if store.exists(root) else f"; there is no {_address(url, root)}"
+            raise DataFileError(f"{url}: {problem}{cause}")
         paths: list[str] = []
         for match, about in sorted(matches.items()):
             folder = about["type"] == "directory"

@@ -92,7 +92,7 @@ class TableError(DataFileError):
         if len(self.obstacles) == 1:
             return self.report()
         advice = ", ".join(f"{name}={value!r}" for name, value in (self.remedy or {}).items())
-        return self.report() + (f"\nread(…, {advice}) takes the rest" if advice else "")
+        return self.report() + (f"\nread(…, {advice}) reads the rest" if advice else "")
 
     def report(self) -> str:
         """Return the obstacles, in one line or one line each, without the remedy."""
@@ -117,9 +117,9 @@ def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
                 columns += [column for column in value if column not in columns]
             else:
                 union[name] = value
-    gone = union.get("drop", [])
+    dropped = union.get("drop", [])
     if "categories" in union:
-        union["categories"] = [column for column in union["categories"] if column not in gone]
+        union["categories"] = [column for column in union["categories"] if column not in dropped]
     return {name: value for name, value in union.items() if value not in ([], None)}
 
 

@@ -126,7 +126,7 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
             reading = _after(first, reader, reading, check)
         rows = _opened(source, reader, reading)
         rows.decisions += [
-            Decision(name, "codes, not amounts: taken as words", {"numbers": [name]})
+            Decision(name, "codes, not amounts: treated as words", {"numbers": [name]})
             for name in reading.categories
             if name not in asked
         ]

@@ -126,7 +126,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     ]
     first, mark = next((piece for of_file in pieces for piece in of_file()), (None, None))
     if first is None:
-        others = ", nor has any of the others" if len(paths) > 1 else ""
+        others = ", and neither have the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
     reading = replace(reading, header=None if reading.header is None else 1)
     load = _load_alike if reading.columns is None else _load
@@ -343,7 +343,7 @@ def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
                 name = [obstacle.column]
                 as_words = f"take the column as words (categories={name!r}), "
                 obstacle.hint = (
-                    "the first part, which decides, has none such; correct it, "
+                    "the first part, which decides, has no such values; correct it, "
                     f"{as_words if reading.prepare else ''}or leave the column out (drop={name!r})"
                 )
         raise TableError(error.path, error.obstacles, error.remedy, error.found) from None

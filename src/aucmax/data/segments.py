@@ -52,7 +52,7 @@ class Segments(NamedTuple):
         if len(names) < 2:
             raise ValueError(
                 f"segments={column!r}: all rows have the same value, {names[0]!r}; name a column "
-                "with several."
+                "with several values."
             )
         return cls(names, code)
 
@@ -77,8 +77,8 @@ def _divided(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     quarters, quarter = np.unique(quarter, return_inverse=True)
     names = []
     for k in range(len(quarters)):
-        own = code[quarter == k]
-        ends = dict.fromkeys(_shown(distinct[end]) for end in (own.min(), own.max()))
+        members = code[quarter == k]
+        ends = dict.fromkeys(_shown(distinct[end]) for end in (members.min(), members.max()))
         names.append(" to ".join(ends))
     return names, quarter
 

@@ -51,7 +51,7 @@ def check_strata_weight(value: Any) -> None:
 def came_again(stratum: Any) -> str:
     """Return the message for a stratum whose rows do not come one after another."""
     name = stratum if isinstance(stratum, int | float) else str(stratum)
-    return f"the stratum {name!r} came before, and others since: {STRATA_IN_ORDER}"
+    return f"the stratum {name!r} comes again after others: {STRATA_IN_ORDER}"
 
 
 def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:
@@ -256,7 +256,7 @@ def _refuse_gaps(missing: NDArray[np.bool_]) -> None:
     """Raise ValueError if a row has no stratum."""
     if missing.any():
         raise ValueError(
-            f"strata has no value for {int(missing.sum()):,} rows, the first of them row "
+            f"strata has no value for {int(missing.sum()):,} rows, the first being row "
             f"{int(np.argmax(missing)):,} (counted from 0); give every row a stratum, or leave "
             "these rows out."
         )

@@ -87,7 +87,7 @@ def _without_query(path: Path) -> DataFileError:
         rows = ((n, line.partition(b"#")[0]) for n, line in _numbered(stream))
         line = next(n for n, row in rows if row.split() and b"qid:" not in row)
     return fault(
-        path, "the row has no qid, though others have one: give one to all or to none", line
+        path, "the row has no qid, though others have one; give all rows a qid, or none", line
     )
 
 
@@ -129,7 +129,7 @@ def _check_memory(path: Path, d: int) -> None:
         line = next(n for n, last in pairs if last and int(last[0].partition(b":")[0]) == d)
     raise fault(
         path,
-        f"the feature index {d} asks for a model of that many features, which needs about "
+        f"the feature index {d} implies a model of that many features, which needs about "
         f"{needed / 1e9:.0f} GB of memory, but {free / 1e9:.1f} GB are free; number the features "
         "without gaps",
         line,
@@ -177,7 +177,7 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
 def _several_labels(path: Path, y: Any) -> NDArray[Any]:
     for row, labels in enumerate(y):
         if not all(float(label).is_integer() for label in labels):
-            raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
+            raise fault(path, "several labels must be integers, as in 33,59", _line_of(path, row))
     return np.array([b",".join(b"%d" % int(label) for label in labels) for labels in y])
 
 
@@ -254,7 +254,7 @@ def _label_fault(label: bytes, labels: str) -> str:
 def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
     name, colon, value = token.partition(b":")
     if name == b"qid":
-        return f"{_show(token)} must stand once, after the label and before the features"
+        return f"{_show(token)} must occur once, after the label and before the features"
     if not colon or not _INDEX.fullmatch(name):
         return f"{_show(token)} is not of the form index:value"
     if len(name) > 1000:  # Python may refuse to convert so many digits

@@ -44,12 +44,12 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     refuse_nul(y)
     y = np.asarray(y)
     if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; labels come in one dimension")
+        raise ValueError(f"y has shape {y.shape}; labels must be one-dimensional")
     labels = np.unique(y)
     positive = _positive(labels, how)
     if not 0 < len(positive) < len(labels):
         raise ValueError(
-            f"binarize={how!r} leaves one class only; the labels are {listing(labels)}"
+            f"binarize={how!r} leaves only one class; the labels are {listing(labels)}"
         )
     return np.where(np.isin(y, positive), 1, -1).astype(np.int64)
 

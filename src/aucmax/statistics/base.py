@@ -86,7 +86,7 @@ _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST, "origins": LARGEST}
 _AVERAGES, _SUMS = ("means", "origins"), ("squares", "scatter", "own")
 _STRATA_OF_PARTS = (
-    "the rows of a stratum may be in any part of a source, which is read once here; take the "
+    "the rows of a stratum may be spread over a source, which is read only once here; use the "
     "moments_ of AUCClassifier().fit(source), or ClassMoments.from_query."
 )
 _SAMPLED_LABELS = 1_000  # each class is likely to occur among so many first labels
@@ -427,7 +427,7 @@ class ClassStatistics:
         """Add checked rows of whole strata."""
         self._check_mixture()
         if self.strata is None and self.counts.any():
-            raise ValueError("the rows so far have no strata; give none, or begin anew with them.")
+            raise ValueError("the rows so far have no strata; pass none, or start over with them.")
         self._match(n_features(X), names)
         labels = np.union1d(self._classes, np.unique(y)) if len(self._classes) else np.unique(y)
         if len(labels) != 2 or (self._declared and len(self._classes) < len(labels)):
@@ -476,7 +476,7 @@ class ClassStatistics:
         """Add checked rows, as `update` does after its checks."""
         self._check_mixture()
         if self.strata is not None:
-            raise ValueError("the rows so far have strata; give those of these rows, too.")
+            raise ValueError("the rows so far have strata; pass those of these rows, too.")
         self._match(n_features(X), names)
         # sorting all labels takes as long as the moments of few features
         labels = self._classes if self._declared else np.unique(y[:_SAMPLED_LABELS])
@@ -816,7 +816,7 @@ class ClassStatistics:
         if not isinstance(self.steps, (str, type(None))):
             raise ValueError("its steps are not text")
         if self.positive is not None and not is_label(self.positive):
-            raise ValueError("the label that ranks first is no label")
+            raise ValueError("the label that ranks first is not a label")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("its guarantee does not have the form of a private release's")
         labels = {"classes": self._stored_classes}
@@ -855,8 +855,8 @@ class ClassStatistics:
         has_rows = [part.strata is None and part.counts.any() for part in (self, other)]
         if mine is not theirs and any(has_rows):
             raise ValueError(
-                "one of the two compares rows within strata, the other all rows; do the same in "
-                "all parts."
+                "one of the two compares rows within strata, the other compares all rows; use "
+                "strata in all parts, or in none."
             )
         return theirs if mine is None else mine
 
@@ -877,24 +877,24 @@ class ClassStatistics:
             and (other is None or other.counts.any())
         ):
             raise ValueError(
-                "unmixed moments are those of negatives that no rows show; add or take out rows "
-                "before: the labelled positives and unlabelled rows, of whose moments `unmixed` is "
-                "then taken."
+                "unmixed moments cannot be combined with rows or with other moments; first add or "
+                "subtract labelled positives and unlabelled rows, and then call `unmixed` on the "
+                "result."
             )
 
     def _check_features(self, other: "ClassStatistics") -> None:
         """Raise ValueError if the features of the two are known to differ, or their steps."""
         if None not in (self.steps, other.steps) and self.steps != other.steps:
             raise ValueError(
-                "the columns became features otherwise, by other levels, medians or knots; prepare "
-                "those of all parts by the same steps."
+                "the features were made by different steps, with other levels, medians or knots; "
+                "prepare all parts with the same steps."
             )
         if self._d and other._d:
             prepared, bare = (self, other) if other.steps is None else (other, self)
             if prepared.steps is not None and bare.feature_names is None:
                 raise ValueError(
-                    "one of the two is of columns that steps made features, the features of the "
-                    "other have no names; prepare those of all parts by the same steps."
+                    "the features of one were made by steps, and those of the other have no names; "
+                    "prepare all parts with the same steps."
                 )
             self._match(other._d, other.feature_names)
 

@@ -256,7 +256,7 @@ class ClassMoments(ClassStatistics):
                 f"these are {self!r}."
             )
         if self.is_unmixed:
-            raise ValueError("these moments are unmixed already; give those of the rows.")
+            raise ValueError("these moments are already unmixed; use those of the rows.")
         (of_unlabelled, of_positives), (cov_unlabelled, cov_positives) = self.means, self.covs
         rest = 1.0 - prior
         delta = (of_positives - of_unlabelled) / rest

@@ -93,7 +93,7 @@ class PairSums:
         """Return the shares of positives and of negatives in each cell, and their slopes."""
         total = self.weight.sum(axis=2, keepdims=True)
         if not total.all():
-            raise ValueError("there are rows of one class only; add sums of the other.")
+            raise ValueError("there are only rows of one class; add sums of the other.")
         q, p = share = self.weight / total
         mean = self.scores.sum(axis=2, keepdims=True) / total
         below, above = self.scores / total - mean * share  # Σ share · (score − its class mean)

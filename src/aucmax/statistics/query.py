@@ -128,7 +128,7 @@ class _Source(Relation):
         for name in features:
             if name in roles:
                 raise ValueError(
-                    f"the column {name!r} has the {roles[name]}, and is not a feature."
+                    f"the column {name!r} has the {roles[name]}, so it cannot be a feature."
                 )
         if len(set(features)) < len(features):
             duplicate = next(name for name in features if list(features).count(name) > 1)
@@ -377,11 +377,11 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        shown = ", ".join(repr(plain(label)) for label in sorted(labels))
+        listed = ", ".join(repr(plain(label)) for label in sorted(labels))
         if len(labels) > _MAX_LABELS:
             number = f"more than {_MAX_LABELS}"
         else:
-            number = f"{len(labels)}: {shown}" if labels else "0"
+            number = f"{len(labels)}: {listed}" if labels else "0"
         raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
 

@@ -122,16 +122,16 @@ class KnownStrata:
         unknown = int(np.count_nonzero(~self.has(other.digests)))
         if unknown:
             raise ValueError(
-                f"{counted(unknown, 'stratum', 'strata')} to take out never came in; give "
-                "whole strata that did."
+                f"{counted(unknown, 'stratum to subtract was', 'strata to subtract were')} never "
+                "added; give whole strata that were."
             )
         place = np.searchsorted(self.digests, other.digests)
         partial = int(np.count_nonzero(np.any(self.rows[place] != other.rows, axis=1)))
         if partial:
-            have = "stratum to take out has" if partial == 1 else "strata to take out have"
+            have = "stratum to subtract has" if partial == 1 else "strata to subtract have"
             raise ValueError(
-                f"{partial:,} {have} another number of rows than came in; give whole strata, with "
-                "all of their rows."
+                f"{partial:,} {have} another number of rows than was added; give whole strata, "
+                "with all of their rows."
             )
         digests = np.delete(self.digests, place)
         return replace(self, digests=digests, rows=np.delete(self.rows, place, axis=0))
@@ -182,7 +182,7 @@ class KnownStrata:
             if mine != theirs:
                 raise ValueError(
                     f"these statistics have {name} {mine!r}, the others {theirs!r}; "
-                    "weigh strata alike in all parts."
+                    "use the same in all parts."
                 )
 
 

@@ -100,16 +100,16 @@ class _Rows(NamedTuple):
 
 def _whole_strata(parts: Iterable[Part]) -> Iterator[_Rows]:
     """Yield the rows of whole strata, assuming that no stratum comes again."""
-    held: _Rows | None = None
+    pending: _Rows | None = None
     for part in parts:
         rows = _Rows.of(part)
         if not len(rows.y):
             continue
-        rows = rows if held is None else held.with_rows(rows)
+        rows = rows if pending is None else pending.with_rows(rows)
         code = Strata.of(rows.strata, len(rows.y)).code
         last = int(np.flatnonzero(np.diff(code, prepend=-1))[-1])
-        held = rows.at(slice(last, None))
+        pending = rows.at(slice(last, None))
         if last:
             yield rows.at(slice(last))
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending

@@ -136,17 +136,17 @@ def batches_of_strata(relation: Relation, table: Any) -> Iterator[Any]:
         table = table[Strata.of(values, len(values)).order]
     else:
         table = table.sort("g")
-    held: list[Any] = []  # the last stratum so far
+    pending: list[Any] = []  # the last stratum so far
     for batch in relation.batches(table):
         if not len(batch):
             continue
         last = batch["g"][-1]
         begun = len(batch) - int((batch["g"] == last).sum())
-        if held and (begun or held[-1]["g"][-1] != last):
-            yield relation.nw.concat([*held, batch[:begun]])
-            held = []
+        if pending and (begun or pending[-1]["g"][-1] != last):
+            yield relation.nw.concat([*pending, batch[:begun]])
+            pending = []
         elif begun:
             yield batch[:begun]
-        held.append(batch[begun:])
-    if held:
-        yield relation.nw.concat(held)
+        pending.append(batch[begun:])
+    if pending:
+        yield relation.nw.concat(pending)

@@ -99,12 +99,12 @@ def class_sums(
     if isinstance(X, CSR):
         row, column, x = _entries(X, lo, hi)
         gaps = s[row] * (x - origin[column])
-        for k, own in enumerate((of_class[row - lo], ~of_class[row - lo])):
-            out[k] += np.bincount(column[own], gaps[own], minlength=X.n_features)
+        for k, members in enumerate((of_class[row - lo], ~of_class[row - lo])):
+            out[k] += np.bincount(column[members], gaps[members], minlength=X.n_features)
         return
     centred = X[lo:hi] - origin
-    for k, own in enumerate((of_class, ~of_class)):
-        out[k] += np.einsum("i,ij->j", np.where(own, s[lo:hi], 0.0), centred)
+    for k, members in enumerate((of_class, ~of_class)):
+        out[k] += np.einsum("i,ij->j", np.where(members, s[lo:hi], 0.0), centred)
 
 
 def centred_rows(

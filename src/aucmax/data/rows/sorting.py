@@ -48,9 +48,9 @@ def grouped(
 
 
 def _group_few(code: np.ndarray, rows: np.ndarray, start: np.ndarray, order: np.ndarray) -> None:
-    own = code[rows]
-    start[1:] = np.cumsum(np.bincount(own, minlength=len(start) - 1))
-    order[...] = rows[np.argsort(own, kind="stable")]
+    code_of_row = code[rows]
+    start[1:] = np.cumsum(np.bincount(code_of_row, minlength=len(start) - 1))
+    order[...] = rows[np.argsort(code_of_row, kind="stable")]
 
 
 @unless(lambda code, rows, *_: len(rows) <= FEW_ROWS, _group_few)

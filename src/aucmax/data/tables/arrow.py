@@ -120,9 +120,9 @@ def with_constants(table: pa.Table, constants: Mapping[str, Any], names: Sequenc
 
     if not set(names) - set(table.column_names):
         return table.select(names)
-    own, n = set(table.column_names), table.num_rows
+    stored, n = set(table.column_names), table.num_rows
     return pa.table({
-        name: table.column(name) if name in own else pa.repeat(pa.scalar(constants[name]), n)
+        name: table.column(name) if name in stored else pa.repeat(pa.scalar(constants[name]), n)
         for name in names
     })  # fmt: skip
 
@@ -232,7 +232,7 @@ class Native:
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
         self.large = isinstance(raw, io.FileIO) and os.fstat(raw.fileno()).st_size > BLOCK_BYTES
-        kept, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
+        buffer, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
         while (watch or not plain) and (chunk := stream.read(_CACHED_BYTES)):
             if watch:
                 self.hexadecimal |= _has_hexadecimal(end, chunk)
@@ -241,10 +241,10 @@ class Native:
                     self.quoted, state = ends_within_quotes(text, ord(watch), state)
                 self.quoted = self.quoted or (not self.large and b'"' in chunk)
             end = chunk[-1:]
-            if kept is not None:
-                kept.write(chunk)
+            if buffer is not None:
+                buffer.write(chunk)
         self.file = (
-            pa.OSFile(str(stream.name)) if kept is None else pa.BufferReader(kept.getvalue())
+            pa.OSFile(str(stream.name)) if buffer is None else pa.BufferReader(buffer.getvalue())
         )
 
 

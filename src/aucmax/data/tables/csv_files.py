@@ -145,7 +145,7 @@ def _even_tables(
         return texts, tables, [*of_lines, *decisions], []
     names = [text.path if len(texts) > 1 else None for text in texts]
     pairs = zip(odd, names, strict=True)
-    obstacles = [own for lines, name in pairs for own in obstacles_of_lines(lines, name)]
+    obstacles = [obstacle for lines, name in pairs for obstacle in obstacles_of_lines(lines, name)]
     return texts, tables, decisions, obstacles
 
 

@@ -66,7 +66,7 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     if encoding != reading.encoding:
         decisions.append(Decision("", f"read as {encoding}, as it is not UTF-8"))
     if any(line.strip() for line in lines[: header - 1]) and not reading.header:
-        finding = f"line {header} names the columns, what is above it is left out"
+        finding = f"line {header} names the columns; the lines above it are left out"
         decisions.append(Decision("", finding, {"header": 1}))
     if reading.sep is None and sep != mark:
         says = ", as line 1 says" if excel else ""
@@ -78,7 +78,7 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
         names = [name.strip() for name in layout.names]
         more = ((new, old) for new, old in zip(distinct(names), names, strict=True) if new != old)
         for new, old in more:
-            decisions.append(Decision(new, f"a further column called {old!r}", {"drop": [new]}))
+            decisions.append(Decision(new, f"another column called {old!r}", {"drop": [new]}))
     if reading.decimal is None and not reading.for_model:
         decisions += _either(layout, decimal)
     return replace(reading, sep=sep, decimal=decimal, encoding=encoding, header=header), decisions
@@ -138,9 +138,9 @@ class _Layout(NamedTuple):
         k = next(
             (k for k, (_, row) in enumerate(numbered) if 2 * filled[k] >= width == len(row)), 0
         )
-        own = {name.strip() for _, row in numbered[:1] for name in row}
+        cells = {name.strip() for _, row in numbered[:1] for name in row}
         if k and (
-            reading.header or reading.target in own or k > TITLE_LINES or k + 2 > len(numbered)
+            reading.header or reading.target in cells or k > TITLE_LINES or k + 2 > len(numbered)
             or 2 * max(filled[:k]) > width or any(map(NUMBER.fullmatch, numbered[k][1]))
         ):  # fmt: skip
             k, width = 0, len(numbered[0][1])
@@ -173,6 +173,6 @@ def _either(layout: _Layout, decimal: str) -> list[Decision]:
     for name, cells in zip(layout.names, zip(*layout.rows, strict=False), strict=False):
         filled = [cell.strip() for cell in cells if cell.strip()]
         if len(filled) >= _FEW_NUMBERS and all(map(_EITHER.fullmatch, filled)):
-            finding = f"{filled[0]!r} is read with a decimal point, though it may part thousands"
+            finding = f"{filled[0]!r} is read with a decimal point, but it may separate thousands"
             doubts.append(Decision(name.strip(), finding, {"decimal": ","}))
     return doubts

@@ -79,7 +79,7 @@ def extract(
             if role == "target" and is_boolean(aside.kind):
                 others["label_words"] = dict(enumerate(aside.truth.words))
             if role == "target" and reading.prepare and aside.has_space:
-                decisions.append(Decision(name, "the space around labels is not part of them"))
+                decisions.append(Decision(name, "space around labels was removed"))
     if obstacles:
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []

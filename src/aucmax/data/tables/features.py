@@ -151,7 +151,7 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
 def _empty(column: FileColumn) -> Obstacle:
     in_parts = isinstance(column.source.path, Block | RowGroups)
     part = "this part" if column.reading.for_model else "the first part"
-    later = ", or let prepare=True find in later parts what it holds"
+    later = ", or let prepare=True find its kind in later parts"
     return column.wrong(
         f"is empty in every row{f' of {part}' if in_parts else ''}",
         f"leave the column {column.out}{later if in_parts else ''}",
@@ -314,9 +314,7 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     row = distinct.first(cells.strange)
     no_number = f"holds {distinct.word(row)!r}, which is not a number"
     if column.name in reading.numbers:
-        hint = (
-            f"correct it, or do not give the column as one of numbers (numbers={[column.name]!r})"
-        )
+        hint = f"correct it, or do not list the column in numbers (numbers={[column.name]!r})"
         raise column.wrong(no_number, hint, row)
     if reading.text is not True:
         raise _text(column, no_number, row)
@@ -341,7 +339,7 @@ def _among_words(column: FileColumn, cells: _Cells) -> Read | None:
     elif remarks.words:
         count = distinct.rows(cells.strange & ~others.strange)
         listed = ", ".join(map(repr, remarks.words[:3]))
-        finding = f"{count:,} values are words such as {listed}: a column of their own"
+        finding = f"{count:,} values are words such as {listed}: put into a separate column"
         otherwise = {"numbers": [column.name]}
         decisions.append(Decision(column.name, finding, otherwise, counts=True))
         beside.append(remarks_in(column, remarks))
@@ -407,7 +405,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         word = distinct.word(distinct.first(cells.strange))
         sentence = (
             f"{total - others:,} values are numbers, {others:,} are not, such as {word!r}, so all "
-            "are taken as words: write numbers alone, or leave the other cells empty"
+            "are treated as words: write only numbers, or leave the other cells empty"
         )
         return (Decision(column.name, sentence, counts=True),)
     first = distinct.beginning(_FIRST_WORDS).words.to_pylist()
@@ -419,7 +417,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         return ()
     sentence = (
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
-        "model takes as words only: write the two numbers in columns of their own to use them"
+        "model can only treat as words: write the two numbers in separate columns to use them"
     )
     return (Decision(column.name, sentence, counts=True),)
 
@@ -494,7 +492,7 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
     if several:
         most = max(units, key=lambda unit: counts[unit])
         doubt = (
-            f"{' and '.join(units)} stand at these numbers, which are taken as of one unit; the "
+            f"these numbers have the units {' and '.join(units)}, but are read as if in one; the "
             f"first that is not in {most} is {_first_with_other_unit(column, numbers, most)}"
         )
     elif bare and (measure or units == ["%"]):

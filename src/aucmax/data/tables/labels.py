@@ -35,7 +35,7 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
         return _text_labels(column)
     if not is_numeric(column.kind):
         problem = f"the label column {name!r} has the type {column.kind}"
-        raise Obstacle(name, problem, "labels are numbers or text")
+        raise Obstacle(name, problem, "labels must be numbers or text")
     return _number_labels(column)
 
 
@@ -85,15 +85,15 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
             problem = f"holds {column.distinct.word(row)!r}, which is not a number"
-            raise column.wrong(problem, "weights are numbers", row)
+            raise column.wrong(problem, "weights must be numbers", row)
     elif is_numeric(column.kind):
         values = column.numbers().copy()
     else:
-        raise column.wrong(f"has the type {column.kind}", "weights are numbers")
+        raise column.wrong(f"has the type {column.kind}", "weights must be numbers")
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = "weights are finite numbers, 0 or more"
+        hint = "weights must be finite numbers, 0 or more"
         raise column.wrong(f"holds the weight {values[row]:g}", hint, row)
     return values
 

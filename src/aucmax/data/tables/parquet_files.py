@@ -36,10 +36,10 @@ _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 def read_parquet(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return rows and labels of Parquet files, or of some row groups."""
     files = files_of(path)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         open_file: Callable[[Any], AbstractContextManager[Any]] = _readable
         if len(files) == 1:  # several may be too many to keep open
-            only = nullcontext(held.enter_context(_readable(path)))
+            only = nullcontext(stack.enter_context(_readable(path)))
             open_file = {path: only}.__getitem__
         names, sizes = [], []
         for part in files:

@@ -14,9 +14,9 @@ Oddity = tuple[str, str]  # what is odd about a line, and what is done about it
 
 LEFT_OUT = "left out"
 _MORE = "more cells than in the header", LEFT_OUT
-_EMPTY = "further cells, all empty,", "ignored"
+_EMPTY = "further empty cells", "ignored"
 _FEWER = "fewer cells than in the header", "read with gaps"
-_AGAIN = "the header again", LEFT_OUT
+_AGAIN = "a repeated header", LEFT_OUT
 
 
 def evened(
