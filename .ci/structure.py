@@ -16,11 +16,11 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
     "packages": 13,
-    "code lines": 49_791,
+    "code lines": 49_789,
     "functions above 60 lines": 0,
     "functions above 10 parameters": 0,
     "kernels above 8 parameters": 0,
-    "vague locals": 9,
+    "vague locals": 7,
 }
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10

@@ -279,7 +279,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         columns, owners = [*named(self._named, self.columns_)], np.array(self.owners)
         of_columns = (np.flatnonzero(owners == j).tolist() for j in range(len(columns)))
         return [
-            (c, [self.axes_[k] for k in own]) for c, own in zip(columns, of_columns, strict=True)
+            (c, [self.axes_[k] for k in axes]) for c, axes in zip(columns, of_columns, strict=True)
         ]
 
     def kinds(self) -> NDArray[np.intp]:
@@ -432,12 +432,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def decisions(self) -> list[Decision]:
         """Return the decisions of the fit, one for each column that needed some."""
         check_is_fitted(self)
-        told = []
+        texts = []
         for j, (name, axis) in enumerate(zip(self._named, self.axes_, strict=False)):
             cycles = [cycle for owner, cycle in self.cycles_ if owner == j]
             date = [f"a date: days, {' and '.join(cycles)}".replace("hour", "time of day")]
-            told.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
-        decisions = [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+            texts.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
+        decisions = [Decision(name, text, {"drop": [name]}) for name, text in texts if text]
         trends = [(self._named[j], _TRENDS[sign]) for j, sign in self.trends_]
         return decisions + [Decision(j, f"the score only {trend} with it") for j, trend in trends]
 
@@ -451,23 +451,23 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         if hasattr(self, "alphas_"):
             check_array_of(self.alphas_, (3,), "alphas")
         if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
-            raise ValueError("its columns are no columns")
+            raise ValueError("its columns are not columns")
         cycles = [is_whole(j) and j < d and cycle in CYCLES for j, cycle in self.cycles_]
         if not isinstance(axes, list) or len(axes) != d + len(cycles) or len(self._named) != d:
-            raise ValueError(f"it has no axes of its {d} columns")
+            raise ValueError(f"it does not have axes for its {d} columns")
         if not all(cycles):
-            raise ValueError("its cycles are of no dates")
+            raise ValueError("its cycles are not those of dates")
         text = [column.is_text for column in named(self._named, columns)]
         text += [cycle == "weekday" for _, cycle in self.cycles_]
         for name, is_text, axis in zip(self.axis_names, text, axes, strict=True):
             if not isinstance(axis, Axis) or axis.is_text != is_text:
-                raise ValueError(f"its axis of the column {name!r} is one of another kind")
+                raise ValueError(f"its axis for the column {name!r} is of another kind")
         for j, sign in self.trends_:
             if not is_whole(j) or not j < d or axes[j].is_text or sign not in _TRENDS:
-                raise ValueError("its score is monotone along no column of numbers")
+                raise ValueError("its score is monotone in what is not a column of numbers")
         for i, j in self.pairs_:
             if not is_whole(i) or not is_whole(j) or not i < j < len(axes):
-                raise ValueError("its pairs are no pairs of columns")
+                raise ValueError("its pairs are not pairs of columns")
         sizes = len(axes), len(axes), len(self.pairs_)
         for size, of_kind in zip(sizes, self.relevance_, strict=True):
             check_array_of(of_kind, (size,), "relevance", low=0.0)
@@ -500,7 +500,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
         if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"pairs are of two columns each; got {pair!r}.")
+            raise ValueError(f"each pair must have two columns; got {pair!r}.")
         places = [self._place(column, self.axis_names, "pairs name") for column in pair]
         if places[0] == places[1]:
             raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
@@ -516,7 +516,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def _trend(self, column: Any, sign: Any) -> tuple[int, int]:
         j = self._place(column, self._named, "monotone names")
         if self.axes_[j].is_text:
-            raise ValueError(f"monotone names {column!r}, a column of words: these have no order.")
+            raise ValueError(f"monotone names {column!r}, a column of words, which have no order.")
         if isinstance(sign, bool) or sign not in (1, -1):
             raise ValueError(
                 f"monotone[{column!r}] must be 1, for a score that only rises with the column, or "

@@ -106,7 +106,7 @@ class Axis:
         for knots in (self.knots, self.map_knots):
             check_array_of(knots, (np.size(knots),), "knots")
             if (np.diff(knots) <= 0).any() or len(knots) < 2 - 2 * self.is_text:
-                raise ValueError("its knots do not follow each other")
+                raise ValueError("its knots are not ascending")
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
         ok = ok and is_whole(self.n_words)
@@ -115,7 +115,7 @@ class Axis:
         ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or self.map_words > len(self.words) or not self.scale > 0.0:
-            raise ValueError("a column is on axes that no fit gives it")
+            raise ValueError("an axis does not have the form that a fit gives it")
 
     @property
     def bends(self) -> bool:
@@ -148,7 +148,7 @@ class Axis:
             each = "a level each, and one for all others" if count == len(self.words) else frequent
             yield f"{words}: {each if self.words else 'all are one level'}"
         if self.has_gaps:
-            yield "gaps have a level of their own"
+            yield "gaps have a separate level"
 
     def linear(self, values: Cells) -> list[Entries]:
         """Return the features other than hats."""

@@ -100,12 +100,12 @@ class Bins:
         """The names of the bins, with the bin of gaps last."""
         if self.edges is not None:
             return [*self.column.intervals(self.edges.tolist()), "missing"]
-        named: list[list[str]] = [[] for _ in self.counts]
+        names: list[list[str]] = [[] for _ in self.counts]
         for word, k in self.words.items():
-            named[k].append(word)
+            names[k].append(word)
         if self.other >= 0:
-            named[self.other].append("others")
-        return [*(", ".join(words) for words in named[:-1]), "missing"]
+            names[self.other].append("others")
+        return [*(", ".join(words) for words in names[:-1]), "missing"]
 
     def names_of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the name of the bin of each value; a word in no bin is unchanged."""
@@ -361,15 +361,15 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             if counts.ndim != 2 or counts.shape[1] != 2 or not np.isfinite(counts).all():
                 raise ValueError("its counts of bins are not finite pairs")
             if (counts < 0).any() or not counts.any(axis=0).all():
-                raise ValueError("its counts of bins are of one class")
+                raise ValueError("its bins have counts of only one class")
             k = len(counts) - 1
             if edges is not None and (np.shape(edges) != (k - 1,) or (np.diff(edges) <= 0).any()):
-                raise ValueError("its bins do not follow each other")
+                raise ValueError("its bins are not ascending")
             places = [*bins.words.values(), bins.other]
             if not all(isinstance(word, str) for word in bins.words):
                 raise ValueError("its words are not text")
             if not all(type(place) is int and -1 <= place < k for place in places):
-                raise ValueError("its words are in no bins")
+                raise ValueError("its words are in bins that do not exist")
 
     def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the names and values of the columns, in the order of the fit."""

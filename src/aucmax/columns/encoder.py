@@ -198,8 +198,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         widths, starts = _layout(self.preparations_)
         of_columns = []
         for preparation, first, count in zip(self.preparations_, starts.T, widths.T, strict=True):
-            own = tuple(counts[:, i : i + k] for i, k in zip(first, count, strict=True))
-            of_columns.append(preparation.joined(own, rows, fewest))
+            of_column = tuple(counts[:, i : i + k] for i, k in zip(first, count, strict=True))
+            of_columns.append(preparation.joined(of_column, rows, fewest))
         encoder = copy.copy(self)
         encoder.preparations_ = [each.preparation for each in of_columns]
         new_widths, new_starts = _layout(encoder.preparations_)
@@ -258,14 +258,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not isinstance(self.columns_, tuple) or not all(
             isinstance(column, Column) for column in self.columns_
         ):
-            raise ValueError("its columns are no columns")
+            raise ValueError("its columns are not columns")
         if not isinstance(names, np.ndarray) or not all(isinstance(n, str) for n in names.tolist()):
-            raise ValueError("the names of its columns are no names")
+            raise ValueError("the names of its columns are not text")
         if not isinstance(prepared, list) or not len(prepared) == len(names) == self.n_features_in_:
             raise ValueError(f"it does not prepare its {self.n_features_in_} columns")
         for column, preparation in zip(self._all_columns, prepared, strict=True):
             if not isinstance(preparation, Levels if column.is_text else Filled):
-                raise ValueError(f"its column {column.name!r} is prepared as one of another kind")
+                raise ValueError(f"its column {column.name!r} is prepared like another kind")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a file, without the summary, which would reveal words of rows."""

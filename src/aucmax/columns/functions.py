@@ -122,7 +122,7 @@ class Product:
     @property
     def function(self) -> NoReturn:
         """Raise ValueError: a step that changes features would need it."""
-        raise ValueError("the model must come next behind maps of pairs to be exported.")
+        raise ValueError("to export maps of pairs, the model must follow directly after them.")
 
     def then(self, outer: Pieces) -> Feature:
         """Raise ValueError: outer(f) is not a product."""

@@ -42,10 +42,10 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...], share: float = 1.0) -> 
         of_level: Any = np.ones((1, 1))
         for k, gap, is_text in sizes:
             hats = np.eye(k) if is_text else _coarse_hats(k, level)
-            own = np.zeros((k + gap, k + gap))
-            own[:k, :k] = hats @ hats.T
-            own[k:, k:] = 1.0
-            of_level = np.kron(of_level, own)
+            of_column = np.zeros((k + gap, k + gap))
+            of_column[:k, :k] = hats @ hats.T
+            of_column[k:, k:] = 1.0
+            of_level = np.kron(of_level, of_column)
         covariance = covariance + _DECAY**level * of_level
     covariance = covariance / np.diag(covariance).mean()
     variances, axes = np.linalg.eigh(covariance)

@@ -98,13 +98,13 @@ def _multiply_few(
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
 ) -> None:
-    held = _products(places.low, places.rise, pairs)
+    nonzero = _products(places.low, places.rise, pairs)
     i, j = pairs.T
     cells = starts[:-1] + places.low[:, i] * widths + places.low[:, j]
     steps = widths[:, None, None] * np.array([[[0], [1]]]) + np.array([[[0, 1]]])
     shares = np.stack([1.0 - places.rise, places.rise])
-    indices[:] = (cells[..., None, None] + steps)[held]
-    data[:] = np.einsum("anm,bnm->nmab", shares[..., i], shares[..., j])[held]
+    indices[:] = (cells[..., None, None] + steps)[nonzero]
+    data[:] = np.einsum("anm,bnm->nmab", shares[..., i], shares[..., j])[nonzero]
 
 
 @unless(lambda low, rise, pairs, ends: len(low) * len(pairs) <= _FEW_PRODUCTS, _count_few)

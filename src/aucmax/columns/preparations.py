@@ -232,7 +232,7 @@ class Filled:
         ok = ok and isinstance(self.marked, bool) and isinstance(self.has_clock, bool)
         ok = ok and isinstance(self.weekdays, tuple) and all(map(is_whole, self.weekdays))
         if not ok or len({*self.weekdays} & {*range(7)}) != len(self.weekdays):
-            raise ValueError("a column of numbers is prepared as no fit would do it")
+            raise ValueError("a column of numbers is prepared in a way that no fit does")
 
 
 @dataclass(frozen=True)
@@ -362,7 +362,7 @@ class Levels:
         ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or not is_whole(self.min_rows):
-            raise ValueError("a column of words is prepared as no fit would do it")
+            raise ValueError("a column of words is prepared in a way that no fit does")
 
 
 def _rare_levels(counts: Floats, others: Floats, fewest: float) -> set[int]:

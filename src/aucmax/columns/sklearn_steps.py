@@ -245,7 +245,7 @@ class _Encoder(Step):
     def words(self) -> list[list[Any]]:
         """Return the words of each column that the encoder knows, None for gaps."""
         if any(words is not None for words in getattr(self.fitted, "infrequent_categories_", ())):
-            raise ValueError(f"a {self.name} that puts rare words together cannot be exported.")
+            raise ValueError(f"a {self.name} that groups rare words cannot be exported.")
         categories = [words.tolist() for words in self.fitted.categories_]
         if any(isinstance(word, bool) for words in categories for word in words):
             raise ValueError(f"a {self.name} of true and false cannot be exported; numbers can.")

@@ -150,7 +150,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         for knots in self.knots_:
             check_array_of(knots, np.shape(knots), "knots")
             if knots.ndim != 1 or len(knots) in (1, 2) or (np.diff(knots) <= 0).any():
-                raise ValueError("its knots do not follow each other")
+                raise ValueError("its knots are not ascending")
 
 
 def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:

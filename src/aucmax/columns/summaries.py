@@ -416,7 +416,7 @@ class TableSummary:
         missing = [column.name for column in self.columns if column.name not in theirs]
         if missing or len(theirs) != len(self.columns):
             names = missing or sorted(theirs.keys() - {column.name for column in self.columns})
-            raise ValueError(f"columns are not in all parts: {', '.join(names)}")
+            raise ValueError(f"some parts lack the columns {', '.join(names)}")
         pairs = zip(self._items, (theirs[c.name] for c in self.columns), strict=True)
         columns, summaries = zip(*(_merged(*pair) for pair in pairs), strict=True)
         return TableSummary(columns, summaries)

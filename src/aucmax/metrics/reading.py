@@ -152,21 +152,21 @@ def _positive(labels: NDArray[Any], pos_label: Any, scope: str = "") -> Bools:
             "y has missing labels, or labels of different types, which cannot be ordered; "
             "every row needs a label, all of one type."
         ) from None
-    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+    listed = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
     if pos_label is not None:
         chosen = [i for i, label in enumerate(values) if label == pos_label]
         if not chosen:
-            raise ValueError(f"pos_label={pos_label!r} is not a label of y{scope}: {shown}.")
+            raise ValueError(f"pos_label={pos_label!r} is not a label of y{scope}: {listed}.")
     else:
         chosen = [len(values) - 1]
     if len(values) == 1:
         raise ValueError(
-            f"y has only one class{scope}, {shown}; it needs at least one positive and one "
+            f"y has only one class{scope}, {listed}; it needs at least one positive and one "
             "negative row."
         )
     if len(values) > 2 and pos_label is None:
         raise ValueError(
-            f"y has {len(values)} labels ({shown}); give two, or name the positive one with "
+            f"y has {len(values)} labels ({listed}); give two, or name the positive one with "
             "pos_label to compare it with the rest."
         )
     return np.asarray(labels == distinct[chosen[0]])

@@ -263,6 +263,6 @@ def interval_within_folds(
     areas = areas_within(*held_out, fold * count + stratum)
     share, unit = areas.share(strata_weight), areas.number % count
     total, area = (np.bincount(unit, of).astype(np.float64) for of in (share, share * areas.auc))
-    held = np.flatnonzero(total)
-    of_units = StratumAreas(held, area[held] / total[held], total[held], total[held])
+    units = np.flatnonzero(total)
+    of_units = StratumAreas(units, area[units] / total[units], total[units], total[units])
     return of_units.interval("positives", 0.95)

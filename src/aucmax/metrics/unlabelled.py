@@ -83,7 +83,7 @@ def unlabelled_auc(
         raise ValueError(
             f"the area against unlabelled rows, {observed.auc:.3f} (at most {observed.high:.3f}), "
             f"is smaller than prior={prior:g} allows: at least {0.5 * prior:.3f}; give a smaller "
-            "prior, or turn the scores round."
+            "prior, or negate the scores."
         )
     auc, low, high = (min(max(area, 0.0), 1.0) for area in (auc, low, high))
     return AUCInterval(auc, low, high, observed.std_error / (1.0 - prior))
