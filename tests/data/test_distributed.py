@@ -159,7 +159,7 @@ def test_workers_see_that_a_file_has_changed(client, tmp_path):
 
 def test_a_cluster_sees_that_parts_hold_other_rows(client):
     there = distributed.source(Source([partial(drawn, k) for k in range(3)]), client=client)
-    with pytest.raises(ValueError, match=r"part \d: it has other rows than when it was read first"):
+    with pytest.raises(ValueError, match=r"part \d: it has other rows than when it was first read"):
         AUCClassifier(loss="squared_hinge").fit(there)
 
 
@@ -390,7 +390,7 @@ def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch)
 def test_a_cluster_sees_that_parts_have_other_labels(client, tmp_path):
     parts = [partial(load_other_labels, a, b, str(tmp_path)) for a, b in [(0, 250), (250, 600)]]
     there = distributed.source(Source(parts), client=client)
-    with pytest.raises(ValueError, match=r"part \d: it has other labels than when it was read fir"):
+    with pytest.raises(ValueError, match=r"part \d: it has other labels than when it was first re"):
         AUCClassifier(solver="conjugate_gradient").fit(there)
 
 

@@ -149,7 +149,7 @@ def test_labels_and_weights_that_change_between_passes_are_an_error(what, change
     passes = iter([first, first, now])
     rows = Source([lambda: (X[:150], y[:150], y[:150]), lambda: (X[150:], *next(passes).values())])
     with pytest.raises(
-        ValueError, match=f"part 2: it has other {what} than when it was read first"
+        ValueError, match=f"part 2: it has other {what} than when it was first read"
     ):
         AUCClassifier(loss="logistic").fit(rows)
 
@@ -497,10 +497,10 @@ def test_parts_must_stay_as_they_are():
     with pytest.raises(ValueError, match=r"part 1: it had 300 rows of 6 features.* now has 299"):
         clf.fit(Source([shrinking]))
     counts = iter([2, 3])
-    with pytest.raises(ValueError, match="more parts than when it was read first"):
+    with pytest.raises(ValueError, match="more parts than when it was first read"):
         clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
     counts = iter([2, 1])
-    with pytest.raises(ValueError, match="fewer parts than when it was read first"):
+    with pytest.raises(ValueError, match="fewer parts than when it was first read"):
         clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
     with pytest.raises(ValueError, match="has no parts"):
         clf.fit(Source.from_iterable(list))

@@ -119,7 +119,7 @@ def refuse_collections(X: Any) -> None:
         raise ValueError(
             f"X is a Dask {type(X).__name__}, and its rows are needed in memory here: compute() "
             "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier fit and score on the "
-            "cluster, and ClassMoments.from_data sums rows up there."
+            "cluster, and ClassMoments.from_data sums the rows there."
         )
 
 

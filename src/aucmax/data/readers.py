@@ -225,7 +225,7 @@ def _one_reader(files: Sequence[Any]) -> Reader:
         if reader is not readers[0]:
             raise fault(
                 file, f"is read as {reader.name}, but {files[0]} as {readers[0].name}: give files "
-                "of one format, or name it"
+                "of one format, or say which (format=…)"
             )  # fmt: skip
     return readers[0]
 

@@ -177,7 +177,7 @@ def rows_of(X: Any, d: int | None = None) -> Rows:
 
 
 class _Expected(NamedTuple):
-    """The properties of a part when it was read first."""
+    """The properties of a part when it was first read."""
 
     rows: int
     features: int
@@ -188,7 +188,7 @@ class _Expected(NamedTuple):
         """Raise ValueError if the part has changed."""
         if (n_rows(rows), n_features(rows)) != (self.rows, self.features):
             raise ValueError(
-                f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
+                f"it had {self.rows:,} rows of {self.features:,} features when it was first read, "
                 f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must not change."
             )
         if self.sample is not None and not same_numbers(sample_of(rows), self.sample):
@@ -202,7 +202,7 @@ _ROUNDING = 1e-5  # relative, because recomputed values need not have the same b
 def changed(what: str) -> ValueError:
     """Return the error for the rows, labels or weights of a part that has changed."""
     return ValueError(
-        f"it has other {what} than when it was read first: parts must not change, nor their "
+        f"it has other {what} than when it was first read: parts must not change, nor their "
         f"order. A function that draws {what} at random needs a fixed seed."
     )
 

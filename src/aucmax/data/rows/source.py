@@ -188,14 +188,14 @@ class Source:
         for k, part in enumerate(self):
             part_arguments = next(arguments, None)
             if part_arguments is None:
-                raise ValueError("the source has more parts than when it was read first.")
+                raise ValueError("the source has more parts than when it was first read.")
             with one_blas_thread():
                 result = on_part(part, self.name(k), task, (*part_arguments, *common))
             yield result
         if k < 0:
             raise ValueError("the source has no parts.")
         if not isinstance(given, repeat) and next(arguments, None) is not None:
-            raise ValueError("the source has fewer parts than when it was read first.")
+            raise ValueError("the source has fewer parts than when it was first read.")
 
     def total(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
