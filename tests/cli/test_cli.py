@@ -419,7 +419,7 @@ def test_evaluate_warns_when_the_other_class_is_meant(files, model, run):
     code, out, err = run("evaluate", model, files / "test.csv", "--positive", "no", "--json")
     assert code == 0
     assert json.loads(out)["scorers"][0]["auc"] < 0.5
-    assert err == "warning: the model ranks yes first, but is now measured for no\n"
+    assert err == "warning: the model ranks yes first, but is now evaluated for no\n"
 
 
 # ---- show
@@ -587,7 +587,7 @@ def test_labels_that_cannot_be(files, model, bad):
     assert "no label 'maybe'; the labels are no, yes" in bad(*train, "--positive", "maybe")
     other = write_csv(files / "other.csv", X, np.array(["never", "yes"])[y])
     message = bad("evaluate", model, other)
-    assert "the label never is none of the model's (no and yes)" in message
+    assert "the label never is not one of the model's (no and yes)" in message
 
 
 def test_files_that_do_not_fit_the_model(files, model, svm_model, bad):

@@ -281,7 +281,7 @@ def test_python_gets_the_remedy_as_arguments(tmp_path):
         datasets.read(path)
     error = caught.value
     assert len(error.obstacles) == 9
-    assert str(error).endswith("takes the rest")
+    assert str(error).endswith("reads the rest")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read = datasets.read(path, **error.remedy)

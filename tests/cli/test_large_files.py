@@ -231,7 +231,7 @@ def test_cells_in_doubt_are_told_in_parts(tmp_path, run):
             scores.append(out)
         for text in told:
             assert "'?!' (line 17503) is not a number" in text
-            assert "the header again in line 12001: left out" in text
+            assert "a repeated header in line 12001: left out" in text
             assert "'5.5 mmol/l' (line 15003)" in text
         assert "label TRUE" in scores[-1]
     assert scores[0].count("\n") == scores[2].count("\n") == n + 1
@@ -592,7 +592,7 @@ def test_a_file_that_changes_between_passes_is_an_error(
     }[command]
     _, _, err = run(*words, *SMALL)
     assert "rows.parquet: the file of" in err
-    assert "was written again" in err
+    assert "was overwritten" in err
     assert model.read_bytes() == known
 
 
@@ -613,7 +613,7 @@ def test_a_cut_file_is_named(folder, tmp_path, bad):
 def test_what_cannot_be_kept_is_said_before_rows_are_read(folder, tmp_path, run):
     file, model = folder / "rows.parquet", tmp_path / "m.aucmax"
     train = ("train", file, *TRAIN, *TABLE, "-o", model)
-    said = "MB are kept of 12,000 rows, beside the parts that are read, and only 1 MB are allowed"
+    said = "MB are kept for 12,000 rows, beside the parts that are read, and only 1 MB are allowed"
     assert said not in run(*train, *SMALL)[2]
     assert said not in run(*train, "--memory", "100MB", "--loss", "logistic")[2]
     big = tmp_path / "big.parquet"
@@ -641,5 +641,5 @@ def test_what_cannot_be_kept_is_said_before_rows_are_read(folder, tmp_path, run)
     ):
         code, _, err = run(*command)
         assert code == 0, err
-        told = f"about {size} MB are kept of 72,000 rows, beside the parts that are read, and only"
+        told = f"about {size} MB are kept for 72,000 rows, beside the parts that are read, and only"
         assert f"warning: {big}: {told} 1 MB are allowed; raise --memory" in err

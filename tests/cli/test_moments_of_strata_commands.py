@@ -177,7 +177,7 @@ def test_part_of_a_stratum_cannot_be_taken_out(tables, bad, good):
         good("moments", "build", folder / f"{name}.csv", "--target", "ill", "--strata", "day",
              "-o", folder / name)  # fmt: skip
     message = bad("moments", "subtract", folder / "all", folder / "part", "-o", folder / "rest")
-    assert "1 stratum to take out has another number of rows than came in; give whole" in message
+    assert "1 stratum to subtract has another number of rows than was added; give whole" in message
     assert not (folder / "rest").exists()
 
 

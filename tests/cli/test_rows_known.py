@@ -358,7 +358,7 @@ def test_they_are_part_of_the_one_pass(tmp_path, bad):
     options = ("--weight", "worth", "--groups", "patient", "--no-prepare")
     message = bad("cv", path, *options, *QUICK)
     assert "3 problems" in message
-    assert "line 241: column 'worth' holds the weight -2; weights are finite numbers" in message
+    assert "line 241: column 'worth' holds the weight -2; weights must be finite numbers" in message
     assert "column 'patient'" not in message
     assert "--impute" in message.splitlines()[-1]
 

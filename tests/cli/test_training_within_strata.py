@@ -339,7 +339,7 @@ def test_one_pass_is_the_fit_to_strata_one_after_another(folder, tmp_path, good,
     again = tmp_path / file
     again.write_text("".join([*lines, lines[5 - N]]))
     message = bad("train", again, *options)
-    assert f"row {N + 1}: the stratum {day[5]} came before" in message
+    assert f"row {N + 1}: the stratum {day[5]} comes again" in message
 
 
 def test_weights_of_strata_that_are_not_there(folder, tmp_path, good, bad):

@@ -291,7 +291,7 @@ def test_what_part_of_the_rows_does_not_show():
         assert encoder.preparations_ == whole.preparations_
     with pytest.raises(ValueError, match=r"column 'x' is of two kinds .*: Words and Column"):
         TableEncoder().partial_fit(words).partial_fit(pd.DataFrame({"x": [1.0]}))
-    with pytest.raises(ValueError, match="columns are not in all parts: y"):
+    with pytest.raises(ValueError, match="some parts lack the columns y"):
         TableSummary.of(words.assign(y=1)).merge(TableSummary.of(words))
 
 

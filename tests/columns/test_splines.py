@@ -116,7 +116,7 @@ def test_bad_settings(settings, said):
     ("knot", "fault"),
     [
         (np.inf, "its knots hold NaN or infinite numbers"),
-        (-1e9, "its knots do not follow each other"),
+        (-1e9, "its knots are not ascending"),
     ],
 )
 def test_knots_that_no_fit_leaves_are_not_saved(tmp_path, knot, fault):

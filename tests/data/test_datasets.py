@@ -383,7 +383,7 @@ LABELS = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(-5, 30))
 def test_binarize_properties(y, seed):
     labels = np.unique(y)
     if len(labels) == 1:
-        with pytest.raises(ValueError, match="leaves one class only"):
+        with pytest.raises(ValueError, match="leaves only one class"):
             binarize(y, "first-half")
         return
     half = len(labels) // 2
@@ -419,7 +419,7 @@ def test_binarize_examples():
         ([1, 2, 3], ("random-halves", None), "is neither"),
         ([1, 2, 3], ("random-halves", 1, 2), "is neither"),
         ([1, 2, 3], True, "is neither"),
-        ([1, 3], "even-odd", "leaves one class only; the labels are 1, 3"),
+        ([1, 3], "even-odd", "leaves only one class; the labels are 1, 3"),
         ([0.5, 3], "even-odd", "needs integer labels, not 0.5, 3.0"),
         (["a", "b"], "even-odd", "needs integer labels, not a, b"),
         ([[1, 2]], "even-odd", r"shape \(1, 2\)"),
@@ -724,7 +724,7 @@ ILL = {
     endless_chunks: r"the download failed \(it is larger than",
     huge: r"the download failed \(it is larger than",
     silent: r"the download failed \(.*timed out",
-    too_short: r"what arrived is not the data set: .*diabetes",
+    too_short: r"the download is not the data set: .*diabetes",
 }
 
 
@@ -826,7 +826,7 @@ def test_what_arrives_must_be_the_data_set(folders, publisher, content):
     _, kept = folders
     publisher.files["diabetes"] = content
     message = refused(publisher)
-    assert message.startswith(f"{publisher.url}/diabetes: what arrived is not the data set")
+    assert message.startswith(f"{publisher.url}/diabetes: the download is not the data set")
     assert str(kept) not in message
     assert leftovers(kept) == []
     assert cache.recorded("diabetes") is None
@@ -836,7 +836,7 @@ def test_a_failed_replacement_keeps_the_old_file(folders, publisher):
     publisher.files["diabetes"] = diabetes_text().encode()
     (path,) = datasets.fetch("diabetes", base_url=publisher.url)
     publisher.files["diabetes"] = b"<html>"
-    assert "what arrived is not the data set" in refused(publisher, force=True)
+    assert "the download is not the data set" in refused(publisher, force=True)
     assert path.read_text() == diabetes_text()
     datasets.load("diabetes")
 

@@ -152,14 +152,14 @@ def test_workers_see_that_a_file_has_changed(client, tmp_path):
     before, written = clf.coef_.copy(), path.stat().st_mtime_ns
     path.write_bytes(path.read_bytes())
     os.utime(path, ns=(0, written + 5_000_000))
-    with pytest.raises(ValueError, match=r"rows.csv: the file of .* was written again"):
+    with pytest.raises(ValueError, match=r"rows.csv: the file of .* was overwritten"):
         clf.fit(there)
     np.testing.assert_array_equal(clf.coef_, before)
 
 
 def test_a_cluster_sees_that_parts_hold_other_rows(client):
     there = distributed.source(Source([partial(drawn, k) for k in range(3)]), client=client)
-    with pytest.raises(ValueError, match=r"part \d: it has other rows than when it was read first"):
+    with pytest.raises(ValueError, match=r"part \d: it has other rows than when it was first read"):
         AUCClassifier(loss="squared_hinge").fit(there)
 
 
@@ -273,7 +273,7 @@ def test_a_part_that_ends_every_worker_is_one_clear_error():
     before = model.coef_.copy()
     parts = [partial(load, a, b) for a, b in pairwise(CUTS)]
     parts[1] = partial(os._exit, 1)
-    error = r"2 workers .* ended while they processed part 2: "
+    error = r"2 workers .* died while processing part 2: "
     with workers(2) as client:  # for one that ends as it starts is not started again
         client.run_on_scheduler(allow, failures=1)
         there = distributed.source(Source(parts), client=client)
@@ -390,7 +390,7 @@ def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch)
 def test_a_cluster_sees_that_parts_have_other_labels(client, tmp_path):
     parts = [partial(load_other_labels, a, b, str(tmp_path)) for a, b in [(0, 250), (250, 600)]]
     there = distributed.source(Source(parts), client=client)
-    with pytest.raises(ValueError, match=r"part \d: it has other labels than when it was read fir"):
+    with pytest.raises(ValueError, match=r"part \d: it has other labels than when it was first re"):
         AUCClassifier(solver="conjugate_gradient").fit(there)
 
 

@@ -229,8 +229,8 @@ def test_what_names_no_data_is_told(tmp_path, memory):
     (tmp_path / "a.csv").write_text("a,y\n1,0\n")
     (tmp_path / "a.parquet").write_text("")
     message = refusal(tmp_path)
-    assert "files of several formats, csv and parquet; name those of one by a pattern" in message
-    assert "/**/*.csv, which leaves out 1 file, or write all in one format" in message
+    assert "files of several formats, csv and parquet; select one format by a pattern" in message
+    assert "/**/*.csv, which leaves out 1 file, or convert all files to one format" in message
     message = refusal([tmp_path / "a.csv", tmp_path / "a.parquet"])
     assert "is read as parquet, but" in message
     assert refusal("memory://none/x.csv") == (
@@ -240,7 +240,7 @@ def test_what_names_no_data_is_told(tmp_path, memory):
         "memory://none/*.csv: no file matches; there is no memory://none"
     )
     assert "foo://x/y.csv: Protocol not known: foo" in refusal("foo://x/y.csv")
-    with pytest.raises(ValueError, match="no file is named"):
+    with pytest.raises(ValueError, match="the list of files is empty"):
         datasets.read([])
 
 
@@ -278,13 +278,13 @@ def test_files_that_change_between_passes_are_told(table, tmp_path, memory, plac
     first, other = (files(f"{name}/part-{k}.parquet") for k in (0, 1))
     if change == "written again":
         first.write_bytes(first.read_bytes() + b"x")
-        message = "part-0.parquet: the file had"
+        message = "part-0.parquet: the file changed from"
     elif change == "more":
         files(f"{name}/part-9.parquet").write_bytes(other.read_bytes())
         message = "part-9.parquet: the file was not there when"
     else:
         other.unlink()
-        message = "part-1.parquet: the file is gone"
+        message = "part-1.parquet: the file disappeared"
     with pytest.raises(DataFileError, match=message):
         list(source)
 
@@ -360,7 +360,7 @@ def test_s3_gives_the_same_rows_as_files(table, tmp_path):
         assert "s3://bucket/x.csv: no such file" in refusal("s3://bucket/x.csv")
         source = datasets.scan("s3://bucket/parquet/one.parquet", **how)
         store.put(str(tmp_path / "parquet/rows/part-0.parquet"), "bucket/parquet/one.parquet")
-        with pytest.raises(DataFileError, match=r"one\.parquet: the file had"):
+        with pytest.raises(DataFileError, match=r"one\.parquet: the file changed from"):
             list(source)
 
 

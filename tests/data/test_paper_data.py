@@ -188,7 +188,7 @@ def test_another_file_for_the_physics_task_is_refused(folder):
 def test_several_labels_must_be_whole_numbers(folder):
     path = folder / "rcv1_topics_train.svm"
     path.write_bytes(svmlight(40, ["1", "1.5,2"]))
-    with pytest.raises(DataFileError, match=r"line 2: several labels are whole numbers"):
+    with pytest.raises(DataFileError, match=r"line 2: several labels must be integers"):
         datasets.load("rcv1v2")
     path.write_bytes(svmlight(40, ["1", "1,x"]))
     with pytest.raises(DataFileError, match="line 2: the label '1,x' is not a number"):

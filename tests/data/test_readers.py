@@ -167,7 +167,7 @@ def test_svmlight_keeps_labels_that_are_not_whole(write):
         ("1:2 2:3\n", 1, "the label is missing before '1:2'"),
         ("1 qid:3 1:1\n1 1:2\n", 2, "the row has no qid, though others have one"),
         ("1 qid:3 1:1\n1 qid:x 1:2\n", 2, "'qid:x': the query is not a whole number"),
-        ("1 qid:3 1:1\n1 1:2 qid:3\n", 2, "'qid:3' must stand once, after the label"),
+        ("1 qid:3 1:1\n1 1:2 qid:3\n", 2, "'qid:3' must occur once, after the label"),
         ("1 99999999999:1\n", 1, "the feature index 99999999999 is larger than 2147483647"),
         (b"1 1:1\n1 1:2\xe9\n", 2, "the value '2\ufffd' of feature 1 is not a number"),
         (b"PK\x03\x04" + bytes(90), 1, "is not a number"),
@@ -197,7 +197,7 @@ def test_svmlight_an_index_no_model_has_memory_for(write, monkeypatch):
     monkeypatch.setattr(svmlight, "free_memory", lambda: 10**9)
     message = refusal(write("bad.svm", "1 1:1\n# 9:1\n1 2:1 2147483647:1 # far\n1 5:1\n"))
     assert message == (
-        "bad.svm, line 3: the feature index 2147483647 asks for a model of that many "
+        "bad.svm, line 3: the feature index 2147483647 implies a model of that many "
         "features, which needs about 275 GB of memory, but 1.0 GB are free; number "
         "the features without gaps"
     )

@@ -70,7 +70,7 @@ def test_words_stand_beside_the_numbers(path):
     assert set(words[by_hand["neg"]]) == {"neg", "Neg"}  # one word, spelt in two ways
     assert words[~(by_hand["pos"] | by_hand["neg"])].isna().all()
     apart, unfit = (decision.what for decision in rows.decisions)
-    assert apart.endswith("a column of their own")
+    assert apart.endswith("put into a separate column")
     assert unfit.startswith("2 values are not a number, the first 'haemolysed' (line 7)")
     assert rows.decisions[0].otherwise == {"numbers": ["lab"]}
 
@@ -162,7 +162,7 @@ def test_a_saved_model_reads_them_again(model, path, tmp_path):
     laboratory()[0].drop(columns="lab").to_csv(path, index=False)
     with pytest.raises(DataFileError, match="the model needs are missing: lab;"):
         read(path, columns=[column for column, _ in columns])
-    with pytest.raises(ValueError, match="a column of words has others"):
+    with pytest.raises(ValueError, match="a column of words has words that are not text"):
         Remarks("lab: word", words=(1,)).check_state()
 
 

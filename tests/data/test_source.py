@@ -149,7 +149,7 @@ def test_labels_and_weights_that_change_between_passes_are_an_error(what, change
     passes = iter([first, first, now])
     rows = Source([lambda: (X[:150], y[:150], y[:150]), lambda: (X[150:], *next(passes).values())])
     with pytest.raises(
-        ValueError, match=f"part 2: it has other {what} than when it was read first"
+        ValueError, match=f"part 2: it has other {what} than when it was first read"
     ):
         AUCClassifier(loss="logistic").fit(rows)
 
@@ -497,10 +497,10 @@ def test_parts_must_stay_as_they_are():
     with pytest.raises(ValueError, match=r"part 1: it had 300 rows of 6 features.* now has 299"):
         clf.fit(Source([shrinking]))
     counts = iter([2, 3])
-    with pytest.raises(ValueError, match="more parts than when it was read first"):
+    with pytest.raises(ValueError, match="more parts than when it was first read"):
         clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
     counts = iter([2, 1])
-    with pytest.raises(ValueError, match="fewer parts than when it was read first"):
+    with pytest.raises(ValueError, match="fewer parts than when it was first read"):
         clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
     with pytest.raises(ValueError, match="has no parts"):
         clf.fit(Source.from_iterable(list))
@@ -695,7 +695,7 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
         datasets.scan(str(tmp_path / "*.parquet"))
     with pytest.raises(DataFileError, match="no such file"):
         datasets.scan(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match="no file is named"):
+    with pytest.raises(ValueError, match="the list of files is empty"):
         datasets.scan([])
     for rows in (np.ones((3, 2)), pd.DataFrame({"y": [0, 1]}), pl.Series([0, 1])):
         with pytest.raises(ValueError, match=f"data must be a path.*got {type(rows).__name__}"):
@@ -725,7 +725,7 @@ def test_a_later_file_is_held_to_the_first_and_not_to_a_model(values, what, tmp_
     pd.DataFrame({"a": [1.0, 2.0], "b": values, "y": [0, 1]}).to_parquet(second)
     with pytest.raises(DataFileError, match=r"2\.parquet(, |: )" + what) as error:
         AUCClassifier().fit(datasets.scan([first, second], target="y"))
-    assert "the first part, which decides, has none such; correct it, or leave" in str(error.value)
+    assert "the first part, which decides, has no such values; correct it" in str(error.value)
     assert "out (drop=['b'])" in str(error.value)
     assert "model" not in str(error.value)
     model = AUCClassifier().fit(datasets.scan([first, second], target="y", drop=["b"]))
@@ -754,7 +754,7 @@ def test_some_files_may_have_no_rows(kind, part_bytes, folder, tmp_path):
     assert there.feature_names == NAMES
     with pytest.raises(DataFileError, match=rf"a\.{kind}: the file has no rows$"):
         scan(empty[0])
-    with pytest.raises(DataFileError, match=rf"a\.{kind}: the file has no rows, nor has any of"):
+    with pytest.raises(DataFileError, match=rf"a\.{kind}: the file has no rows, and neither have"):
         scan(empty)
 
 
@@ -795,10 +795,10 @@ def grown(path):
 
 
 CHANGES = {
-    written_again: r"the file of 20\d\d-.* was written again at 20",
+    written_again: r"the file of 20\d\d-.* was overwritten at 20",
     replaced: "it was replaced by another file",
-    grown: r"the file had [\d,]+ bytes and now has",
-    os.unlink: "the file is gone",
+    grown: r"the file changed from [\d,]+ to [\d,]+ bytes",
+    os.unlink: "the file disappeared",
 }
 
 
@@ -819,7 +819,7 @@ def test_a_file_that_changes_between_passes_is_told(copied, change):
     rows = datasets.scan(pattern, spool=False, **how)
     assert len(list(rows)) == len(list(rows))  # as long as nothing changes
     change(path)
-    gone = "no file matches|the file is gone" if change is os.unlink else CHANGES[change]
+    gone = "no file matches|the file disappeared" if change is os.unlink else CHANGES[change]
     with pytest.raises(DataFileError, match=gone) as caught:
         list(rows)
     assert str(path) in str(caught.value) or "no file matches" in str(caught.value)
@@ -839,7 +839,7 @@ def test_a_file_that_changes_during_a_fit_leaves_the_model(folder, tmp_path):
     rows = datasets.scan(path, target="y", part_bytes=3_000)
     there = clf.fit(rows).coef_.copy()
     clf.set_params(callback=lambda state: written_again(path))
-    with pytest.raises(DataFileError, match="when nothing writes to it, or with a copy"):
+    with pytest.raises(DataFileError, match="when nothing writes to it, or use a copy"):
         clf.fit(rows)
     np.testing.assert_array_equal(clf.coef_, there)
 
@@ -859,7 +859,7 @@ def test_a_dataset_of_files_that_changes_is_told(folder, tmp_path):
     rows = datasets.scan(arrow.dataset(tmp_path), target="y")
     list(rows)
     written_again(path)
-    with pytest.raises(DataFileError, match=r"rows.parquet: the file of .* was written again"):
+    with pytest.raises(DataFileError, match=r"rows.parquet: the file of .* was overwritten"):
         list(rows)
 
 
@@ -876,7 +876,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(name, folder, tmp_path, mo
     for module in ("readers", "tables.extract"):
         monkeypatch.setattr(f"aucmax.data.{module}.rows_and_labels", late)
     how = {} if ".svm" in name else dict(target="y")
-    with pytest.raises(DataFileError, match=rf"{name}: the file of .* was written again"):
+    with pytest.raises(DataFileError, match=rf"{name}: the file of .* was overwritten"):
         datasets.read(path, **how)
 
 

@@ -55,7 +55,7 @@ MISSING = [[1.0, np.nan], ["a", None], np.array(["NaT", "2024"], "M8[D]")]
 
 @pytest.mark.parametrize("missing", MISSING)
 def test_every_row_needs_a_stratum(missing):
-    with pytest.raises(ValueError, match="strata has no value for 1 rows, the first of them row"):
+    with pytest.raises(ValueError, match="strata has no value for 1 rows, the first being row"):
         Strata.of(missing, 2)
 
 

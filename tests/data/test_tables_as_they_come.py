@@ -214,7 +214,7 @@ def test_labels_that_differ_in_case_are_one(tmp_path, run):
     for more in ((), ("--memory", "3MB")):
         code, out, err = run(*fit, *more)
         assert code == 0, err
-        assert "labels that differ only in case are one" in " ".join(out.split())
+        assert "labels that differ only in case are merged" in " ".join(out.split())
         assert f"{frauds:,} positive" in out
     code, out, err = run("evaluate", model, path)
     assert code == 0, err
@@ -282,7 +282,7 @@ def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
         code, out, err = run(*fit)
         assert code == 0, err
         assert f"{positive} positive" in out
-        assert f"labels that {alike} are one" in " ".join(out.split())
+        assert f"labels that {alike} are merged" in " ".join(out.split())
         path.write_text(path.read_text().replace("yes", "y"))
         assert run("evaluate", model, path)[0] == 0
     path.write_text("x,y\n" + "1,yes\n2,true\n3,no\n" * 25)
@@ -295,7 +295,7 @@ def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
 def test_what_stands_above_the_header_is_left_out(table, parts):
     lines = [f"{k % 7};{k};{'yes' if label else 'no'}" for k, label in enumerate(LABELS)]
     rows = [[k % 7, k] for k in range(60)]
-    above_it = "names the columns, what is above it is left out"
+    above_it = "names the columns; the lines above it are left out"
     for above, told in [
         ("sep=;\n", [f"line 2 {above_it}"]),
         ("\ufeffsep=;\r\n", [f"line 2 {above_it}"]),
@@ -333,7 +333,7 @@ def test_columns_of_one_name_are_told_apart(table, parts):
     data, decisions = parts(path)
     assert data.tolist() == [[k % 7, k, k % 5] for k in range(60)]
     assert [(str(one), one.otherwise) for one in decisions] == [
-        ("a_3: a further column called 'a'", {"drop": ["a_3"]})
+        ("a_3: another column called 'a'", {"drop": ["a_3"]})
     ]
     assert parts(path, drop=["a_3"])[0].shape == (60, 2)
 
@@ -430,8 +430,9 @@ def test_units_stand_at_numbers(come, words, numbers, signs):
     rows = come(words)
     assert isinstance(rows.columns[0], Amount)
     assert rows.data[: len(numbers), 0].tolist() == list(numbers)
-    told = [one for one in rows.decisions if "taken as of one unit" in one.what]
-    assert [one.what.split(" stand ")[0] for one in told] == ([" and ".join(signs)] * bool(signs))
+    told = [one for one in rows.decisions if "read as if in one" in one.what]
+    assert len(told) == bool(signs)
+    assert all(f"have the units {' and '.join(signs)}, but" in one.what for one in told)
     for one in told:
         assert come(words, **one.otherwise).columns[0].is_text
 
@@ -479,7 +480,7 @@ def test_three_decimals_that_may_be_thousands_are_told(table, parts):
         data, decisions = parts(table("\n".join([sep.join(["a", "b", "y"]), *lines, ""])))
         return data[1, 0], [str(one) for one in decisions if "thousands" in one.what]
 
-    doubt = "a: '1.000' is read with a decimal point, though it may part thousands"
+    doubt = "a: '1.000' is read with a decimal point, but it may separate thousands"
     assert doubts(";", words, "x") == (2.037, [doubt])
     for sep, some, other in [
         (",", words, "x"),  # which would be the decimal mark otherwise
@@ -521,7 +522,7 @@ def test_codes_are_words_whole_and_in_parts(table, run, tmp_path):
         fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", *more)
         code, out, err = run(*fit)
         assert code == 0, err
-        assert "not amounts: taken as words" in " ".join(out.split())
+        assert "not amounts: treated as words" in " ".join(out.split())
         assert "20 words, a level each" in " ".join(out.split())
         assert "in parts" in err or not more
 
@@ -534,7 +535,7 @@ def test_codes_of_which_the_first_rows_have_most_once_are_words(table, name, low
     path = table("\n".join([f"{name},y", *(f"{code:05},{code % 2}" for code in codes), ""]))
     rows = datasets.read(path, target="y", prepare=True)
     assert rows.columns[0].is_text
-    assert [str(one) for one in rows.decisions] == [f"{name}: codes, not amounts: taken as words"]
+    assert [str(one) for one in rows.decisions] == [f"{name}: codes, not amounts: treated as words"]
     assert datasets.read(path, target="y", prepare=True, numbers=[name]).columns[0].is_number
 
 

@@ -60,7 +60,7 @@ def test_a_unit_that_comes_later_is_converted(come):
 @pytest.mark.parametrize(
     ("words", "doubt"),
     [
-        ([f"{k} {'kg' if k % 2 else 's'}" for k in range(30)], "kg and s stand at these numbers"),
+        ([f"{k} {'kg' if k % 2 else 's'}" for k in range(30)], "have the units kg and s"),
         (["38%", "0.27", "0.5"], "20 numbers have %, and 40 have no unit: taken as they are"),
         (["1 kg", "2 kg", "3"], "40 numbers have kg, and 20 have no unit: taken as kg"),
     ],
@@ -173,14 +173,14 @@ def test_pairs_of_numbers_are_told(come):
     words = [f"{100 + k}/{60 + k}" for k in range(40)]
     [told] = [one for one in come(words).decisions if one.column == "a"]
     assert "60 pairs of numbers such as '100/60'" in told.what
-    assert "in columns of their own" in told.what
+    assert "in separate columns" in told.what
 
 
 @pytest.mark.parametrize(
     ("words", "doubt"),
     [
         (["120/80", "140/95"], "pairs of numbers such as"),
-        (["12", "13", "14", "1 or 2"], "are taken as words"),
+        (["12", "13", "14", "1 or 2"], "are treated as words"),
         (["5%", "0.05"], "have no unit"),
     ],
 )
@@ -237,8 +237,8 @@ def lines(odd):
 @pytest.mark.parametrize(
     ("odd", "told"),
     [
-        ({20: "a,b,y"}, "the header again in line 21: left out"),
-        ({20: " a,b ,y", 41: "a,b,y"}, "the header again in 2 lines, the first 21: left out"),
+        ({20: "a,b,y"}, "a repeated header in line 21: left out"),
+        ({20: " a,b ,y", 41: "a,b,y"}, "a repeated header in 2 lines, the first 21: left out"),
         ({20: "1,2,0,4"}, "more cells than in the header in line 21: left out"),
         ({20: "1,2,0,,4", 30: "1,2"}, "more cells than in the header in line 21: left out"),
         ({30: "1"}, "fewer cells than in the header in line 31: read with gaps"),
@@ -266,7 +266,7 @@ def test_uneven_lines_are_left_out_or_have_gaps(tmp_path, odd, told):
     with pytest.raises(DataFileError, match=rf"line {min(odd) + 1}"):
         datasets.read(path, target="y")
     scored = {"columns": ["a", "b"], "labels": "none", "prepare": True}
-    if told.startswith("the header"):
+    if told.startswith("a repeated header"):
         rows = datasets.read(path, **scored)
         assert rows.data.tolist() == even.data.tolist()
         assert any(told in decision.what and decision.doubtful for decision in rows.decisions)
@@ -283,7 +283,7 @@ def test_a_row_with_fewer_cells_has_gaps(tmp_path):
     assert np.isnan(rows.data[-2, 1])
     [told] = rows.decisions
     assert "fewer cells than in the header in line 42: read with gaps" in told.what
-    assert "further cells, all empty, in line 43: ignored" in told.what
+    assert "further empty cells in line 43: ignored" in told.what
 
 
 def test_quoted_text_beside_an_uneven_line_stays_as_it_is(tmp_path):

@@ -145,17 +145,17 @@ def test_a_model_is_saved(model, table, tmp_path, part):
     [
         (lambda m: m.__dict__.update(classes_=np.array([0, 1])), "its classes_ are not those"),
         (lambda m: m.__dict__.update(best_estimator_=m.best_estimator_[-1]), "is not a model of"),
-        (lambda m: m.best_estimator_[0].axes_.pop(), "it has no axes of its 4 columns"),
-        (lambda m: m.best_estimator_[0].axes_.reverse(), "its axis of the column 'age'"),
-        (lambda m: m.best_estimator_[0].pairs_.append((3, 3)), "its pairs are no pairs of col"),
+        (lambda m: m.best_estimator_[0].axes_.pop(), "it does not have axes for its 4 columns"),
+        (lambda m: m.best_estimator_[0].axes_.reverse(), "its axis for the column 'age'"),
+        (lambda m: m.best_estimator_[0].pairs_.append((3, 3)), "its pairs are not pairs of col"),
         (lambda m: m.best_estimator_[0].axes_[0].knots.sort(), None),
-        (lambda m: m.best_estimator_[0].axes_[0].knots.fill(1.0), "its knots do not follow each"),
+        (lambda m: m.best_estimator_[0].axes_[0].knots.fill(1.0), "its knots are not ascending"),
         (lambda m: m.best_estimator_[0].axes_[1].map_knots.fill(np.nan), "its knots hold NaN"),
         (
             lambda m: m.best_estimator_[0].axes_[0].__dict__.update(scale=0.0),
-            "that no fit gi",
+            "have the form that a fit gi",
         ),
-        (lambda m: m.best_estimator_[0].__dict__.update(columns_=["city"]), "are no columns"),
+        (lambda m: m.best_estimator_[0].__dict__.update(columns_=["city"]), "are not columns"),
     ],
 )
 def test_what_no_fit_leaves_is_not_saved(model, tmp_path, change, message):
@@ -233,8 +233,8 @@ def test_what_is_left_out_is_bounded(table, loss):
         ({"interactions": -1}, "interactions"),
         ({"interactions": [("age", "height")]}, "pairs name the column 'height'"),
         ({"interactions": None}, "interactions must be 'auto', a number or a list of pairs"),
-        ({"interactions": ("age", "dose")}, "pairs are of two columns each; got 'age'"),
-        ({"interactions": [("age", "dose", "city")]}, "pairs are of two columns each"),
+        ({"interactions": ("age", "dose")}, "each pair must have two columns; got 'age'"),
+        ({"interactions": [("age", "dose", "city")]}, "each pair must have two columns"),
         (
             {"interactions": [("age", "dose"), ("dose", "age")]},
             r"pairs name \('age', 'dose'\) twice",

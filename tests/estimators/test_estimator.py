@@ -193,7 +193,7 @@ class TestThePositiveLabel:
 
     def test_another_label_is_an_error(self, words):
         X, y = words
-        with pytest.raises(ValueError, match="positive='worse' is none of the labels"):
+        with pytest.raises(ValueError, match="positive='worse' is not among the labels"):
             AUCClassifier(positive="worse").fit(X, y)
         model = AUCClassifier(positive="bad").partial_fit(X, y)
         with pytest.raises(ValueError, match="differs from the first call's"):

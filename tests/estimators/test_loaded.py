@@ -637,19 +637,19 @@ def prepared(j, **facts):
 
 WRONG_ENCODERS = {
     "few": (lambda e: e.preparations_.pop(), "it does not prepare its 2 columns"),
-    "kinds": (lambda e: e.preparations_.reverse(), "'day' is prepared as one of another kind"),
-    "no kinds": (put("columns_", (1,)), "its columns are no columns"),
-    "names": (put("feature_names_in_", np.array([1, 2])), "names of its columns are no names"),
+    "kinds": (lambda e: e.preparations_.reverse(), "'day' is prepared like another kind"),
+    "no kinds": (put("columns_", (1,)), "its columns are not columns"),
+    "names": (put("feature_names_in_", np.array([1, 2])), "names of its columns are not text"),
     "rules": (put("max_levels", 0), "max_levels must be"),
-    "infinite": (prepared(0, value=np.inf), "numbers is prepared as no fit"),
-    "text": (prepared(0, value="1"), "numbers is prepared as no fit"),
-    "eighth day": (prepared(0, weekdays=(7,)), "numbers is prepared as no fit"),
-    "twice": (prepared(0, weekdays=(1, 1)), "numbers is prepared as no fit"),
-    "gaps": (prepared(0, gaps=10**6), "numbers is prepared as no fit"),
-    "word": (prepared(1, words=("a", 1)), "words is prepared as no fit"),
-    "same words": (prepared(1, words=("a", "a")), "words is prepared as no fit"),
-    "flag": (prepared(1, has_other=1), "words is prepared as no fit"),
-    "count": (prepared(1, n_words=-1), "words is prepared as no fit"),
+    "infinite": (prepared(0, value=np.inf), "numbers is prepared in a way that no fit"),
+    "text": (prepared(0, value="1"), "numbers is prepared in a way that no fit"),
+    "eighth day": (prepared(0, weekdays=(7,)), "numbers is prepared in a way that no fit"),
+    "twice": (prepared(0, weekdays=(1, 1)), "numbers is prepared in a way that no fit"),
+    "gaps": (prepared(0, gaps=10**6), "numbers is prepared in a way that no fit"),
+    "word": (prepared(1, words=("a", 1)), "words is prepared in a way that no fit"),
+    "same words": (prepared(1, words=("a", "a")), "words is prepared in a way that no fit"),
+    "flag": (prepared(1, has_other=1), "words is prepared in a way that no fit"),
+    "count": (prepared(1, n_words=-1), "words is prepared in a way that no fit"),
 }
 
 

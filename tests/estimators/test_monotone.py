@@ -222,7 +222,7 @@ def test_a_model_remembers(table, tmp_path):
     ]  # fmt: skip
     other = copy.deepcopy(model)
     other.best_estimator_[0].trends_[0] = (4, 1)
-    with pytest.raises(ValueError, match="its score is monotone along no column of numbers"):
+    with pytest.raises(ValueError, match="monotone in what is not a column of numbers"):
         save(other, tmp_path / "m")
 
 
@@ -248,7 +248,7 @@ def test_days_of_dates_are_monotone():
         ({"age": True}, "got True"),
         ({"age": 1, 0: 1}, "monotone names a column twice, by its name and by its place"),
         ({"age": "up"}, "got 'up'"),
-        ({"city": 1}, "monotone names 'city', a column of words: these have no order"),
+        ({"city": 1}, "monotone names 'city', a column of words, which have no order"),
     ],
 )
 def test_messages(table, monotone, message):

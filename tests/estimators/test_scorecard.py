@@ -301,7 +301,7 @@ def test_columns_that_say_nothing(method):
         ({"max_bins": 1}, "max_bins=1 must be a whole number"),
         ({"min_share": 0.7}, "min_share"),
         ({"monotone": "up"}, "monotone='up' must be"),
-        ({"positive": 7}, "positive=7 is none of the labels"),
+        ({"positive": 7}, "positive=7 is not among the labels"),
     ],
 )
 def test_bad_settings_of_bins(settings, said):

@@ -111,7 +111,7 @@ def test_what_it_refuses(monkeypatch):
     source = in_parts(X, y, weight, stratum)
     with pytest.raises(ValueError, match="'opauc' learns from one row after another and takes no"):
         AUCClassifier(solver=OPAUC()).fit(source)
-    with pytest.raises(ValueError, match="take the moments_ of AUCClassifier"):
+    with pytest.raises(ValueError, match="use the moments_ of AUCClassifier"):
         ClassMoments.from_data(source)
     with pytest.raises(ValueError, match="strata must have one value for each of 300 rows"):
         AUCClassifier().fit(in_parts(X, y), strata=stratum[:-1])

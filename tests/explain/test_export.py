@@ -537,14 +537,14 @@ def test_columns_may_have_the_names_of_values_of_the_graph():
         (splines(extrapolation="periodic"), "extrapolation='periodic'"),
         (splines(degree=1, extrapolation="linear"), "needs degree 2"),
         (filled(MinMaxScaler(clip=True)), r"clip=True"),
-        (filled(OneHotEncoder(max_categories=3)), "puts rare words together"),
+        (filled(OneHotEncoder(max_categories=3)), "groups rare words"),
         (splines_then(KBinsDiscretizer(2, strategy="uniform")), "bins or splines of a feature"),
         (filled(OrdinalEncoder(**UNKNOWN)), "codes for unknown"),
         (filled(SimpleImputer(missing_values=0.0)), r"SimpleImputer\(missing_values=0\.0\)"),
         (filled(MissingIndicator(missing_values=0.0, features="all")), r"Indicator\(missing_val"),
         (splines(extrapolation="error"), "extrapolation='error'"),
         (filled(StandardScaler(), OneHotEncoder()), "categories of a transformed column"),
-        (FeatureUnion([("a", OneHotEncoder(min_frequency=5))]), "puts rare words together"),
+        (FeatureUnion([("a", OneHotEncoder(min_frequency=5))]), "groups rare words"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_exported_is_refused_in_a_sentence(front, said):

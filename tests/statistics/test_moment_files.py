@@ -849,7 +849,7 @@ def test_other_steps_are_refused_by_the_column(sites, good, bad):
     assert "prepared differently" in bad("moments", "fit", *both)
     assert "prepared differently" in bad("moments", "subtract", *both)
     one, other = (ClassMoments.load(folder / name) for name in ("north", "south"))
-    with pytest.raises(ValueError, match="by other levels, medians or knots"):
+    with pytest.raises(ValueError, match="with other levels, medians or knots"):
         one + other
 
 

@@ -1083,9 +1083,9 @@ def test_features_that_steps_made_do_not_add_to_any_without_names():
     assert (prepared + bare).feature_names == ["a", "b"]
     prepared.steps = "scaled"
     for one, other in ((prepared, bare), (bare, prepared)):
-        with pytest.raises(ValueError, match="the features of the other have no names"):
+        with pytest.raises(ValueError, match="those of the other have no names"):
             one + other
-    with pytest.raises(ValueError, match="the features of the other have no names"):
+    with pytest.raises(ValueError, match="those of the other have no names"):
         prepared - bare
 
 

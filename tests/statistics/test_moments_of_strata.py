@@ -104,8 +104,8 @@ def test_part_of_a_stratum_cannot_be_taken_out(empty, tmp_path):
         kept = rows.copy()
         kept[[np.flatnonzero(stratum == g)[0] for g in gone]] = False
         part = X[kept], y[kept], weight[kept], stratum[kept]
-        count = {1: "1 stratum to take out has", 2: "2 strata to take out have"}[len(gone)]
-        sentence = f"^{count} another number of rows than came in; give whole strata"
+        count = {1: "1 stratum to subtract has", 2: "2 strata to subtract have"}[len(gone)]
+        sentence = f"^{count} another number of rows than was added; give whole strata"
         for moments in (whole, loaded, joined, whole.relabelled(["a", "b"])):
             taken = empty.copy().update(*part).relabelled(moments.classes)
             with pytest.raises(ValueError, match=sentence):
@@ -129,7 +129,7 @@ def test_other_rows_of_a_class_in_a_stratum_are_told_as_well():
     X, y, stratum, _ = drawn()
     flipped = np.where(np.arange(240) == 7, 1 - y, y)  # as many rows, not as many positives
     gone = ClassMoments.from_data(X, flipped, strata=stratum)
-    with pytest.raises(ValueError, match="1 stratum to take out has another number of rows"):
+    with pytest.raises(ValueError, match="1 stratum to subtract has another number of rows"):
         ClassMoments.from_data(X, y, strata=stratum) - gone
 
 
@@ -152,9 +152,9 @@ def test_labels_may_be_called_otherwise():
     ("wrong", "message"),
     [
         (lambda a, b, rows: a + a, "11 strata are in both"),
-        (lambda a, b, rows: a - b, "19 strata to take out never came in"),
+        (lambda a, b, rows: a - b, "19 strata to subtract were never added"),
         (lambda a, b, rows: a + ClassMoments.from_data(*rows), "one of the two compares rows with"),
-        (lambda a, b, rows: a.copy().update(*rows), "the rows so far have strata; give those of"),
+        (lambda a, b, rows: a.copy().update(*rows), "the rows so far have strata; pass those of"),
         (
             lambda a, b, rows: ClassMoments.from_data(*rows).update(*rows, strata=np.ones(240)),
             "the rows so far have no strata",

@@ -286,7 +286,7 @@ def test_what_is_no_column_or_no_frame(monkeypatch):
         ClassMoments.from_query(frame, target="b")
     with pytest.raises(ValueError, match="there is no column 'b'"):
         ClassMoments.from_query(frame, target="ill", features=["a", "b"])
-    with pytest.raises(ValueError, match="column 'ill' has the target, and is not a feature"):
+    with pytest.raises(ValueError, match="column 'ill' has the target, so it cannot be a feature"):
         ClassMoments.from_query(frame, target="ill", features=["a", "ill"])
     with pytest.raises(ValueError, match="the feature 'a' is named twice"):
         ClassMoments.from_query(frame, target="ill", features=["a", "a"])

@@ -93,7 +93,7 @@ def test_a_stratum_that_comes_again_is_named_with_its_row(cuts):
     X, y, stratum, weight = drawn()
     stratum = np.array([f"day {k}" for k in stratum])
     stratum[150] = stratum[3]
-    with pytest.raises(ValueError, match=f"row 151: the stratum '{stratum[3]}' came before"):
+    with pytest.raises(ValueError, match=f"row 151: the stratum '{stratum[3]}' comes again"):
         statistics_in_order(
             source((X, y, stratum, weight), cuts),
             ClassMoments([False, True]),
@@ -120,4 +120,4 @@ def test_the_positive_label_must_be_known(y, message):
 
 def test_a_stratum_that_is_a_date_is_named_as_in_the_file():
     message = came_again(datetime.date(2024, 1, 13))
-    assert "the stratum '2024-01-13' came before" in message
+    assert "the stratum '2024-01-13' comes again" in message

@@ -117,7 +117,7 @@ def test_what_it_refuses_and_what_has_no_pairs(engine, rows, route):
         with pytest.raises(ValueError, match=f"'stratum' is missing in {(g < 9).sum()} rows"):
             ClassMoments.from_query(broken, "ill", strata="stratum")
     given = engine(frame.assign(stratum=g, ill=y))
-    with pytest.raises(ValueError, match="'stratum' has the strata, and is not a feature"):
+    with pytest.raises(ValueError, match="'stratum' has the strata, so it cannot be a feature"):
         ClassMoments.from_query(given, "ill", ["a", "stratum"], strata="stratum")
     with pytest.raises(ValueError, match="there is no column 'site'"):
         ClassMoments.from_query(given, "ill", strata="site")

@@ -59,9 +59,9 @@ def test_rows_are_added_and_taken_out_before_moments_are_unmixed(tmp_path):
         lambda: model.partial_fit(X, labelled),
         lambda: model.forget(X[30:60], labelled[30:60]),
     ):
-        with pytest.raises(ValueError, match="unmixed moments are those of negatives that no rows"):
+        with pytest.raises(ValueError, match="unmixed moments cannot be combined with rows"):
             wrong()
-    with pytest.raises(ValueError, match="these moments are unmixed already"):
+    with pytest.raises(ValueError, match="these moments are already unmixed"):
         unmixed.unmixed(prior)
     assert unmixed == before
     np.testing.assert_array_equal(model.coef_, coef)

@@ -847,7 +847,7 @@ def test_a_lock_empties_no_file(clicks, tmp_path, run):
     (tmp_path / "poetry.lock").write_text("[[package]]\n")
     code, _, err = run("stream", str(clicks), "--state", str(tmp_path / "poetry"))
     assert code == 2
-    assert f"{tmp_path / 'poetry.lock'}: is not empty, so it is no lock of aucmax" in err
+    assert f"{tmp_path / 'poetry.lock'}: is not empty, so it is not a lock file of aucmax" in err
     assert (tmp_path / "poetry.lock").read_text() == "[[package]]\n"
 
 
@@ -1360,8 +1360,8 @@ def test_titles_and_names_that_occur_twice_are_taken_as_by_train(table, tmp_path
         state, more = tmp_path / f"{len(above)}.state", ("--target", "ill", "--sep", ";")
         code, _, err = run("stream", table, *more, "--every", 50, "--state", state)
         assert code == 0, err
-        assert "note: town_2: a further column called 'town'" in err
-        assert ("line 3 names the columns, what is above it is left out" in err) == bool(above)
+        assert "note: town_2: another column called 'town'" in err
+        assert ("line 3 names the columns; the lines above it are left out" in err) == bool(above)
         assert max(map(len, err.splitlines())) <= 80
         states.append(load_state(state, Settings(format="csv", target="ill", sep=";")))
     plain, titled = states

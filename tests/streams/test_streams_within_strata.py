@@ -207,7 +207,7 @@ def test_a_stratum_that_comes_again_is_told_and_its_rows_can_be_left_out(tmp_pat
     state = advance(0, [*again, line, again[-1]], begun(), lambda *what: told.append(what))
     number, message = told[0]
     assert number == len(again) + 1
-    assert "the stratum 'd0' came before, and others since" in message
+    assert "the stratum 'd0' comes again after others" in message
     assert len(told) == 1  # the open stratum goes on
     assert bits(state, tmp_path / "a") != bits(run_through(begun(), again), tmp_path / "b")
     assert state.rows == len(again)
@@ -232,7 +232,7 @@ def test_a_model_of_a_stream_forgets_whole_strata_only(tmp_path):
         names, frame = np.array([f"d{d}" for d in day]), pd.DataFrame(X, columns=list("abc"))
         coef = model.coef_
         part = np.flatnonzero(gone)[1:]
-        with pytest.raises(ValueError, match="1 stratum to take out has another number of rows"):
+        with pytest.raises(ValueError, match="1 stratum to subtract has another number of rows"):
             model.forget(frame.iloc[part], y[part], strata=names[part])
         np.testing.assert_array_equal(model.coef_, coef)
         model.forget(frame[gone], y[gone], strata=names[gone])
@@ -325,7 +325,7 @@ def test_advice_is_told_once_and_the_last_report_is_written(visits, tmp_path, ru
     assert (tmp_path / "monitor").read_text() == reports[1]  # the second replaces the first
     assert len(reports[1].splitlines()) == 1
     _, _, err = run("stream", visits, *options[:-2], "--on-error", "skip")
-    assert err.count("the stratum 'd0' came before, and others since") == 3
+    assert err.count("the stratum 'd0' comes again after others") == 3
     assert err.count("sort them by stratum") == 1
     assert "within strata of day" in run("evaluate", tmp_path / "m.aucmax", visits)[2]
 

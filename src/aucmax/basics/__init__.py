@@ -1,1 +1,1 @@
-"""Shared by all packages: errors, checks of arguments, atomic writes of files, progress."""
+"""Helpers of all packages: errors, checks of arguments, atomic writes of files, progress."""

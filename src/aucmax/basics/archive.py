@@ -1,8 +1,8 @@
-"""Files of arrays: a line of JSON and a zip archive whose arrays match their declarations.
+"""Files of arrays: a line of JSON and a zip archive whose arrays match their specifications.
 
-The reader of such a file declares the shape, the type and the range of every array by name.
-Names, types and shapes are checked before anything is unpacked, values before they are returned,
-because compiled code does not check the bounds of arrays.
+The reader of such a file specifies the shape, the type and the range of every array by name.
+Names, types and shapes are checked before anything is unpacked, and values before they are
+returned, because compiled code does not check the bounds of arrays.
 """
 
 import io
@@ -30,8 +30,8 @@ __all__ = [
     "unpack_arrays",
 ]
 
-_MAX_COMPRESSION_RATIO = 100  # unpacked bytes per byte of an archive,
-FREE_BYTES = 2**26  # beyond this allowance for any archive
+_MAX_COMPRESSION_RATIO = 100  # unpacked bytes per byte of an archive, in addition to FREE_BYTES
+FREE_BYTES = 2**26  # unpacked bytes that any archive may have
 _MAX_HEADER_BYTES = 2**14  # of an array
 _ARRAY_MAGIC, _ZIP_MAGIC = b"\x93NUMPY", b"PK"
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -42,12 +42,12 @@ _HEADERS = {
 
 
 class ArraySpec(NamedTuple):
-    """The declaration of an array.
+    """The specification of an array.
 
     Attributes
     ----------
     shape : tuple of int or str
-        Lengths; equal names stand for equal lengths.
+        Lengths; equal names mean equal lengths.
     dtype : dtype or None
         None for labels: booleans, numbers or text.
     low, high : float
@@ -60,7 +60,7 @@ class ArraySpec(NamedTuple):
     high: float = np.inf
 
     def zeros(self) -> np.ndarray:
-        """Return an array of zeros with this shape, which must have no names."""
+        """Return an array of zeros with this shape, which must not contain names."""
         return np.zeros([int(length) for length in self.shape], self.dtype)
 
 
@@ -68,7 +68,7 @@ Specs = dict[str, ArraySpec]
 
 
 def named(part: str, items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arrays, or their declarations, with names prefixed by the part's name."""
+    """Return arrays, or their specifications, with names prefixed by the part's name."""
     return {f"{part} {name}": item for name, item in items.items()}
 
 
@@ -90,7 +90,7 @@ def pack_arrays(
     Parameters
     ----------
     path : path
-        An old file stays until the new one is complete.
+        An old file stays until the new file is complete.
     kind : str
         The kind of the file, as for `aucmax.basics.container.pack`.
     facts : dict
@@ -110,7 +110,7 @@ def pack_arrays(
 def unpack_arrays(
     path: str | PathLike[str], kind: str, declare: Callable[[dict[str, Any]], Specs]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the facts and the arrays of a file, the arrays in the order of their declaration.
+    """Return the facts and the arrays of a file, the arrays in the order of their specifications.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ def unpack_arrays(
     kind : str
         The kind of the file.
     declare : callable
-        Returns the declarations of the arrays for given facts. ValueError if the facts are invalid.
+        Returns the specifications of the arrays for some facts; raises ValueError if the facts are
+        invalid.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def unpack_arrays(
 
 
 def check_arrays(arrays: Mapping[str, Any], specs: Specs) -> None:
-    """Raise ValueError unless the arrays match their declarations."""
+    """Raise ValueError unless the arrays match their specifications."""
     _check_names(list(arrays), specs)
     sizes: dict[str, int] = {}
     for name, spec in specs.items():
@@ -161,7 +162,7 @@ def check_arrays(arrays: Mapping[str, Any], specs: Specs) -> None:
 
 
 def check_archive(body: bytes) -> None:
-    """Raise ValueError if a zip archive would not unpack to its declared size, or to far too much.
+    """Raise ValueError if a zip archive would unpack to another size than declared, or to too much.
 
     Its arrays, also in nested archives, must have the sizes that their shapes imply.
     """
@@ -173,7 +174,7 @@ def _max_unpacked_bytes(packed: int) -> int:
 
 
 def _unpacked_bytes(body: bytes, limit: int) -> int:
-    """Return the unpacked size of an archive after checking it; ValueError if above ``limit``."""
+    """Return the unpacked size of an archive after checks; raise ValueError if above ``limit``."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = archive.infolist()
         twice = [name for name, n in Counter(info.filename for info in members).items() if n > 1]
@@ -187,7 +188,7 @@ def _unpacked_bytes(body: bytes, limit: int) -> int:
         for info in members:
             with archive.open(info) as stream:
                 magic = stream.read(len(_ARRAY_MAGIC))
-            if magic == _ARRAY_MAGIC:  # whatever the member is called
+            if magic == _ARRAY_MAGIC:  # whatever the name of the member
                 _check_size(archive, info)
             elif magic.startswith(_ZIP_MAGIC):
                 size += _unpacked_bytes(archive.read(info), limit - size)
@@ -225,7 +226,7 @@ def _check_names(names: list[str], specs: Specs) -> None:
 def _check_kind(
     name: str, spec: ArraySpec, sizes: dict[str, int], shape: tuple[int, ...], dtype: np.dtype
 ) -> None:
-    """Raise ValueError for another type or shape; ``sizes`` are the lengths so far, by name."""
+    """Raise ValueError for a wrong type or shape; ``sizes`` has the lengths so far, by name."""
     if dtype.kind not in "biufU" if spec.dtype is None else dtype != spec.dtype:
         expected = "labels" if spec.dtype is None else np.dtype(spec.dtype)
         raise ValueError(f"its {name} are {dtype}, not {expected}")

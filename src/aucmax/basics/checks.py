@@ -30,7 +30,7 @@ __all__ = [
 _sklearn = Door("sklearn.utils")
 
 LARGEST = 1e75  # largest value, since solvers and bounds use sums of fourth powers
-_SMALLEST = 1e-150  # smallest peak of the values: the square of a smaller one underflows
+_SMALLEST = 1e-150  # smallest peak of the values: the squares of smaller values underflow
 _CACHED_NUMBERS = 2**16  # block size that stays in the cache between two reads
 
 
@@ -44,7 +44,7 @@ def number(
     open_high: bool = False,
     whole: bool = False,
 ) -> Any:
-    """Return the value if it is a number within bounds; raise ValueError naming it if not."""
+    """Return the value if it is a number within bounds; else raise ValueError with its name."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     valid = isinstance(value, kinds) and not isinstance(value, bool)
     if valid:
@@ -61,19 +61,19 @@ def number(
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a fact of a file is an integer from 0 to 2**53, as counts are."""
+    """Return whether a value in a file is an integer from 0 to 2**53, as counts are."""
     return type(value) is int and 0 <= value < 2**53
 
 
 def is_label(value: Any) -> bool:
-    """Return whether a fact of a file can be the label of rows."""
+    """Return whether a value in a file can be a label."""
     return isinstance(value, (bool, int, float, str)) and value == value
 
 
 def sample_weights(weight: Any, n: int) -> np.ndarray | None:
     """Return sample weights as float64 of shape (n,), or None if there are none.
 
-    Raises ValueError for another shape, or for values that are negative or not finite.
+    Raises ValueError if the shape differs, or if values are negative or not finite.
     """
     if weight is None:
         return None
@@ -101,8 +101,8 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
 def weights_in_rows(weight: Any, n: int) -> np.ndarray:
     """Return sample weights that add up to Kish's effective number of rows, (Σ w)² / Σ w².
 
-    Criteria that count rows use them. They do not depend on the unit of the weights: rounding to
-    40 bits removes even differences that could break ties. Without weights, all are 1.
+    They are for criteria that count rows. They do not depend on the unit of the weights: rounding
+    to 40 bits removes even differences that could break ties. Without weights, all are 1.
     """
     weight = sample_weights(weight, n)
     if weight is None or not weight.any():
@@ -114,17 +114,17 @@ def weights_in_rows(weight: Any, n: int) -> np.ndarray:
 
 
 def refuse_collections(X: Any) -> None:
-    """Raise ValueError for a Dask collection, which NumPy would gather in this process."""
+    """Raise ValueError for a Dask collection, which NumPy would load into this process."""
     if hasattr(X, "__dask_graph__"):
         raise ValueError(
             f"X is a Dask {type(X).__name__}, and its rows are needed in memory here: compute() "
             "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier fit and score on the "
-            "cluster, and ClassMoments.from_data sums rows up there."
+            "cluster, and ClassMoments.from_data sums the rows there."
         )
 
 
 def refuse_nul(y: Any) -> None:
-    """Raise ValueError if a label ends with NUL, which NumPy strips from the end of strings."""
+    """Raise ValueError if a label ends with NUL, which NumPy would strip from the string."""
     labels = _texts(y)
     label = next((text for text in labels if isinstance(text, str) and text.endswith("\0")), None)
     if label is not None:
@@ -134,7 +134,7 @@ def refuse_nul(y: Any) -> None:
 
 
 def refuse_odd_labels(y: Any) -> None:
-    """Raise ValueError like `refuse_nul`, and if a label among words is missing or a number."""
+    """Raise ValueError as `refuse_nul` does, or if some labels are words and others are not."""
     refuse_nul(y)
     labels = _texts(y)
     row = next((k for k, label in enumerate(labels) if not isinstance(label, str)), None)
@@ -146,12 +146,12 @@ def refuse_odd_labels(y: Any) -> None:
 
 
 def _texts(y: Any) -> Any:
-    """Return the unconverted labels if some of them are text; otherwise nothing."""
+    """Return the unconverted labels if some of them are text, else an empty tuple."""
     if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or already stripped
         return ()
     try:
         labels = np.asarray(y, dtype=object).ravel()
-    except ValueError:  # rows of unequal length, which later checks refuse
+    except ValueError:  # rows of unequal length, which later checks reject
         return ()
     return labels if any(isinstance(label, str) for label in labels) else ()
 
@@ -163,7 +163,7 @@ def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> N
     ----------
     X : ndarray or sparse matrix, shape (n, d)
     whole : bool
-        Whether these are all rows, so that the largest value must not be too small.
+        Whether X has all rows, so that its largest value must not be too small.
     estimator : str, optional
         The estimator to name in the message about missing values.
     """
@@ -186,7 +186,7 @@ def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> N
 
 @contextlib.contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Context in which errors name the first column of a data frame X without finite numbers."""
+    """Return a context in which errors name the first column of X that is not finite numbers."""
     try:
         yield
     except ValueError as error:  # only after an error, since checking each column takes time
@@ -204,7 +204,7 @@ def _finite(column: Any) -> bool:
 
 
 def _peak(values: np.ndarray) -> float:
-    """Return the largest absolute value, NaN if there is one; values are read from memory once."""
+    """Return the largest absolute value, or NaN if there is a NaN, in one pass over memory."""
     if values.flags.f_contiguous:
         values = values.T
     step = max(_CACHED_NUMBERS * len(values) // max(values.size, 1), 1)
@@ -213,7 +213,7 @@ def _peak(values: np.ndarray) -> float:
 
 
 def check_labels(classes: Any, names: Any, d: int) -> None:
-    """Raise ValueError unless classes are ascending and names, if given, match the features."""
+    """Raise ValueError unless classes are ascending and names, if any, match the features."""
     if not isinstance(classes, np.ndarray) or not np.array_equal(np.unique(classes), classes):
         raise ValueError("its classes are not distinct labels in ascending order")
     if names is None:
@@ -232,7 +232,7 @@ def check_array_of(
     high: float = np.inf,
     dtype: Any = np.float64,
 ) -> None:
-    """Raise ValueError unless these are finite numbers of this shape, from ``low`` to ``high``.
+    """Raise ValueError unless values are finite numbers of this shape, from ``low`` to ``high``.
 
     Numbers that are not integers may exceed ``high`` slightly, because of rounding.
     """

@@ -1,4 +1,4 @@
-"""The file format of models and moments: one line of header with a digest, then the body.
+"""The file format of models and moments: a header line with a digest, then the body.
 
     aucmax <format> <kind> <sha256 of the body> <bytes in the body>\\n<body>
 
@@ -26,7 +26,7 @@ _MAX_HEADER_BYTES = 200
 
 
 def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
-    """Write a body of the given kind; the old file stays until the new one is complete."""
+    """Write a file of some kind with this body; an old file stays until the new one is complete."""
     digest = hashlib.sha256(body).hexdigest()
     header = f"{_MAGIC} {FORMAT} {kind} {digest} {len(body)}\n".encode()
     target = Path(path)
@@ -38,7 +38,7 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
 
 
 def kind_of(path: str | PathLike[str]) -> str | None:
-    """Return the kind in a file's header; None if there is no such file, or it is not ours."""
+    """Return the kind in a file's header; None if the file does not exist or is not aucmax's."""
     try:
         with _opened(path) as stream:
             words = stream.readline(_MAX_HEADER_BYTES).decode("ascii").split(" ")
@@ -53,8 +53,8 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
     Raises
     ------
     ModelFileError
-        If the file does not exist, is not a regular file, not ours, of another kind, newer,
-        cut short or damaged.
+        If the file does not exist, is not a regular file, not from aucmax, of another kind, from a
+        newer version, cut short or damaged.
     """
     with _opened(path) as stream:
         head = stream.readline(_MAX_HEADER_BYTES)
@@ -73,7 +73,7 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
 
 @contextlib.contextmanager
 def readable(path: str | PathLike[str], noun: str) -> Iterator[None]:
-    """Context in which every error says that the file is not a readable ``noun``."""
+    """Return a context in which every error says that the file is not a readable ``noun``."""
     try:
         yield
     except ModelFileError:
@@ -89,7 +89,7 @@ def _opened(path: str | PathLike[str]) -> BinaryIO:
     """Open a regular file; a device may have no end, and a pipe would block."""
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder has its own error
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder raises its own error
             raise ModelFileError(f"{path}: not a regular file; give a file that aucmax saved.")
         return open(path, "rb")
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Names that are imported when they are first used, as what is refused needs few of them."""
+"""Imports that are postponed until a name is first used, so that errors appear without delay."""
 
 import builtins
 import contextlib
@@ -18,7 +18,7 @@ class Door:
     Parameters
     ----------
     module : str
-        Its full name.
+        The full name of the module.
     """
 
     def __init__(self, module: str) -> None:
@@ -34,9 +34,9 @@ def names_later(package: str, modules: Mapping[str, str]) -> Callable[[str], Any
     Parameters
     ----------
     package : str
-        Its full name.
+        The full name of the package.
     modules : mapping
-        The module of each public name, in the package.
+        The module of the package that defines each public name.
     """
 
     def get(name: str) -> Any:
@@ -51,7 +51,7 @@ def names_later(package: str, modules: Mapping[str, str]) -> Callable[[str], Any
 
 
 class _Postponed:
-    """The result of an import statement, or what is to be taken from it."""
+    """The result of a postponed import statement, or of attributes of it."""
 
     def __init__(self, names: Callable[[], Any]) -> None:
         self._names = names
@@ -70,8 +70,8 @@ class _Postponed:
 def postponed() -> Iterator[None]:
     """Postpone the imports in this context, until `import_postponed` is called.
 
-    It is for names that the module itself needs only in the bodies of functions, as commands do:
-    their help has only options.
+    It is for modules that need these names only in the bodies of functions, such as commands, whose
+    help needs only the options.
     """
     real = builtins.__import__
 
@@ -90,8 +90,8 @@ def postponed() -> Iterator[None]:
 
 
 def import_postponed() -> None:
-    """Import what was postponed: from then on the names are what they say."""
-    for importer in _importers:  # which may become more
+    """Run the postponed imports, and replace the placeholders by the results."""
+    for importer in _importers:  # the list may grow meanwhile
         for name, value in [*importer.items()]:
             if isinstance(value, _Postponed):
                 importer[name] = value._names()

@@ -1,14 +1,14 @@
-"""Exceptions for bad input. All are ``ValueError``, so callers need not import them."""
+"""Exceptions for bad input. All are subclasses of ValueError, so callers need not import them."""
 
 __all__ = ["DataFileError", "DataWarning", "ModelFileError"]
 
 
 class DataFileError(ValueError):
-    """A data file cannot be read: names the file, the line if any, and how to fix it."""
+    """A data file cannot be read; the message names the file, the line if any, and a remedy."""
 
 
 class ModelFileError(ValueError):
-    """A model or moments file is corrupt, truncated, from a newer version, or not ours."""
+    """A model or moments file is corrupt, truncated, from a newer version, or not from aucmax."""
 
 
 class DataWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Results by key in a file of JSON lines, which a kill leaves readable."""
+"""Results by key in a file of JSON lines, which stays readable if the process is killed."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ def key_of(facts: dict[str, Any]) -> str:
 
 
 def rows_in(path: Path, is_row: Callable[[Row], bool]) -> dict[str, Row]:
-    """Return the rows of a file by key, without broken ones; none if there is no file."""
+    """Return the rows of a file by key, without broken rows; {} if there is no file."""
     rows = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
@@ -39,9 +39,9 @@ class Journal:
     Parameters
     ----------
     path : Path
-        Created with the first row. A line that a kill cut short is dropped.
+        The file, created with the first row. A line that was cut short by a kill is dropped.
     is_row : callable
-        Whether a line that was read is a row.
+        Returns whether the content of a line is a row.
     """
 
     def __init__(self, path: Path, is_row: Callable[[Row], bool]) -> None:

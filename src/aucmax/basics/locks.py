@@ -11,25 +11,25 @@ __all__ = ["locked"]
 
 @contextlib.contextmanager
 def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
-    """Context for one process at a time; the system releases the lock when the process dies.
+    """Return a context for one process at a time; the system releases the lock if a process dies.
 
-    A context that ends in an error leaves no lock behind that was not there before.
+    If the context ends with an error, a lock file that it created is removed.
 
     Parameters
     ----------
     lock : Path
         An empty file, which is created if necessary and stays.
     use : str
-        What needs the lock, for errors.
+        The use of the lock, for errors.
     busy : str
-        The message of the ValueError if another process holds the lock. A file that is not empty is
-        a ValueError too.
+        The message of the ValueError if another process holds the lock. If the file is not empty,
+        ValueError is raised, too.
     """
     filelock, is_new = needs("filelock", use), not lock.exists()
-    if not is_new and lock.stat().st_size:  # a lock empties its file
+    if not is_new and lock.stat().st_size:  # locking would empty the file
         raise ValueError(
-            f"{lock}: is not empty, so it is no lock of aucmax; {use} needs this name: move the "
-            "file, or choose another name."
+            f"{lock}: is not empty, so it is not a lock file of aucmax; {use} needs this name: "
+            "move the file, or choose another name."
         )
     try:
         acquired = filelock.FileLock(lock).acquire(blocking=False)
@@ -40,6 +40,6 @@ def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
             yield
         except BaseException:
             if is_new:
-                with contextlib.suppress(OSError):  # Windows removes no file that is open
+                with contextlib.suppress(OSError):  # Windows cannot remove open files
                     lock.unlink()
             raise

@@ -15,31 +15,31 @@ ROOT = Path("/")  # above /proc and /sys
 
 
 class Footprint(NamedTuple):
-    """The measured memory of a fit in addition to the program's, approximately, in bytes."""
+    """The approximate memory of a fit in addition to the program's, as measured, in bytes."""
 
-    of_row: int  # if the rows stay in the file
-    of_row_in_memory: int  # in addition to its numbers
-    parts: int  # parts in memory at once, or equivalent memory
-    always: int = 0  # of a row that stays in the file, whatever is asked
+    of_row: int  # of each row if the rows stay in the file
+    of_row_in_memory: int  # of each row in memory, in addition to its numbers
+    parts: int  # number of parts in memory at once, or equivalent memory
+    always: int = 0  # of each row that stays in the file, whatever the settings
 
 
 class Headroom(NamedTuple):
-    """What a process may still take before the system kills it."""
+    """The memory that a process may still take before the system kills it."""
 
     free: int
-    limit: int | None  # of the control group that leaves least; None where it is the machine
+    limit: int | None  # of the tightest control group; None if the machine is the limit
 
 
 class _Files(NamedTuple):
-    """Names of a group's limits, use, and cached file pages in a version of control groups."""
+    """The names of files with limits, use and cached pages, for a version of control groups."""
 
     limit: str
-    soft_limits: tuple[str, ...]  # beyond which a group is slowed down
+    soft_limits: tuple[str, ...]  # limits beyond which a group is slowed down
     used: str
     cached: tuple[str, ...]
     swap_limit: str
     swap_used: str
-    swap_has_memory: bool  # whether these two count memory, too
+    swap_has_memory: bool  # whether the swap files count memory, too
 
 
 _V1 = _Files(
@@ -68,15 +68,15 @@ def free_memory() -> int | None:
     with contextlib.suppress(OSError, ValueError, IndexError):  # Linux
         free.append(_of_machine("MemAvailable"))
     if not free:
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # the whole memory
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # all memory of the machine
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return max(min(free), 0) if free else None
 
 
 def headroom() -> Headroom | None:
-    """Return what this process may take before the system kills it; None if unknown.
+    """Return how much this process may take before the system kills it; None if unknown.
 
-    Unlike `free_memory`, it counts swap, and no limits that only slow a process down.
+    Unlike `free_memory`, it counts swap, and ignores limits that only slow a process down.
     """
     swap, rooms = 0, []
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -88,7 +88,7 @@ def headroom() -> Headroom | None:
             limit, cached = _number(folder / files.limit), _cached(folder, files)
             free = limit - (_number(folder / files.used) - cached)
             swappable = swap
-            with contextlib.suppress(OSError, ValueError):  # not where swap is not counted
+            with contextlib.suppress(OSError, ValueError):  # the group may not count swap
                 allowed = _number(folder / files.swap_limit) - _number(folder / files.swap_used)
                 swap_room = allowed + cached - free if files.swap_has_memory else max(allowed, 0)
                 swappable = min(swap, swap_room)
@@ -97,14 +97,14 @@ def headroom() -> Headroom | None:
 
 
 def require(program: int, data: int = 0, purpose: str = "") -> None:
-    """Raise MemoryError where the system would kill the process before its work is done.
+    """Raise MemoryError if the system would kill the process before its work is done.
 
     Parameters
     ----------
     program, data : int
-        Bytes that the program will take for itself, and for its data.
+        The bytes that the program will take for itself, and for its data.
     purpose : str
-        The data, for the message.
+        A description of the data, for the message.
     """
     room = headroom()
     if room is None or program + data <= room.free:
@@ -127,7 +127,7 @@ def _mb(size: float) -> str:
 
 
 def _of_machine(name: str) -> int:
-    """Return the bytes that `/proc/meminfo` has under a name."""
+    """Return the number of bytes that `/proc/meminfo` reports under a name."""
     words = (ROOT / "proc/meminfo").read_text().partition(f"{name}:")[2].split()
     return 1024 * int(words[0])
 
@@ -147,7 +147,7 @@ def _number(path: Path) -> int:
 
 
 def _cached(folder: Path, files: _Files) -> int:
-    """Return the bytes of a group's file pages, which the system drops when memory is short."""
+    """Return the bytes of a group's cached pages, which the system drops if memory is short."""
     lines = (folder / "memory.stat").read_text().splitlines()
     counts = {name: int(count) for name, count in map(str.split, lines)}
     return sum(counts.get(name, 0) for name in files.cached)
@@ -156,8 +156,8 @@ def _cached(folder: Path, files: _Files) -> int:
 def _groups() -> Iterator[tuple[Path, _Files]]:
     """Yield the folders of this process's memory groups, innermost first, up to the mount point.
 
-    `/proc/self/cgroup` has the path in the hierarchy, `/proc/self/mountinfo` the mounted part of
-    the hierarchy and its mount point. In a container that part may begin at the group itself.
+    `/proc/self/cgroup` has the path in the hierarchy; `/proc/self/mountinfo` has the mounted part
+    of the hierarchy and its mount point. In a container, that part may begin at the group itself.
     """
     with contextlib.suppress(OSError, ValueError):
         paths = dict(_paths())

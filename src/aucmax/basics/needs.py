@@ -30,7 +30,7 @@ EXTRAS = {
 
 
 class MissingPackage(ImportError):
-    """A required optional package is not installed; the message names the extra to install."""
+    """An optional package that is needed is not installed; the message names the extra."""
 
 
 def needs(module: str, use: str) -> Any:
@@ -39,14 +39,14 @@ def needs(module: str, use: str) -> Any:
     Parameters
     ----------
     module : str
-        Its name, such as ``"skops.io"``.
+        The name of the module, such as ``"skops.io"``.
     use : str
-        What needs it, as the subject of a sentence in the singular.
+        What needs it, as the singular subject of a sentence.
 
     Raises
     ------
     MissingPackage
-        If it is not installed.
+        If the package is not installed.
     """
     try:
         return import_module(module)

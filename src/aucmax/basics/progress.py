@@ -1,6 +1,6 @@
 """The progress bar: the current task, how much is done, the time, and the best result so far.
 
-Rows that are read in parts have their own line below it.
+Passes over rows in parts are shown on a separate line below it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["Reading", "Working", "on_screen", "working"]
 
 
 class Reading(NamedTuple):
-    """Progress of a pass over rows in parts.
+    """The progress of a pass over rows in parts.
 
-    ``seconds`` is the time since its start, ``share`` the share of the parts that were read,
-    ``size`` the bytes that were read; the latter two are None if unknown.
+    ``seconds`` is the time since its start, ``share`` the share of parts read so far, ``size`` the
+    bytes read so far; the latter two are None if unknown.
     """
 
     number: int
@@ -38,7 +38,7 @@ class Working:
     Parameters
     ----------
     screen : Progress, optional
-        Where to show it; None shows nothing.
+        Where to show the work; by default it is not shown.
     task : str
         Name of the first task.
     """
@@ -86,20 +86,20 @@ _shown = _SILENT
 
 
 def on_screen() -> Working:
-    """Return the work shown on the screen; without one, work that shows nothing."""
+    """Return the work that is shown on the screen, or else work that shows nothing."""
     return _shown
 
 
 @contextlib.contextmanager
 def working(task: str, quiet: bool = False) -> Iterator[Working]:
-    """Show on stderr that work is in progress while the block runs, on a terminal only.
+    """Show on stderr that work is in progress while the block runs, if stderr is a terminal.
 
     Parameters
     ----------
     task : str
         Name of the work.
     quiet : bool
-        Show nothing at all.
+        Whether to show nothing.
 
     Yields
     ------

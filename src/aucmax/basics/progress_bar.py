@@ -24,7 +24,7 @@ def progress_bar() -> Progress | None:
 
 
 class CountColumn(ProgressColumn):
-    """``12 of 30, 0:14, best 0.9312``, or ``pass 3, 0:05 left``."""
+    """A column such as ``12 of 30, 0:14, best 0.9312``, or ``pass 3, 0:05 left``."""
 
     def __init__(self, started: float) -> None:
         super().__init__(table_column=Column(no_wrap=True))
@@ -40,7 +40,7 @@ class CountColumn(ProgressColumn):
 
 
 class TaskColumn(ProgressColumn):
-    """The current task, or ``1.2 M rows, 830,000/s, 340 MB/s``; cut off at the line's end."""
+    """A column with the task, or ``1.2 M rows, 830,000/s, 340 MB/s``; cut off at the line's end."""
 
     def __init__(self) -> None:
         super().__init__(table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
@@ -49,7 +49,7 @@ class TaskColumn(ProgressColumn):
         at: Reading | None = task.fields.get("reading")
         if at is None:
             return Text(in_line(task.description), style="dim")
-        words = [f"{_short(at.rows)} rows"] if at.rows else []  # not known yet on a cluster
+        words = [f"{_short(at.rows)} rows"] if at.rows else []  # on a cluster not known at first
         if at.rows and at.seconds:
             words.append(f"{_short(at.rows / at.seconds)}/s")
         if at.size is not None and at.seconds:
@@ -64,12 +64,12 @@ def _left(at: Reading) -> str:
 
 
 def _clock(time: float) -> str:
-    """``0:14``, or ``1:00:14``."""
+    """Return a time such as ``0:14`` or ``1:00:14``."""
     minutes, seconds = divmod(int(time), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def _short(number: float) -> str:
-    """``830,000`` or ``1.25 M``."""
+    """Return a number such as ``830,000`` or ``1.25 M``."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:.2f} M"

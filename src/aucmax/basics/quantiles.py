@@ -7,27 +7,27 @@ from numpy.typing import NDArray
 
 __all__ = ["quantiles"]
 
-_ROUNDING = 1e-9  # of a share of the weight
+_ROUNDING = 1e-9  # tolerance for a share of the weight
 
 
 def quantiles(
     values: NDArray[Any], weight: NDArray[Any] | None, shares: NDArray[Any]
 ) -> NDArray[Any]:
-    """Return the quantiles of values at given shares of the weight.
+    """Return the quantiles of values at some shares of the weight.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        Numbers, none missing.
+        Numbers, without missing values.
     weight : ndarray, shape (n,), or None
-        Their weights; None for all the same.
+        The weights of the values; None if all are the same.
     shares : ndarray, shape (m,)
-        From 0 to 1.
+        Shares from 0 to 1.
 
     Returns
     -------
     ndarray, shape (m,)
-        For each share, the smallest value such that it and lower ones have more of the weight.
+        For each share, the smallest value such that it and lower values have more of the weight.
     """
     if weight is None or not np.ptp(weight):  # faster without return_inverse
         different, rows = np.unique(values, return_counts=True)

@@ -15,7 +15,7 @@ __all__ = ["errors_name", "flushed", "replacing"]
 
 @contextlib.contextmanager
 def errors_name(path: str | PathLike[str]) -> Iterator[None]:
-    """Context in which every OSError names this file; the error of a full disk names none.
+    """Return a context in which every OSError names this file: that of a full disk names none.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def errors_name(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def flushed(stream: Any) -> None:
-    """Flush a file to the disk; a device or a pipe is only flushed to the system.
+    """Flush a file to the disk, or a device or pipe to the operating system.
 
     Parameters
     ----------
@@ -43,8 +43,9 @@ def flushed(stream: Any) -> None:
 def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     """Yield a stream that becomes the file at `path` when the block ends without an error.
 
-    Until then the temporary file ``stream.name`` is beside it, with the same suffix. It is flushed
-    to the disk before it replaces the old one, so a power failure leaves one of the two complete.
+    Until then there is a temporary file, ``stream.name``, beside it, with the same suffix. It is
+    flushed to the disk before it replaces the old file, so that one of the two is complete after a
+    power failure.
 
     After an error or an interruption the old file is unchanged, and the temporary file is removed.
 
@@ -62,13 +63,13 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     """
     encoding: dict[str, Any] = {} if not text else {"encoding": "utf-8", "newline": ""}
     mode = "" if text else "b"
-    with errors_name(path):  # the temporary file's name says nothing
+    with errors_name(path):  # the name of the temporary file would mean nothing to users
         if Path(path).exists() and not Path(path).is_file():
             with open(path, "w" + mode, **encoding) as stream:
                 yield stream
             return
         target = Path(path).resolve()  # replace the target of a link, not the link
-        # named before it is created, so that it is removed whenever an interruption comes
+        # the name is chosen before the file exists, so that any interruption removes the file
         temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}{target.suffix}")
         try:
             with open(temporary, "x" + mode, **encoding) as stream:
@@ -86,7 +87,7 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
 def _flush_folder(folder: Path) -> None:
     """Flush a folder's entries to the disk, on systems that support it."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)  # Windows refuses this
+        descriptor = os.open(folder, os.O_RDONLY)  # not possible on Windows
         try:
             os.fsync(descriptor)
         finally:

@@ -1,4 +1,4 @@
-"""SciPy's sparse arrays, imported at the first use, as what is refused seldom has any."""
+"""SciPy's sparse arrays, imported at the first use, so that errors appear without delay."""
 
 from typing import TYPE_CHECKING
 

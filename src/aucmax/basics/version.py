@@ -6,7 +6,7 @@ __all__ = ["package_version"]
 
 
 def package_version(package: str = "aucmax") -> str:
-    """Return the version that is installed."""
+    """Return the installed version of a package."""
     try:
         return version(package)
     except PackageNotFoundError:  # running from a source tree that is not installed

@@ -1,4 +1,4 @@
-"""Steps that make features from columns: those of this package, and a registry of others."""
+"""Steps that make features from columns: this package's own, and a registry of others."""
 
 from aucmax.columns import sklearn_steps
 from aucmax.columns.additive import AdditiveFeatures

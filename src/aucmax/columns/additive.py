@@ -1,9 +1,9 @@
 """AdditiveFeatures: a curve for each column and a map for each of some pairs, as sparse features.
 
 A curve of a number is a line plus hats: piecewise linear functions, each of which is 1 at one knot
-and 0 at all others. A map is made of the products of the hats of two columns at fewer knots, which
-are knots of the curves, too. Words have a level in place of each hat. So a row has two hats other
-than 0 in each column, and four products in each pair.
+and 0 at all others. A map consists of the products of the hats of two columns, at fewer knots,
+which are knots of the curves, too. Words have levels instead of hats. So a row has two nonzero hats
+in each column, and four nonzero products in each pair.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = ["AdditiveFeatures", "Block", "relevance"]
 
 Floats = NDArray[np.float64]
 
-_LEAST_RELEVANCE = 1e-4  # of the mean
+_LEAST_RELEVANCE = 1e-4  # the least gain that counts, as a share of the mean gain
 _TRENDS = {1: "rises", -1: "falls"}
 
 
 class Block(NamedTuple):
-    """Some neighbouring features.
+    """A range of features that belong together.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Block(NamedTuple):
     kind : int
         0 for lines and levels, 1 for the hats of a curve, 2 for a map.
     columns : tuple of int
-        The columns that they look at, one or two.
+        The axes on which they depend, one or two.
     """
 
     features: slice
@@ -65,31 +65,31 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     pairs : sequence of (str or int, str or int)
-        The columns that have a map, by their names or their places.
+        The pairs of columns that have a map, by name or position.
     n_knots, map_knots : int
-        Most knots of a curve and along a column of a map, at quantiles of the values. Columns with
-        fewer different values have a knot at each.
+        Maximum number of knots of a curve, and along each column of a map, at quantiles of the
+        values. Columns with fewer different values have a knot at each value.
     min_level_rows, max_levels, map_levels : int
-        Words of a column with fewer rows are one level, as are those beyond the most frequent ones;
-        maps tell fewer of them apart.
+        Words of a column with fewer rows share one level, as do words beyond the ``max_levels``
+        most frequent; maps have at most ``map_levels`` separate levels.
     curves : bool
-        Whether numbers bend.
+        Whether numbers have curves rather than only lines.
 
     Attributes
     ----------
     axes_ : list of Axis
-        What each column is to its curve and its maps, and each cycle of a date after these.
+        The axes of curves and maps: one for each column, then one for each cycle of a date.
     cycles_ : list of (int, str)
-        The weekdays and times of day that vary: the place of the date, "weekday" or "hour".
+        The weekdays and times of day that vary: the position of the date, "weekday" or "hour".
     pairs_ : list of (int, int)
-        The axes that have a map.
+        The pairs of axes that have a map.
     alphas_ : ndarray, shape (3,)
-        Of a fitted `AdditiveAUCClassifier`: α of each kind of features.
+        In a fitted `AdditiveAUCClassifier`: α for each kind of feature.
     relevance_ : list of ndarray
         The prior variance of lines and levels, (axes,), of curves, (axes,), and of maps, (pairs,):
-        1, or as a fitted `AdditiveAUCClassifier` found it.
+        1, or the result of a fitted `AdditiveAUCClassifier`.
     trends_ : list of (int, int)
-        Of a fitted `AdditiveAUCClassifier`: the columns with which its score only rises, with 1, or
+        In a fitted `AdditiveAUCClassifier`: the columns with which its score only rises, with 1, or
         only falls, with −1.
     columns_ : tuple of Column
         The columns that are not plain numbers.
@@ -117,7 +117,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         self.curves = curves
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Place the knots and choose the levels, for which labels are not needed.
+        """Place the knots and choose the levels; labels are not needed.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column mixes words with other values, or contains infinity, or a pair names none.
+            If a column mixes words with other values or contains infinity, or a pair is wrong.
         """
         for name, low in (("n_knots", 2), ("map_knots", 2), ("map_levels", 1), ("max_levels", 1)):
             number(getattr(self, name), name, low=low, whole=True)
@@ -161,12 +161,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         monotone : mapping of str or int to {1, −1}
-            Columns by their names or their places.
+            Columns by name or position.
 
         Raises
         ------
         ValueError
-            For something else, for columns of words, and for a column that is named twice.
+            If a sign or column does not exist, a column has words, or is named twice.
         """
         features = self.with_pairs(self.pairs_)
         features.trends_ = [self._trend(column, sign) for column, sign in monotone.items()]
@@ -184,7 +184,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return sp.hstack([Z, self.maps(self._map_places(values))], format="csr")
 
     def placed(self, X: Any, coef: Floats) -> tuple[MapPlaces, Floats]:
-        """Return where rows lie along the columns of maps, and their scores by coefficients."""
+        """Return the places of rows in maps, and their scores for some coefficients."""
         values = [*self._cells(X)]
         places = self._map_places(values)
         scores: Floats = sum(coef[e.place] * e.value for e in self._of_curves(values))
@@ -194,27 +194,27 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return places, scores
 
     def of_block(self, block: Block, values: Cells) -> list[Entries]:
-        """Return the features of a block that is no map, for the values of its axis."""
+        """Return the features of a block that is not a map, for values of its axis."""
         axis = self.axes_[block.columns[0]]
         of_block = axis.hats(values) if block.kind else axis.linear(values)
         return [Entries(block.features.start + place, value) for place, value in of_block]
 
     def map_places(self, X: Any) -> MapPlaces:
-        """Return where rows lie along the columns of maps."""
+        """Return the places of rows in maps."""
         return self._map_places([*self._cells(X)])
 
     def knot_places(self, X: Any) -> Iterator[tuple[Axis, NDArray[np.intp]]]:
-        """Yield each axis that bends, and the knot nearest to each row, −1 for gaps."""
+        """Yield each axis with a curve, and the knot nearest to each row, −1 for gaps."""
         for axis, values in zip(self.axes_, self._cells(X), strict=True):
             if axis.bends and not isinstance(values, Coded):
                 yield axis, axis.nearest_knots(values)
 
     def maps(self, places: MapPlaces) -> sp.csr_matrix:
-        """Return the last features, those of maps, of rows at these places."""
+        """Return the features of maps, which come last, for rows at these places."""
         return map_features(places, self.pairs_, self.n_places)
 
     def places_of(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[int, int]]:
-        """Return the axes of pairs, given by names or places; ValueError if there are none."""
+        """Return pairs of axes, given by name or position; raise ValueError for wrong pairs."""
         places = [self._places(pair) for pair in pairs]
         if len(set(places)) < len(places):
             i, j = next(pair for pair in places if places.count(pair) > 1)
@@ -223,11 +223,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def n_places(self) -> NDArray[np.intp]:
-        """The number of places in maps along each column."""
+        """The number of places in maps along each axis."""
         return np.array([axis.n_map for axis in self.axes_])
 
     def with_pairs(self, pairs: Iterable[tuple[int, int]]) -> Self:
-        """Return the same features with other pairs, given by the places of their columns."""
+        """Return the same features with other pairs, given by the positions of their axes."""
         features = type(self)(**self.get_params(deep=False))
         features.__dict__.update(self.__dict__)
         features.pairs_ = [*pairs]
@@ -275,11 +275,11 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def prepared_columns(self) -> list[tuple[Column, list[Axis]]]:
-        """The columns, with their axes: each one's own, and those of its cycles."""
+        """The columns, each with its own axis and those of its cycles."""
         columns, owners = [*named(self._named, self.columns_)], np.array(self.owners)
         of_columns = (np.flatnonzero(owners == j).tolist() for j in range(len(columns)))
         return [
-            (c, [self.axes_[k] for k in own]) for c, own in zip(columns, of_columns, strict=True)
+            (c, [self.axes_[k] for k in axes]) for c, axes in zip(columns, of_columns, strict=True)
         ]
 
     def kinds(self) -> NDArray[np.intp]:
@@ -289,7 +289,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         )
 
     def prior_deviations(self) -> Floats:
-        """Return the root of each feature's relevance."""
+        """Return the prior standard deviation of each feature, the root of its relevance."""
         of_blocks = [
             self.relevance_[b.kind][b.columns[0]] for b in self.blocks if b.kind < 2
         ] + self.relevance_[2].tolist()
@@ -297,12 +297,13 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return np.repeat(np.sqrt(of_blocks), sizes)
 
     def roots(self, share: float = 1.0) -> sp.csc_matrix:
-        """Return T, block by block, whose T Tᵀ is the prior covariance of the coefficients.
+        """Return T, block by block, such that T Tᵀ is the prior covariance of the coefficients.
 
         Parameters
         ----------
         share : float
-            Of the variance of each block: smaller axes of the covariance have no column in T.
+            The share of each block's variance to keep: T has no columns for the smallest principal
+            axes of the covariance.
         """
         row, column = 0, 0
         rows, columns, data = list[Floats](), list[Floats](), list[Floats]()
@@ -317,9 +318,9 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return (sp.diags(self.prior_deviations()) @ T).tocsc()
 
     def coordinates(self) -> Any:
-        """Return T, (D, D): coefficients T u with the penalty ‖u‖²/2 have the prior and its α.
+        """Return T, (D, D): with the penalty ‖u‖²/2, the coefficients T u have the prior and its α.
 
-        The features are those of a fitted model.
+        The features must be those of a fitted model.
         """
         return (self.roots() @ sp.diags(self.alphas_[self.kinds()] ** -0.5)).tocsc()
 
@@ -329,7 +330,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         coef : ndarray, shape (D,)
-            Of the values at the knots, at the levels, and in the cells of maps; gaps do not count.
+            The coefficients; values at knots, levels and cells of maps count, those at gaps do not.
         """
         names = self.axis_names
         cells = [Coded.of(np.array(a.words, object)) if a.is_text else a.knots for a in self.axes_]
@@ -349,20 +350,20 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def purified(self, coef: Floats, mass: Floats) -> tuple[Floats, float]:
         """Return the same score with maps whose mean is zero along each of their columns.
 
-        What a map says about one of its columns alone goes to the curve of that column.
+        The effect of a single column in a map is moved to the curve of that column.
 
         Parameters
         ----------
         coef : ndarray, shape (D,)
-            Coefficients of the first features.
+            Coefficients of the features.
         mass : ndarray, shape (D,)
-            The sum of each feature over the rows, by their weights.
+            The weighted sum of each feature over the rows.
 
         Returns
         -------
         coef : ndarray, shape (D,)
         constant : float
-            What is added to all scores.
+            The constant to add to all scores.
         """
         if not self.pairs_:
             return coef.copy(), 0.0
@@ -370,7 +371,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return pure[1:], float(pure[0])
 
     def purification(self, mass: Floats) -> sp.csr_matrix:
-        """Return P, (1 + D, D), whose product with coefficients is the constant and the pure ones.
+        """Return P, (1 + D, D): P times coefficients is the constant and the pure coefficients.
 
         Parameters
         ----------
@@ -396,7 +397,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return P.tocsr()
 
     def margins(self, block: Block, mass: Floats) -> tuple[Floats, Floats]:
-        """Return what goes from a map to the curves of its columns, by the map's coefficients.
+        """Return the effects that move from a map to the curves of its columns, per coefficient.
 
         Parameters
         ----------
@@ -413,12 +414,12 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return _margins(units, mass[block.features].reshape(shape))
 
     def curve_of_places(self, j: int) -> list[Floats]:
-        """Return the matrices that `Axis.on_curve` multiplies with effects: all are linear."""
+        """Return `Axis.on_curve` as matrices that multiply effects: its results are linear."""
         units = map(self.axes_[j].on_curve, np.eye(self.axes_[j].n_map))
         return [np.array(part).T for part in zip(*units, strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features: those of their columns, with a number."""
+        """Return the names of the features: the names of their columns, with a number."""
         check_is_fitted(self)
         axes = self.axis_names
         names = [
@@ -429,44 +430,44 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def decisions(self) -> list[Decision]:
-        """Return what was decided, one line for each column of which there is something to say."""
+        """Return the decisions of the fit, one for each column that needed some."""
         check_is_fitted(self)
-        told = []
+        texts = []
         for j, (name, axis) in enumerate(zip(self._named, self.axes_, strict=False)):
             cycles = [cycle for owner, cycle in self.cycles_ if owner == j]
             date = [f"a date: days, {' and '.join(cycles)}".replace("hour", "time of day")]
-            told.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
-        decisions = [Decision(name, what, {"drop": [name]}) for name, what in told if what]
+            texts.append((name, "; ".join([*(date if cycles else []), *axis.told()])))
+        decisions = [Decision(name, text, {"drop": [name]}) for name, text in texts if text]
         trends = [(self._named[j], _TRENDS[sign]) for j, sign in self.trends_]
         return decisions + [Decision(j, f"the score only {trend} with it") for j, trend in trends]
 
     # ---- inside --------------------------------------------------------------------------
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left this."""
+        """Raise ValueError unless a fit could have led to this state."""
         if not hasattr(self, "axes_"):
             return
         columns, axes, d = self.columns_, self.axes_, self.n_features_in_
         if hasattr(self, "alphas_"):
             check_array_of(self.alphas_, (3,), "alphas")
         if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
-            raise ValueError("its columns are no columns")
+            raise ValueError("its columns are not columns")
         cycles = [is_whole(j) and j < d and cycle in CYCLES for j, cycle in self.cycles_]
         if not isinstance(axes, list) or len(axes) != d + len(cycles) or len(self._named) != d:
-            raise ValueError(f"it has no axes of its {d} columns")
+            raise ValueError(f"it does not have axes for its {d} columns")
         if not all(cycles):
-            raise ValueError("its cycles are of no dates")
+            raise ValueError("its cycles are not those of dates")
         text = [column.is_text for column in named(self._named, columns)]
         text += [cycle == "weekday" for _, cycle in self.cycles_]
         for name, is_text, axis in zip(self.axis_names, text, axes, strict=True):
             if not isinstance(axis, Axis) or axis.is_text != is_text:
-                raise ValueError(f"its axis of the column {name!r} is one of another kind")
+                raise ValueError(f"its axis for the column {name!r} is of another kind")
         for j, sign in self.trends_:
             if not is_whole(j) or not j < d or axes[j].is_text or sign not in _TRENDS:
-                raise ValueError("its score is monotone along no column of numbers")
+                raise ValueError("its score is monotone in what is not a column of numbers")
         for i, j in self.pairs_:
             if not is_whole(i) or not is_whole(j) or not i < j < len(axes):
-                raise ValueError("its pairs are no pairs of columns")
+                raise ValueError("its pairs are not pairs of columns")
         sizes = len(axes), len(axes), len(self.pairs_)
         for size, of_kind in zip(sizes, self.relevance_, strict=True):
             check_array_of(of_kind, (size,), "relevance", low=0.0)
@@ -499,7 +500,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
 
     def _places(self, pair: tuple[Any, Any]) -> tuple[int, int]:
         if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"pairs are of two columns each; got {pair!r}.")
+            raise ValueError(f"each pair must have two columns; got {pair!r}.")
         places = [self._place(column, self.axis_names, "pairs name") for column in pair]
         if places[0] == places[1]:
             raise ValueError(f"pairs name the column {pair[0]!r} twice; a pair needs two columns.")
@@ -515,7 +516,7 @@ class AdditiveFeatures(TransformerMixin, BaseEstimator):
     def _trend(self, column: Any, sign: Any) -> tuple[int, int]:
         j = self._place(column, self._named, "monotone names")
         if self.axes_[j].is_text:
-            raise ValueError(f"monotone names {column!r}, a column of words: these have no order.")
+            raise ValueError(f"monotone names {column!r}, a column of words, which have no order.")
         if isinstance(sign, bool) or sign not in (1, -1):
             raise ValueError(
                 f"monotone[{column!r}] must be 1, for a score that only rises with the column, or "
@@ -546,13 +547,13 @@ def _identity(k: int) -> sp.coo_array:
 
 
 def relevance(gains: Floats, power: float) -> Floats:
-    """Return the prior variances of some blocks, given how much each lowers the loss alone.
+    """Return the prior variances of some blocks, given how much each alone lowers the loss.
 
     Parameters
     ----------
     gains : ndarray, shape (m,)
     power : float
-        Of the gain over the mean of those that are not 0, to which variances are proportional.
+        A variance is (gain / mean of the gains above 0) to this power.
     """
     mean = gains[gains > 0.0].mean() if (gains > 0.0).any() else 1.0
     return np.maximum(gains / mean, _LEAST_RELEVANCE) ** power
@@ -572,14 +573,14 @@ def _columns_of(X: Any) -> list[Column]:
 
 
 def _after(features: slice) -> slice:
-    """Return the rows of features in a matrix whose first row is that of a constant."""
+    """Return the rows for features in a matrix whose first row is for a constant."""
     return slice(features.start + 1, features.stop + 1)
 
 
 def _margins(values: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Return the sums of a function of rows and one of columns that are nearest to maps by mass.
+    """Fit to each map the sum of a function of rows and a function of columns, weighted by mass.
 
-    What is left has mean zero, by mass, in each row and each column.
+    The residuals have mean zero, weighted by mass, in each row and each column.
 
     Parameters
     ----------
@@ -645,7 +646,7 @@ class _AdditiveFeatures(Step, of=[AdditiveFeatures]):
     def _of_axis(
         self, j: int, features: list[Feature], of: Callable[[Axis, Function], list[Function]]
     ) -> list[Feature]:
-        """Return what an axis makes of a column or its cycle, as functions of the column."""
+        """Return the features of an axis, of a column or its cycle, as functions of the column."""
         axis, column = self.fitted.axes_[j], features[self.fitted.owners[j]]
         read = as_read(column.function)
         if j < len(features):

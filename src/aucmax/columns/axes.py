@@ -1,4 +1,4 @@
-"""What a column of a table is to its curve and its maps: knots of numbers, or levels of words."""
+"""The axes of curves and maps: the knots of a column of numbers, or the levels of one of words."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from aucmax.data.columns import usual_spellings
 __all__ = ["Axis", "Cells", "spaced"]
 
 Floats = NDArray[np.float64]
-Cells = Coded | Floats  # of a column
+Cells = Coded | Floats  # the cells of a column
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What a column is to its curve and its maps.
+    """The axis of a column in its curve and its maps.
 
     Parameters
     ----------
     knots : ndarray, shape (k,)
-        Of the curve of a number, ascending; two if it takes two values, none if it is constant.
+        The ascending knots of a curve of numbers; two if there are at most two values.
     map_knots : ndarray, shape (m,)
-        Those of its maps.
+        The knots of its maps.
     centre, scale : float
         The line is (x − centre)/scale.
     words : tuple of str
-        The levels of a column of words, the most frequent ones first; all others have one more.
+        The words that have a level, the most frequent first; all others share a further level.
     map_words : int
-        The number of levels in maps; the others are one more.
+        The number of words that have a level in maps; all others share a further level.
     is_text : bool
         Whether it is a column of words.
     has_gaps : bool
-        Whether there were gaps in the fit, which have a level of their own.
+        Whether there were gaps in the fit, which then have a separate level.
     spelt : dict of str to str
-        Other spellings of the levels, which differ in case or surrounding space only.
+        Other spellings of the levels, which differ only in case or surrounding space.
     n_words : int
-        The different words of the fit; 0 if unknown.
+        The number of different words in the fit; 0 if unknown.
     """
 
     knots: Floats = field(default_factory=lambda: np.empty(0))
@@ -63,14 +63,14 @@ class Axis:
 
     @classmethod
     def of_numbers(cls, values: Floats, n_knots: int, map_knots: int) -> Self:
-        """Place the knots at quantiles of numbers, (n,), or at each if there are fewer."""
+        """Place the knots at quantiles of numbers, (n,), or at every number if there are few."""
         finite = values[~np.isnan(values)]
         gaps = len(finite) < len(values)
         if not len(finite):
             return cls(np.array([0.0, 1.0]), np.array([0.0, 1.0]), has_gaps=gaps)
         knots = _knots(finite, n_knots)
         centre, scale = finite.mean(), finite.std() or 1.0
-        if len(knots) == 2:  # of yes and no: halfway to a level, which is small if it is rare
+        if len(knots) == 2:  # yes and no: the geometric mean of a line's scale and a level's
             scale = np.sqrt(scale * (knots[1] - knots[0]) / 2.0)
         coarse = knots[spaced(len(knots), map_knots)]
         return cls(knots, coarse, float(centre), float(scale), has_gaps=gaps)
@@ -79,9 +79,9 @@ class Axis:
     def of_words(
         cls, values: Coded, as_written: bool, min_rows: int, most: int, map_words: int
     ) -> Self:
-        """Choose the levels, each with so many rows unless maps tell all words apart.
+        """Choose the words that get a level: those with ``min_rows`` rows, or all if they are few.
 
-        Spellings that differ only in case or space are one word, unless words are as written.
+        Spellings that differ only in case or space are the same word, unless ``as_written``.
         """
         codes, rows = np.unique(values.codes[values.codes >= 0], return_counts=True)
         written = [str(values.words[code]) for code in codes]
@@ -102,11 +102,11 @@ class Axis:
         )
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left this."""
+        """Raise ValueError unless a fit could have led to this state."""
         for knots in (self.knots, self.map_knots):
             check_array_of(knots, (np.size(knots),), "knots")
             if (np.diff(knots) <= 0).any() or len(knots) < 2 - 2 * self.is_text:
-                raise ValueError("its knots do not follow each other")
+                raise ValueError("its knots are not ascending")
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.map_words)
         ok = ok and is_whole(self.n_words)
@@ -115,30 +115,30 @@ class Axis:
         ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or self.map_words > len(self.words) or not self.scale > 0.0:
-            raise ValueError("a column is on axes that no fit gives it")
+            raise ValueError("an axis does not have the form that a fit gives it")
 
     @property
     def bends(self) -> bool:
-        """Whether it has hats besides its line."""
+        """Whether the column has a curve, of hats, besides its line."""
         return len(self.knots) > 2
 
     @property
     def n_linear(self) -> int:
-        """The number of features without its hats: of a line, or levels, and a level of gaps."""
+        """The number of features besides hats: a line or levels, and a level of gaps."""
         return self.has_gaps + (len(self.words) + 1 if self.is_text else 1)
 
     @property
     def n_map(self) -> int:
-        """The number of places of a row in its maps."""
+        """The number of places along the axis in maps."""
         return self.has_gaps + (self.map_words + 1 if self.is_text else len(self.map_knots))
 
     @property
     def map_size(self) -> tuple[int, int, bool]:
-        """Its places in maps as `prior_root` takes them."""
+        """The places in maps, in the form for `prior_root`."""
         return self.n_map - self.has_gaps, int(self.has_gaps), self.is_text
 
     def told(self) -> Iterator[str]:
-        """Yield what was decided about the column."""
+        """Yield the decisions about the column, as text."""
         if self.is_text:
             count = max(self.n_words, len(self.words))
             words = counted(count, "word")
@@ -148,10 +148,10 @@ class Axis:
             each = "a level each, and one for all others" if count == len(self.words) else frequent
             yield f"{words}: {each if self.words else 'all are one level'}"
         if self.has_gaps:
-            yield "gaps have a level of their own"
+            yield "gaps have a separate level"
 
     def linear(self, values: Cells) -> list[Entries]:
-        """Return the features without hats."""
+        """Return the features other than hats."""
         if isinstance(values, Coded):
             return [Entries(place, value) for place, value in self._levels(values, len(self.words))]
         gaps = np.isnan(values)
@@ -159,7 +159,7 @@ class Axis:
         return [line, Entries(1, gaps.astype(np.float64))] if self.has_gaps else [line]
 
     def linear_functions(self, function: Function) -> list[Function]:
-        """Return the features without hats as functions of a column, given as a function."""
+        """Return the features other than hats as functions of a column, given as a function."""
         if self.is_text:
             return self._level_functions(function, len(self.words))
         line = function.then(Pieces.line(1.0 / self.scale, self.centre, gap=0.0))
@@ -181,7 +181,7 @@ class Axis:
         return [function.then(hat) for hat in _hats(self.knots)]
 
     def map_places(self, values: Cells) -> tuple[NDArray[np.intp], Floats]:
-        """Return the places of rows in maps and their share of the way to the next: `MapPlaces`."""
+        """Return the places of rows in maps, and the share of the way to the next: `MapPlaces`."""
         if isinstance(values, Coded):
             (level,) = self._levels(values, self.map_words)
             return level.place, np.zeros(len(values))
@@ -191,7 +191,7 @@ class Axis:
         return np.where(gaps, len(self.map_knots) if self.has_gaps else -1, low), rise
 
     def map_functions(self, function: Function) -> list[Function]:
-        """Return what rows have at each place in maps as functions of a column."""
+        """Return the values of rows at each place in maps, as functions of a column."""
         if self.is_text:
             return self._level_functions(function, self.map_words)
         hats = [function.then(hat) for hat in _hats(self.map_knots)]
@@ -207,7 +207,7 @@ class Axis:
         return [function.then(Pieces.steps(_halfway(self.map_knots), np.arange(k), gap))]
 
     def on_curve(self, effects: Floats) -> tuple[float, Floats, Floats]:
-        """Return a function of the places in maps, (n_map,), by features of the curve.
+        """Express a function of the places in maps, (n_map,), by features of the curve.
 
         Returns
         -------
@@ -258,7 +258,7 @@ class Axis:
 
 
 def _hats(knots: Floats) -> list[Pieces]:
-    """Return the functions that are 1 at one knot, and 0 at all others and for a gap."""
+    """Return the functions that are 1 at one knot, and 0 at all others and for gaps."""
     return [Pieces.between(knots, hat, gap=0.0) for hat in np.eye(len(knots))]
 
 
@@ -271,10 +271,10 @@ def _between(values: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats, N
 
 
 def _halfway(knots: Floats) -> Floats:
-    """Return the smallest numbers whose share of the way from knot to knot is above one half."""
+    """Return the smallest numbers for which the share of the way to the next knot is above 1/2."""
     start, end = knots[:-1], knots[1:]
     low, high = start, end
-    while True:  # the share, with its rounding, rises with the number
+    while True:  # bisection: even with rounding, the share rises with the number
         middle = low + (high - low) / 2.0
         if ((middle <= low) | (middle >= high)).all():
             return high
@@ -292,5 +292,5 @@ def _knots(values: Floats, most: int) -> Floats:
 
 
 def spaced(k: int, most: int) -> NDArray[np.intp]:
-    """Return up to so many of k places, evenly spaced, the first and the last among them."""
+    """Return at most ``most`` of k places, evenly spaced, including the first and the last."""
     return np.unique(np.round(np.linspace(0, k - 1, min(k, most))).astype(np.intp))

@@ -1,4 +1,4 @@
-"""Binning: each column in a few bins, and the log odds of each bin."""
+"""Binning: each column divided into a few bins, and the log odds of each bin."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins", "TakesTables"]
 
-_COST_OF_A_BIN = 1.0  # of a bin: Akaike's criterion
-_MAX_CELLS = 256  # cells of a column of numbers, between which bins may end
+_COST_OF_A_BIN = 1.0  # Akaike's criterion
+_MAX_CELLS = 256  # most cells of a column, between which bins may end
 _TRENDS = {"auto": (1, -1), "increasing": (1,), "decreasing": (-1,), None: (0,)}
-_ROUNDING = 1e-9  # of a share of the weight
+_ROUNDING = 1e-9  # tolerance for a share of the weight
 _METHODS = ("best", "quantile")
 
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of one column: k bins of values, and after them the bin of gaps.
+    """The bins of one column: k bins of values, then the bin of gaps.
 
     Parameters
     ----------
     column : Column
         The column.
     edges : ndarray, shape (k − 1,), or None
-        The beginning of the next bin of a column of numbers; None for words.
+        The lower ends of all bins of numbers but the first; None for words.
     words : dict
         The bin of each word.
     other : int
         The bin of unknown words, −1 if there is none.
     counts : ndarray, shape (k + 1, 2)
-        The negatives and the positives in each bin: rows, or weights of rows
-        scaled so that they add up to the effective number of rows, (Σ w)² / Σ w².
+        The negatives and the positives in each bin: numbers of rows, or their weights, scaled so
+        that they sum to the effective number of rows, (Σ w)² / Σ w².
     """
 
     column: Column
@@ -79,7 +79,7 @@ class Bins:
     def woe(self) -> NDArray[np.float64]:
         """The log odds of positives in each bin minus those in all rows, shape (k + 1,).
 
-        A bin without rows has 0; one without rows of a class gets half a row of each.
+        A bin without rows has 0; a bin with rows of only one class gets half a row of each class.
         """
         occupied = np.asarray(self.counts.any(axis=1))
         half = occupied & (self.counts == 0).any(axis=1)
@@ -97,15 +97,15 @@ class Bins:
 
     @property
     def labels(self) -> list[str]:
-        """The names of the bins, that of gaps last."""
+        """The names of the bins, with the bin of gaps last."""
         if self.edges is not None:
             return [*self.column.intervals(self.edges.tolist()), "missing"]
-        named: list[list[str]] = [[] for _ in self.counts]
+        names: list[list[str]] = [[] for _ in self.counts]
         for word, k in self.words.items():
-            named[k].append(word)
+            names[k].append(word)
         if self.other >= 0:
-            named[self.other].append("others")
-        return [*(", ".join(words) for words in named[:-1]), "missing"]
+            names[self.other].append("others")
+        return [*(", ".join(words) for words in names[:-1]), "missing"]
 
     def names_of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the name of the bin of each value; a word in no bin is unchanged."""
@@ -114,7 +114,7 @@ class Bins:
 
     @property
     def function(self) -> Pieces | Words:
-        """Return the weight of evidence of a value."""
+        """Return the weight of evidence as a function of the column."""
         *woe, of_gaps = self.woe.tolist()
         if self.edges is not None:
             return Pieces.steps(self.edges, woe, of_gaps)
@@ -122,7 +122,7 @@ class Bins:
         return Words(values, woe[self.other] if self.other >= 0 else 0.0, gap_words=True)
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the bin of each value; −1 for a word that is in none."""
+        """Return the bin of each value; −1 for a word in no bin."""
         gaps = len(self.counts) - 1
         if self.edges is None:
             words = _as_words(values, self.name)
@@ -145,30 +145,30 @@ class TakesTables:
 
 
 class Binning(TakesTables, TransformerMixin, BaseEstimator):
-    """Divide each column into a few bins, and replace a value by the weight of evidence of its bin.
+    """Divide each column into a few bins, and replace values by their bin's weight of evidence.
 
     That is the log odds of positives among the rows of the bin minus those among all rows: 0
-    if a bin is not informative, higher if positives are frequent. Gaps have a bin of their own, and
+    if a bin is not informative, higher if positives are frequent. Gaps have a separate bin, and
     a column of words, where ``n/a`` and the like are gaps, is divided into bins of words with
-    similar rates. Gaps or words that did not occur in training have 0.
+    similar rates. Gaps or words that did not occur in training get 0.
 
-    Weights of rows have no unit: all of them times a constant give the same bins. Counts, as for
-    the price of a bin or half a row, are of effective rows, (Σ w)² / Σ w² in all;
+    Weights of rows have no unit: multiplying all of them by a constant does not change the bins.
+    Counts, as for the cost of a bin or half a row, are in effective rows, (Σ w)² / Σ w² in all;
     rows of weight 0 are ignored.
 
     Parameters
     ----------
     method : {"best", "quantile"}
-        "best" divides up to 256 cells of a column, with about equal counts, into the bins with the
-        highest log-likelihood minus 1 for each (Akaike's criterion), exactly and not greedily as a
-        decision tree. "quantile" makes ``max_bins`` bins with about equal numbers of rows.
+        "best" groups up to 256 cells of a column, with about equal counts, into the bins with the
+        highest log-likelihood minus 1 per bin (Akaike's criterion); it finds the optimum, unlike a
+        greedy decision tree. "quantile" makes ``max_bins`` bins with about equal numbers of rows.
     max_bins : int
-        Maximum number of bins of a column, apart from that of gaps.
+        Maximum number of bins of a column, apart from the bin of gaps.
     min_share : float
-        Minimum share of the rows in a bin of "best"; words with fewer are combined.
+        Minimum share of the rows in a bin of "best"; rarer words are combined.
     monotone : {"auto", "increasing", "decreasing", None}, or mapping of column to one of them
-        Whether the rates of positives must increase or decrease from bin to bin of numbers; "auto"
-        is the direction that fits better, and also applies to columns that a mapping omits.
+        Whether the rates of positives must increase or decrease from bin to bin, for numbers;
+        "auto" takes the direction that fits better, also for columns that a mapping omits.
     positive : label, optional
         The positive label; by default the larger of the two.
 
@@ -260,7 +260,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         for j, codes in enumerate(self.codes(X)):
             if not j:
                 evidence = np.empty((len(codes), len(woes)))
-            evidence[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
+            evidence[:, j] = np.append(woes[j], 0.0)[codes]  # code −1, a word in no bin, gets 0
         return evidence
 
     def codes(self, X: Any) -> Iterator[NDArray[np.intp]]:
@@ -274,7 +274,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         Yields
         ------
         ndarray, shape (n,)
-            The positions of bins: that of gaps last, −1 for a word in none.
+            The positions of bins: the bin of gaps is the last, −1 means a word in no bin.
         """
         bins = self._fitted_bins()
         X = self._given(X, reset=False)
@@ -282,7 +282,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             yield column.codes(values)
 
     def stability(self, X: Any, sample_weight: Any = None) -> dict[str, float]:
-        """Return how far rows have shifted from those of the fit, column by column.
+        """Return how far the distribution of each column has shifted since the fit.
 
         Parameters
         ----------
@@ -301,14 +301,14 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         for (_, values), column in zip(self._columns(X), bins, strict=True):
             weight = weights_in_rows(sample_weight, len(values))
             counted = _with_weight(weight)
-            # words in no bin are another bin, without rows in the fit
+            # words in no bin form a further bin, without rows in the fit
             k = len(column.counts) + 1
             now = np.bincount(column.codes(values[counted]) % k, weight[counted], k)
             moved[column.name] = population_stability([*column.counts.sum(axis=1), 0.0], now)
         return moved
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features, which are those of the columns."""
+        """Return the names of the features, which are the names of the columns."""
         return np.array([bins.name for bins in self._fitted_bins()], dtype=object)
 
     # ---- inside --------------------------------------------------------------------------
@@ -323,9 +323,9 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         if hasattr(X, "columns"):
             if reset:
                 validate_data(self, X, reset=True, skip_check_array=True)
-            if hasattr(self, "feature_names_in_"):  # unless their names are numbers
+            if hasattr(self, "feature_names_in_"):  # scikit-learn keeps only names that are text
                 return X
-        elif isinstance(X, (list, tuple)):  # numbers beside words remain numbers
+        elif isinstance(X, (list, tuple)):  # as objects, numbers beside words remain numbers
             X = np.array(X, dtype=object)
         return validate_data(
             self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite=False
@@ -345,7 +345,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
                 )
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left these bins."""
+        """Raise ValueError unless a fit could have led to these bins."""
         if not hasattr(self, "bins_"):
             return
         if not isinstance(self.bins_, list) or len(self.bins_) != self.n_features_in_:
@@ -361,18 +361,18 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             if counts.ndim != 2 or counts.shape[1] != 2 or not np.isfinite(counts).all():
                 raise ValueError("its counts of bins are not finite pairs")
             if (counts < 0).any() or not counts.any(axis=0).all():
-                raise ValueError("its counts of bins are of one class")
+                raise ValueError("its bins have counts of only one class")
             k = len(counts) - 1
             if edges is not None and (np.shape(edges) != (k - 1,) or (np.diff(edges) <= 0).any()):
-                raise ValueError("its bins do not follow each other")
+                raise ValueError("its bins are not ascending")
             places = [*bins.words.values(), bins.other]
             if not all(isinstance(word, str) for word in bins.words):
                 raise ValueError("its words are not text")
             if not all(type(place) is int and -1 <= place < k for place in places):
-                raise ValueError("its words are in no bins")
+                raise ValueError("its words are in bins that do not exist")
 
     def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the columns in the order of the fit, with their names."""
+        """Yield the names and values of the columns, in the order of the fit."""
         places = [f"x{j}" for j in range(self.n_features_in_)]
         names = list(map(str, getattr(self, "feature_names_in_", places)))
         yield from zip(names, values_in(X, names), strict=True)
@@ -390,7 +390,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         numbers = _as_numbers(values, name)
         max_cells = self.max_bins if self.method == "quantile" else _MAX_CELLS
         edges = _edges(numbers, weight, max_cells)
-        cells = len(edges) + 2  # with that of gaps
+        cells = len(edges) + 2  # including that of gaps
         fine = Bins(column, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
         ends = self._divided(name, counts[:-1], counts.sum())
@@ -402,7 +402,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         occupied = np.flatnonzero(counts.any(axis=1))
         if not len(occupied):
             return np.array([len(counts)])
-        full = counts[occupied]  # an empty cell goes with the one before it
+        full = counts[occupied]  # an empty cell joins the one before it
         trend = self.monotone
         trends = _TRENDS[trend.get(name, "auto") if isinstance(trend, Mapping) else trend]
         if self.method == "best":
@@ -418,7 +418,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
         is_positive: NDArray[np.bool_],
         weight: NDArray[Any],
     ) -> Bins:
-        """Return the bins of a column of words: neighbours after a sort by rate."""
+        """Return the bins of a column of words: neighbours in the order of their rates."""
         names = sorted({word for word in words if word is not None})
         place = {word: j for j, word in enumerate(names)} | {None: len(names)}
         codes = np.array([place[word] for word in words], dtype=np.intp)
@@ -427,7 +427,7 @@ class Binning(TakesTables, TransformerMixin, BaseEstimator):
             return Bins(column, None, {}, 0, np.vstack([np.zeros(2), counts]))
         n = counts.sum()
         rare = counts[:-1].sum(axis=1) < self.min_share * n * (1 - _ROUNDING)
-        # the rare words are one cell, the last
+        # the rare words form one cell, the last
         cells = [[j] for j in np.flatnonzero(~rare)] + [[*np.flatnonzero(rare)]] * bool(rare.any())
         sums = np.array([counts[cell].sum(axis=0) for cell in cells])
         order = np.argsort(sums[:, 1] / sums.sum(axis=1), kind="stable")
@@ -471,7 +471,7 @@ def _sums(counts: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def _of_equal_rates(counts: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the cells, sorted by rate, after which a higher rate begins."""
+    """Return the cells, which are sorted by rate, after which a higher rate begins."""
     rates = counts[:, 1] / counts.sum(axis=1)
     return np.append(np.flatnonzero(np.diff(rates)) + 1, len(counts))
 
@@ -486,7 +486,7 @@ def _about_equal(counts: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _with_weight(weight: NDArray[Any]) -> Any:
-    """Return the rows that have weight."""
+    """Return the rows whose weight is not 0."""
     return slice(None) if weight.all() else np.flatnonzero(weight)
 
 
@@ -501,7 +501,7 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
 
 
 def _as_words(values: Any, name: str) -> list[str | None]:
-    """Return words; None for a gap, also for words such as ``n/a``."""
+    """Return words, with None for gaps, including words such as ``n/a``."""
     words = [value if isinstance(value, str) else None for value in values]
     distinct = set(words)
     if None in distinct:
@@ -520,7 +520,7 @@ def _described(value: Any) -> str:
 
 
 def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Return numbers, dates as days since 1970-01-01; NaN for a gap."""
+    """Return numbers, with dates as days since 1970-01-01, and NaN for gaps."""
     values = in_days(values)
     if values.dtype.kind == "O":
         values = np.where([is_gap(value) for value in values], np.nan, values)

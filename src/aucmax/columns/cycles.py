@@ -1,4 +1,4 @@
-"""The weekday and the time of day of a date, as columns of their own."""
+"""The weekday and the time of day of dates, as separate columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROUNDING = 1e-6  # minutes
 
 
 def cycles_in(days: Floats) -> Iterator[str]:
-    """Yield which of `CYCLES` vary among dates, (n,), as days since 1970-01-01."""
+    """Yield those of `CYCLES` that vary among dates, (n,), given as days since 1970-01-01."""
     dates = days[~np.isnan(days)]
     if len(np.unique(np.floor(dates))) >= MAX_DAYS and len(np.unique(weekday(dates))) > 1:
         yield "weekday"
@@ -45,7 +45,7 @@ def cycle_cells(cycle: str, days: Floats) -> Cells:
 
 
 def cycle_values(cycle: str, days: Floats) -> NDArray[Any]:
-    """Return the names of the weekdays of dates, None for a gap, or their times of day in hours."""
+    """Return the names of the weekdays of dates, None for gaps, or their times of day in hours."""
     if cycle == "hour":
         return 24.0 * phase(days, 1.0)
     weekdays = cycle_cells(cycle, days)
@@ -62,7 +62,7 @@ def cycle_shown(cycle: str, day: float) -> str:
 
 
 def cycle_start(cycle: str) -> Function:
-    """Return a cycle as an unchanged column."""
+    """Return the identity function of a cycle."""
     return Pieces.line() if cycle == "hour" else Word()
 
 

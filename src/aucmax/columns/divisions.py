@@ -1,4 +1,4 @@
-"""The best division of a sequence of counts into bins of neighbours."""
+"""The best division of a sequence of cells into bins of neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 __all__ = ["blocks", "divide", "likelihood"]
 
 Ends = NDArray[np.intp]
-_ROUNDING = 1e-12  # relative rounding of a likelihood, and of the weight of a bin
+_ROUNDING = 1e-12  # relative rounding error of a likelihood, and of the weight of a bin
 
 
 def likelihood(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -34,15 +34,16 @@ def divide(
     price: float,
     trends: Sequence[int] = (0,),
 ) -> tuple[Ends, float]:
-    """Divide a sequence of cells into the bins of highest likelihood, minus a price for each bin.
+    """Divide cells into the bins with the highest log-likelihood minus a price for each bin.
 
-    Exact, by dynamic programming over start and end of the last bin. With V(i, j) the value
-    of the best division of the cells before j whose last bin starts at i, another bin gives
+    The optimum is exact, by dynamic programming over the start and end of the last bin. If V(i, j)
+    is the value of the best division of the cells before j whose last bin starts at i, a further
+    bin gives
 
         V'(j, l) = gain(j, l) + max { V(i, j) : the rates of (i, j) and (j, l) follow the trend },
 
-    which is a running maximum once the bins (i, j) that end at j are sorted by their rates. So m
-    cells take m² steps for each bin.
+    a running maximum once the bins (i, j) that end at j are sorted by rate. So m cells take m²
+    steps for each bin.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ def divide(
     max_bins : int
         Maximum number of bins.
     smallest : float
-        Minimum count of a bin; if all cells together have fewer, they are one bin.
+        Minimum count of a bin; if all cells together have less, they form one bin.
     price : float
         Price of a bin, in units of the log-likelihood.
     trends : sequence of {1, -1, 0}
-        Whether rates must increase (1) or decrease (−1) from bin to bin, or may do either (0). Of
-        several trends, the one that fits best is used.
+        Whether rates must increase (1) or decrease (−1) from bin to bin, or may do either (0). If
+        there are several trends, the one that fits best is used.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def divide(
 def _following(
     gain: NDArray[np.float64], level: NDArray[np.float64], max_bins: int
 ) -> tuple[Ends, float]:
-    """Return the best division in which no bin has a lower level than the one before it."""
+    """Return the best division in which no bin has a lower level than the bin before it."""
     m = len(gain) - 1
     order = np.argsort(level, axis=0, kind="stable")  # of the bins (i, j) that end at j
     by_level = np.take_along_axis(level, order, axis=0)
@@ -95,7 +96,7 @@ def _following(
         value = gain + highest[below, np.arange(m + 1)[:, None]]
         values.append(value)
     totals = np.array([value[:, m].max() for value in values])
-    # the fewest bins among those that differ only by rounding
+    # the fewest bins among divisions whose values differ only by rounding
     bins = int(np.argmax(totals >= totals.max() - _ROUNDING * np.abs(gain[0, m])))
     start, end = int(np.argmax(values[bins][:, m])), m
     ends = [end]
@@ -109,7 +110,7 @@ def _following(
 def blocks(counts: NDArray[np.float64], increasing: bool) -> Ends:
     """Pool neighbouring cells until their rates increase, or decrease, from one to the next.
 
-    These are the bins with such rates whose likelihood is highest (Hardwick & Stout 2014).
+    These are the bins of highest likelihood with such rates (Hardwick & Stout 2014).
 
     Parameters
     ----------

@@ -20,28 +20,28 @@ from aucmax.data.decisions import Decision
 
 __all__ = ["TableEncoder", "as_csr"]
 
-_MAX_SPARSE_SHARE = 0.3  # of numbers that are not 0: a table with levels and fewer is sparse
+_MAX_SPARSE_SHARE = 0.3  # share of nonzero numbers below which a table with levels is sparse
 
 _BLOCK_ROWS = 4096
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Prepare any table for a linear model: numbers for its words, gaps, dates and times.
+    """Prepare any table for a linear model: turn its words, gaps, dates and times into numbers.
 
-    Each column is prepared by its kind, and `decisions` says how:
+    Each column is prepared according to its kind, and `decisions` says how:
 
-    - In numbers, yes or no, dates and times, the median of the column stands for a gap; of yes and
+    - In numbers, yes or no, dates and times, the median of the column replaces gaps; for yes and
       no, the more frequent one. With ``missing``, a 0/1 feature marks the gaps of columns that
       had some in the fit. A column that has only gaps is left out.
-    - Words become levels, 0/1 features: each word of a column of up to 20. Of more, the frequent
-      ones are levels, and all others one level, "other", with words that did not occur in the fit
-      (if there is no such level, these are 0 everywhere). A gap is a level of its own, if
-      there are some in the fit, and otherwise like such a word. The words that are gaps in files,
-      such as ``n/a``, are gaps.
+    - Words become levels, 0/1 features. In a column of up to 20 words, each word has a level. If
+      there are more, the frequent words have one each, and all others share the level "other", also
+      words that did not occur in the fit (without such a level, these are 0 everywhere). Gaps have
+      a level if there are some in the fit, and are otherwise treated like such words. Words that
+      mean missing in files, such as ``n/a``, are gaps.
     - A date becomes the days since 1970-01-01; also a level for each weekday, if there are
-      more than 14 different days on several weekdays; and the time of day, if there are several:
+      more than 14 different days on several weekdays; and the time of day, if it varies:
       piecewise linear features, each of which is 1 at 0:00, 3:00, …, or 21:00 and 0 at the others.
-      So midnight is near both ends of a day. A column of times within a day has them, too.
+      So midnight is near both ends of a day. A column of times within a day has these, too.
 
     Features are the numbers of all columns, then the markers of gaps, then the levels.
 
@@ -50,9 +50,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     missing : bool
         Whether numbers may be missing, so that features mark gaps.
     min_level_rows : int
-        Of a column of more than 20 words, those with fewer rows are no levels.
+        In a column of more than 20 words, words with fewer rows get no level.
     max_levels : int
-        The most words of a column of more than 20 that are levels, the most frequent ones.
+        In a column of more than 20 words, only this many, the most frequent, get a level.
     date_parts : bool
         Whether dates and times have features for the weekday and the time of day.
 
@@ -63,7 +63,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     preparations_ : list of Filled and Levels
         How each column becomes features.
     summary_ : TableSummary
-        What the rows so far have told, from which `partial_fit` goes on. Model files lack it.
+        The summary of the rows so far, from which `partial_fit` continues. Model files lack it.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -100,7 +100,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, shape (n, d)
-            Of pandas, Arrow or Polars. None and NaN are gaps.
+            A pandas, Arrow or Polars table. None and NaN are gaps.
         y : ignored
 
         Returns
@@ -116,10 +116,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.fit_summary(TableSummary.of(X))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows, as if all rows so far were one table; the arguments are of `fit`.
+        """Learn from more rows, as if all rows so far were one table; arguments as in `fit`.
 
-        That is so to the bit, with up to 16,384 different numbers and 100,000 different words in a
-        column. Beyond, `TableSummary` says how near medians and counts of words are.
+        The result is exact, with up to 16,384 different numbers and 100,000 different words in a
+        column. Beyond these, `TableSummary` says how exact medians and counts of words are.
         """
         goes_on = hasattr(self, "preparations_")
         if goes_on and not hasattr(self, "summary_"):
@@ -143,7 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Learn, and return the same rows as numbers, dense or sparse."""
+        """Learn from rows, and return them as numbers, dense or sparse."""
         columns = TableSummary.columns_of(X)
         values = [*cells(X, columns)]
         return self.fit_summary(TableSummary.of_cells(columns, values))._prepared(values)
@@ -154,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, or array of shape (n, d)
-            With the columns of the fit: by their names, or in their order.
+            With the columns of the fit: matched by name, or in the same order.
         """
         check_is_fitted(self)
         if not hasattr(X, "columns"):
@@ -163,13 +163,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._prepared([*cells(X, self._all_columns)])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the features' names."""
+        """Return the names of the features."""
         check_is_fitted(self)
         pairs = zip(self.preparations_, self.feature_names_in_.tolist(), strict=True)
         return np.array(in_blocks(p.names(name) for p, name in pairs), dtype=object)
 
     def decisions(self) -> list[Decision]:
-        """Return what was decided, one line for each column of which there is something to say."""
+        """Return the decisions of the fit, one for each column that needed some."""
         check_is_fitted(self)
         texts = [(column.name, "; ".join(p.told(column))) for column, p in self.prepared_columns]
         return [Decision(name, text, {"drop": [name]}) for name, text in texts if text]
@@ -177,29 +177,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def joined(self, counts: np.ndarray, rows: np.ndarray, fewest: float) -> tuple[Self, Any]:
         """Return the encoder without features that are 1 in few rows of a class.
 
-        Such levels of words are joined to "other", and to these the least frequent other words,
-        until they have enough rows. Such markers of gaps, and levels of weekdays, are left out.
+        Such levels of words join "other", as do the least frequent of the remaining words, until
+        "other" has enough rows. Such markers of gaps, and levels of weekdays, are left out.
 
         Parameters
         ----------
         counts : ndarray, shape (K, number of features)
             The sum of each feature over the rows of each class.
         rows : ndarray, shape (K,)
-            The rows of each class.
+            The number of rows of each class.
         fewest : float
-            Numbers of rows, above none, that are too few.
+            Numbers of rows above 0 and below this are too few.
 
         Returns
         -------
         encoder : TableEncoder
         features : sparse matrix, shape (number of features, number of new features)
-            What the old features are multiplied by, to get the new ones.
+            The old features times this matrix are the new features.
         """
         widths, starts = _layout(self.preparations_)
         of_columns = []
         for preparation, first, count in zip(self.preparations_, starts.T, widths.T, strict=True):
-            own = tuple(counts[:, i : i + k] for i, k in zip(first, count, strict=True))
-            of_columns.append(preparation.joined(own, rows, fewest))
+            of_column = tuple(counts[:, i : i + k] for i, k in zip(first, count, strict=True))
+            of_columns.append(preparation.joined(of_column, rows, fewest))
         encoder = copy.copy(self)
         encoder.preparations_ = [each.preparation for each in of_columns]
         new_widths, new_starts = _layout(encoder.preparations_)
@@ -217,7 +217,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def prepared_columns(self) -> list[tuple[Column, Filled | Levels]]:
-        """The columns of the fit, each with how it becomes features."""
+        """The columns of the fit, each with its preparation."""
         return [*zip(self._all_columns, self.preparations_, strict=True)]
 
     # ---- inside --------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return Rules(bool(self.missing), min_level_rows, max_levels, bool(self.date_parts))
 
     def _prepared(self, values: list[Any]) -> Any:
-        """Return the features of columns, given by their cells."""
+        """Return the features of rows, given by the cells of each column."""
         pairs = zip(self.preparations_, values, strict=True)
         blocks = [preparation.entries(own) for preparation, own in pairs]
         widths, starts = _layout(self.preparations_)
@@ -250,7 +250,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return make(entries, n, d)
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left this."""
+        """Raise ValueError unless a fit could have led to this state."""
         if not hasattr(self, "preparations_"):
             return
         self._rules()
@@ -258,17 +258,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not isinstance(self.columns_, tuple) or not all(
             isinstance(column, Column) for column in self.columns_
         ):
-            raise ValueError("its columns are no columns")
+            raise ValueError("its columns are not columns")
         if not isinstance(names, np.ndarray) or not all(isinstance(n, str) for n in names.tolist()):
-            raise ValueError("the names of its columns are no names")
+            raise ValueError("the names of its columns are not text")
         if not isinstance(prepared, list) or not len(prepared) == len(names) == self.n_features_in_:
             raise ValueError(f"it does not prepare its {self.n_features_in_} columns")
         for column, preparation in zip(self._all_columns, prepared, strict=True):
             if not isinstance(preparation, Levels if column.is_text else Filled):
-                raise ValueError(f"its column {column.name!r} is prepared as one of another kind")
+                raise ValueError(f"its column {column.name!r} is prepared like another kind")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a file holds: not the summary, which has the words and numbers of rows."""
+        """Return the state for a file, without the summary, which would reveal words of rows."""
         state = dict(super().__getstate__())
         state.pop("summary_", None)
         return state
@@ -281,7 +281,7 @@ def _layout(preparations: Sequence[Filled | Levels]) -> tuple[np.ndarray, np.nda
 
 
 def in_blocks(of_columns: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:
-    """Return the features of columns, which come in blocks, in their order in a table."""
+    """Return the features of columns, which come in blocks, in table order: block by block."""
     blocks = zip(*of_columns, strict=True)
     return [feature for block in blocks for features in block for feature in features]
 
@@ -316,12 +316,12 @@ def as_csr(entries: list[Entries], n: int, d: int) -> sp.csr_matrix:
         stored = slice(ends[rows.start], ends[rows.stop])
         data[stored], indices[stored] = values[nonzero], places[nonzero]
     matrix = sp.csr_matrix((data, indices, ends), shape=(n, d))
-    matrix.sort_indices()  # of the time of day
+    matrix.sort_indices()  # those of the time of day are not
     return matrix
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield rows in blocks whose entries fit into a processor's cache."""
+    """Yield blocks of rows whose entries fit into a processor's cache."""
     for first in range(0, n, _BLOCK_ROWS):
         yield slice(first, min(first + _BLOCK_ROWS, n))
 

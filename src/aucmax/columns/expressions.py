@@ -1,4 +1,4 @@
-"""Functions of columns as expressions of narwhals, for a database or frame to compute."""
+"""Functions of columns as narwhals expressions, which a database or data frame computes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _EPOCH = 719_163.0  # 1970-01-01, if 0001-01-01 is 1
 
 
 class Expressions:
-    """What a model computes of the columns of a relation.
+    """The functions that a model computes from the columns of a relation.
 
     ``columns`` are words, or numbers of double precision, with the names ``x0``, …; gaps are null.
-    All other expressions are of these.
+    All other expressions refer to these.
     """
 
     def __init__(self, relation: Relation, columns: Sequence[Column]) -> None:
@@ -39,7 +39,7 @@ class Expressions:
         return self.nw.when(x.is_null()).then(gap).otherwise(written(x, function))
 
     def total(self, parts: Iterable[Feature | Product]) -> Any:
-        """Return a sum, in pairs of pairs: databases limit the depth of an expression."""
+        """Return a sum as a balanced tree: databases limit the depth of an expression."""
         terms = [*map(self.of, parts)] or [self._number(0.0)]
         while len(terms) > 1:
             terms = [sum(terms[k + 1 : k + 2], terms[k]) for k in range(0, len(terms), 2)]
@@ -48,7 +48,7 @@ class Expressions:
     # ---- columns
 
     def _cell(self, column: Column) -> Any:
-        """Return a column as a model takes it; ValueError if it has another type."""
+        """Return a column in the form that a model takes; raise ValueError for a wrong type."""
         nw, dtype = self.nw, self.relation.schema[column.name]
         x = nw.col(column.name)
         if column.is_text and dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -67,7 +67,7 @@ class Expressions:
         raise ValueError(f"{column.name!r} must be {kind} for this model, and is {dtype}.")
 
     def _days(self, x: Any, has_time: bool) -> Any:
-        """Return dates as days since 1970-01-01, by what all engines know of a date."""
+        """Return dates as days since 1970-01-01, by operations that all engines have."""
 
         def part(name: str) -> Any:
             return getattr(x.dt, name)().cast(self.nw.Float64)
@@ -83,7 +83,7 @@ class Expressions:
     # ---- functions
 
     def _pieces(self, x: Any, pieces: Any) -> Any:
-        """Return a polynomial in each interval, found by bisection."""
+        """Return a polynomial for each interval, selected by bisection."""
         if pieces.period is not None:
             x = x - self._whole(x, pieces.period) * pieces.period
 
@@ -97,7 +97,7 @@ class Expressions:
         return between(0, len(pieces.coefs))
 
     def _words(self, x: Any, words: Any) -> Any:
-        """Return a value for each word, found by bisection, and one for all others."""
+        """Return a value for each word, selected by bisection, and one for all others."""
         values = {word: v for word, v in words.values.items() if v != words.other and word}
 
         def among(chosen: list[Any]) -> Any:
@@ -122,7 +122,7 @@ class Expressions:
 
     @staticmethod
     def _ratio(x: Any, divisor: float) -> Any:
-        """Return x/divisor as it is rounded: Polars multiplies by the inverse of a constant."""
+        """Return x/divisor, correctly rounded: Polars would multiply by a constant's inverse."""
         return x / (x * 0.0 + divisor)
 
     def _whole(self, x: Any, divisor: float) -> Any:

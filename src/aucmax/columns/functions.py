@@ -1,9 +1,9 @@
 """Functions of one column, which represent every feature of a table.
 
-A column of numbers has `Pieces`: a polynomial in each interval, which may repeat, and a value for a
-gap. A column of words has `Words`: a value for each. They add up, so a linear model of such
-features is again a few functions of each column. `Word` is an unchanged column of words, for a step
-to look up.
+A function of numbers is `Pieces`: a polynomial in each interval, perhaps periodic, and a value for
+gaps. A function of words is `Words`: a value for each word. Their sums are of the same kind, so a
+linear model of such features is again a few functions of each column. `Word` is an unchanged column
+of words, for a step to look up.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = [
 class Function:
     """A function of a column; operations that a kind of function lacks raise ValueError.
 
-    Each has the verbs of the steps: a scaler or bins behind it (`then`), an imputer (`filled`), an
-    indicator of gaps (`is_gap`), an encoder (`looked_up`); and those of the model, a coefficient
+    The methods correspond to steps: a scaler or bins that follow (`then`), an imputer (`filled`),
+    an indicator of gaps (`is_gap`), an encoder (`looked_up`); and to the model: a coefficient
     (`times`) and rows of unit norm (`squared`).
     """
 
     @property
     def family(self) -> Hashable:
-        """What the functions of a column have in common that add up to one function."""
+        """A key: functions of a column with the same key add up to one function."""
         return type(self).__name__
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
-        """Return the values at x (n,), computed in a precision."""
+        """Return the values at x (n,), computed with the precision of ``dtype``."""
         raise self._as_it_is()
 
     def times(self, factor: float) -> Function:
@@ -58,15 +58,15 @@ class Function:
         raise self._as_it_is()
 
     def filled(self, value: Any) -> Function:
-        """Return this function with a value for a gap that had none."""
+        """Return this function with a value for gaps, if they had none."""
         return self
 
     def is_gap(self) -> Function:
-        """Return 1 at a gap that nothing fills, and 0 elsewhere."""
+        """Return the function that is 1 at unfilled gaps, and 0 elsewhere."""
         raise NotImplementedError
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
-        """Return a value for each of some words, and one for others."""
+        """Return the function with a value for each of some words, and one for all others."""
         raise ValueError("categories of a transformed column cannot be exported.")
 
     @staticmethod
@@ -81,16 +81,16 @@ class Feature:
     Parameters
     ----------
     column : int
-        Its position.
+        The position of the column.
     function : Function
-        What is computed of it.
+        The function of its values.
     """
 
     column: int
     function: Function
 
     def then(self, outer: Pieces) -> Feature:
-        """Return a function of the feature, as one of its column."""
+        """Return a function of the feature, as a function of its column."""
         return Feature(self.column, self.function.then(outer))
 
     def times(self, factor: float) -> Feature:
@@ -113,7 +113,7 @@ class Product:
     Parameters
     ----------
     first, second : Feature
-        Products with the same object first add up to one.
+        Products whose ``first`` is the same object add up to one product.
     """
 
     first: Feature
@@ -121,11 +121,11 @@ class Product:
 
     @property
     def function(self) -> NoReturn:
-        """A step that changes features asks for it."""
-        raise ValueError("the model must come next behind maps of pairs to be exported.")
+        """Raise ValueError: a step that changes features would need it."""
+        raise ValueError("to export maps of pairs, the model must follow directly after them.")
 
     def then(self, outer: Pieces) -> Feature:
-        """Refuse to return outer(f)."""
+        """Raise ValueError: outer(f) is not a product."""
         return self.function
 
     def times(self, factor: float) -> Product:
@@ -148,13 +148,13 @@ class Pieces(Function):
     Parameters
     ----------
     knots : ndarray, shape (k,)
-        Increasing; piece i holds knots[i−1] ≤ x < knots[i].
+        Increasing; piece i is knots[i−1] ≤ x < knots[i].
     origins : ndarray, shape (k + 1,)
         Origins of the powers.
     coefs : ndarray, shape (k + 1, degree + 1)
         Coefficients of the powers.
     gap : float
-        The value for a missing number; NaN if that gives no score.
+        The value for a missing number; NaN if there is no score then.
     period : float, optional
         The function repeats: x is taken modulo this, see `phase`.
     """
@@ -174,13 +174,13 @@ class Pieces(Function):
     def steps(
         cls, knots: Any, values: Any, gap: float = np.nan, period: float | None = None
     ) -> Pieces:
-        """Return a value between any two knots."""
+        """Return the step function with a value between any two knots."""
         knots, values = (np.asarray(part, dtype=np.float64) for part in (knots, values))
         return cls(knots, np.zeros(len(values)), values[:, None], gap, period)
 
     @classmethod
     def between(cls, knots: NDArray[Any], values: NDArray[Any], gap: float = np.nan) -> Pieces:
-        """Return the lines between values at some knots, flat beyond the first and the last."""
+        """Return the linear interpolation of values at some knots, constant beyond them."""
         slopes = np.concatenate([[0.0], np.diff(values) / np.diff(knots), [0.0]])
         starts, origins = (np.concatenate([part[:1], part]) for part in (values, knots))
         return cls(knots, origins, np.column_stack([starts, slopes]), gap)
@@ -197,11 +197,11 @@ class Pieces(Function):
 
     @property
     def family(self) -> Hashable:
-        """Those of one period add up."""
+        """A key: pieces with the same period add up."""
         return "Pieces", self.period
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
-        """Return the values at x (n,), computed in a precision."""
+        """Return the values at x (n,), computed with the precision of ``dtype``."""
         knots, origins, coefs = (
             part.astype(dtype) for part in (self.knots, self.origins, self.coefs)
         )
@@ -223,11 +223,11 @@ class Pieces(Function):
         return replace(self, coefs=coefs, gap=factor * self.gap + plus)
 
     def filled(self, value: Any) -> Pieces:
-        """Return this function with a value for a gap that had none."""
+        """Return this function with a value for gaps, if they had none."""
         return replace(self, gap=float(value) if np.isnan(self.gap) else self.gap)
 
     def is_gap(self) -> Pieces:
-        """Return 1 at a gap and 0 elsewhere."""
+        """Return the function that is 1 at unfilled gaps, and 0 elsewhere."""
         return Pieces.steps([], [0.0], gap=1.0 if np.isnan(self.gap) else 0.0)
 
     def squared(self) -> Pieces:
@@ -257,18 +257,18 @@ class Pieces(Function):
         )  # fmt: skip
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
-        """Return a value for each of some numbers of an unchanged column, and one for others."""
+        """Return a value for each of some numbers, and one for others, if f is the identity."""
         if not self.is_unchanged:
             return super().looked_up(values, other)
         return Words.filled_with(None if np.isnan(self.gap) else self.gap, values, other)
 
     def plus(self, other: Pieces) -> Pieces:
-        """Return f + g, with the knots of both, which have the same period."""
-        # a line moves to the origins of pieces, which are near by, without loss
+        """Return f + g, with the knots of both; their periods must be the same."""
+        # a line moves to the origins of pieces, which are close to x, so that no digits are lost
         if (self.coefs.shape[1], len(self.knots)) < (other.coefs.shape[1], len(other.knots)):
             return other.plus(self)
         knots = np.union1d(self.knots, other.knots)
-        # the left end of each piece is in the same piece of both
+        # a new piece is in those pieces of f and g that contain its left end
         ends = np.concatenate([[-np.inf], knots])
         mine, theirs = (np.searchsorted(f.knots, ends, side="right") for f in (self, other))
         origins = self.origins[mine]
@@ -282,7 +282,7 @@ class Pieces(Function):
 def _of_line(
     outer: Pieces, ends: tuple[float, float], at: float, line: NDArray[np.float64]
 ) -> tuple[Any, Any, Any]:
-    """Return outer(start + slope · (x − at)) between two ends: knots from the first, and pieces."""
+    """Return outer(start + slope · (x − at)) between two ends: knots from the lower end, pieces."""
     (low, high), (start, slope) = ends, line
     powers = slope ** np.arange(outer.coefs.shape[1])
     if slope == 0.0:
@@ -298,12 +298,12 @@ def _of_line(
 
 
 def phase(x: NDArray[Any], period: float) -> NDArray[Any]:
-    """Return x modulo a period, by the operations that SQL and ONNX have, so with the same bits."""
+    """Return x modulo a period, by operations that SQL and ONNX have, so that bits agree."""
     return x - period * np.floor(x / period)
 
 
 def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
-    """Return the coefficients in x − by of a polynomial given in x."""
+    """Return the coefficients of a polynomial in x, rewritten as a polynomial in x − by."""
     if by == 0.0:
         return coefs
     shifted = np.zeros_like(coefs)
@@ -320,9 +320,9 @@ class Words(Function):
     Parameters
     ----------
     values : mapping
-        The words, None for a gap, with their values.
+        The value of each word; the key None is for gaps.
     other : float
-        The value of any other word; NaN if that gives no score.
+        The value of all other words; NaN if there is no score then.
     gap_words : bool
         Whether words such as ``n/a`` are gaps, as in files.
     """
@@ -333,14 +333,14 @@ class Words(Function):
 
     @property
     def family(self) -> Hashable:
-        """Those for which the same words are gaps add up."""
+        """A key: tables in which the same words are gaps add up."""
         return "Words", self.gap_words
 
     @classmethod
     def filled_with(
         cls, word: Any, values: Mapping[Any, float], other: float, gap_words: bool = False
     ) -> Words:
-        """Return a table in which a gap has the value of a word, or of a number."""
+        """Return a table in which gaps have the value of a word, or of a number."""
         if word is not None and word in values:
             values = {**values, None: values[word]}
         return cls(values, other, gap_words)
@@ -351,7 +351,7 @@ class Words(Function):
         return self.values.get(None, self.other)
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
-        """Return the values at x (n,), in a precision."""
+        """Return the values at x (n,), with the precision of ``dtype``."""
         is_missing = is_no_word if self.gap_words else is_gap
         words = (None if is_missing(word) else word for word in np.asarray(x, object))
         values = (self.values.get(word, self.other) for word in words)
@@ -374,12 +374,12 @@ class Words(Function):
         return replace(self, values=dict(zip(words, values, strict=True)), other=default)
 
     def is_gap(self) -> Words:
-        """Return 0: no gap is left."""
+        """Return the function 0: no gap is unfilled."""
         return self.times(0.0)
 
     @cached_property
     def has_words(self) -> bool:
-        """Whether they are words rather than numbers."""
+        """Whether the keys are words rather than numbers."""
         return self.gap_words or any(isinstance(word, str) for word in self.values)
 
 
@@ -399,20 +399,20 @@ class Word(Function):
     gap_words: bool = False
 
     def filled(self, value: Any) -> Word:
-        """Return this column with a word for a gap that had none."""
+        """Return this column with a word for gaps, if they had none."""
         return self if self.gap is not None else replace(self, gap=value)
 
     def is_gap(self) -> Words:
-        """Return 1 at a gap that nothing fills, and 0 elsewhere."""
+        """Return the function that is 1 at unfilled gaps, and 0 elsewhere."""
         return Words({None: 1.0 if self.gap is None else 0.0}, gap_words=self.gap_words)
 
     def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
-        """Return a value for each of some words, and one for others."""
+        """Return the function with a value for each of some words, and one for all others."""
         return Words.filled_with(self.gap, values, other, self.gap_words)
 
 
 def as_read(function: Function) -> Function:
-    """Return a column as files are read, where some words are gaps."""
+    """Return a column as it is read from files, where some words mean missing."""
     return replace(function, gap_words=True) if isinstance(function, Word) else function
 
 
@@ -422,7 +422,7 @@ def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
     Parameters
     ----------
     blanks : str
-        A pattern of the characters that `str.strip` removes; by default in RE2's syntax.
+        A pattern for the characters that `str.strip` removes; by default in RE2's syntax.
     """
     words = "|".join(re.escape(word) for word in NO_WORD if word)
     return f"(?i)^{blanks}({words})?{blanks}$"
@@ -431,7 +431,7 @@ def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
 def total(functions: Sequence[Function]) -> Function:
     """Return the sum of functions of one family.
 
-    A word unknown to all `Words` has no value if one of them has none for unknown words.
+    A word unknown to all `Words` has no value if any of them has none for unknown words.
     """
     pieces = [function for function in functions if isinstance(function, Pieces)]
     if pieces:
@@ -440,7 +440,7 @@ def total(functions: Sequence[Function]) -> Function:
     values = dict.fromkeys((word for table in tables for word in table.values), 0.0)
     for table in tables:
         default = np.nan_to_num(table.other)
-        # what a table gives to other words it also gives to those of the other tables
+        # a table's value for other words also applies to the words of the other tables
         for word in values if default else table.values:
             values[word] += table.values.get(word, default)
     base = float(np.nansum([table.other for table in tables]))
@@ -449,7 +449,7 @@ def total(functions: Sequence[Function]) -> Function:
 
 
 def by_column(parts: Iterable[Feature | Product]) -> tuple[Feature | Product, ...]:
-    """Add up the features of a column, and the products of the same feature with them."""
+    """Add up the features of each column, and products of the same feature with them."""
     groups: dict[tuple[int, int, Hashable], list[Feature | Product]] = defaultdict(list)
     for part in parts:
         first, last = (id(part.first), part.second) if isinstance(part, Product) else (0, part)

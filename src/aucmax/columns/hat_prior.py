@@ -1,4 +1,4 @@
-"""The prior of hats: neighbouring ones are alike, so that one penalty makes functions smooth."""
+"""The prior of hats: neighbours are alike, so that one penalty makes functions smooth."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ __all__ = ["prior_root"]
 
 Floats = NDArray[np.float64]
 
-_DECAY = 0.25  # variance of hats at twice as many knots, over that of those before
+_DECAY = 0.25  # factor of the variance of hats from one level to the next, with twice the knots
 
 
 @lru_cache(maxsize=4096)
 def prior_root(sizes: tuple[tuple[int, int, bool], ...], share: float = 1.0) -> sp.coo_array:
     """Return a root of the prior covariance of hats, or of their products.
 
-    Its columns are along the covariance's axes, the one with the largest variance first.
+    Its columns are the principal axes of the covariance, the one with the largest variance first.
 
-    Hats at 2, 3, 5, 9, … knots are added up, with variances that fall by a factor: those of
-    neighbouring knots are alike, as they share coarser hats. Levels of words are all different.
+    The prior is a sum of hats at 2, 3, 5, 9, … knots, whose variances fall by a constant factor:
+    values at neighbouring knots are alike, since they share coarser hats. Levels of words are
+    independent.
 
     Parameters
     ----------
     sizes : tuple of (int, int, bool)
-        For each column, its knots or levels, whether gaps have one more, whether it has words.
+        For each column: the number of knots or levels, whether gaps have one more, whether it has
+        words.
     share : float
-        Of the variance: axes beyond it are left out.
+        The share of the variance to keep; the smallest axes are left out.
     """
     finest = max(max(int(np.ceil(np.log2(max(k - 1, 1)))), 0) for k, _, _ in sizes)
     covariance: Any = 0.0
@@ -40,10 +42,10 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...], share: float = 1.0) -> 
         of_level: Any = np.ones((1, 1))
         for k, gap, is_text in sizes:
             hats = np.eye(k) if is_text else _coarse_hats(k, level)
-            own = np.zeros((k + gap, k + gap))
-            own[:k, :k] = hats @ hats.T
-            own[k:, k:] = 1.0
-            of_level = np.kron(of_level, own)
+            of_column = np.zeros((k + gap, k + gap))
+            of_column[:k, :k] = hats @ hats.T
+            of_column[k:, k:] = 1.0
+            of_level = np.kron(of_level, of_column)
         covariance = covariance + _DECAY**level * of_level
     covariance = covariance / np.diag(covariance).mean()
     variances, axes = np.linalg.eigh(covariance)
@@ -54,6 +56,6 @@ def prior_root(sizes: tuple[tuple[int, int, bool], ...], share: float = 1.0) -> 
 
 
 def _coarse_hats(k: int, level: int) -> Floats:
-    """Return hats at up to 2^level + 1 of k knots, at all of these, shape (k, m)."""
+    """Return the values at k knots of hats at up to 2^level + 1 of them, shape (k, m)."""
     coarse = spaced(k, 2**level + 1)
     return np.column_stack([np.interp(np.arange(k), coarse, hat) for hat in np.eye(len(coarse))])

@@ -1,4 +1,4 @@
-"""Maps of pairs of columns as sparse features: the products of where a row lies along the two."""
+"""Maps of pairs of columns as sparse features: products of a row's places along the two."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FEW_PRODUCTS = 50_000  # rows times pairs
 
 
 class MapPlaces(NamedTuple):
-    """Where rows lie along the columns of maps: at a place, or between it and the next.
+    """The places of rows along the columns of maps: at a place, or between it and the next.
 
     Parameters
     ----------
     low : ndarray of int16, shape (n, d)
-        The place; −1 where the row has none, as for a gap in a column that had none in the fit.
+        The place; −1 if there is none, as for a gap in a column without gaps in the fit.
     rise : ndarray, shape (n, d)
         The share of the way to the next place, below 1.
     """
@@ -32,16 +32,16 @@ class MapPlaces(NamedTuple):
 
     @classmethod
     def of_columns(cls, places: Sequence[tuple[NDArray[np.intp], NDArray[np.float64]]]) -> Self:
-        """Put together the places and rises of each column, shape (n,) each."""
+        """Return the places of rows from the place and rise in each column, shape (n,) each."""
         low, rise = zip(*places, strict=True)
         return cls(np.column_stack(low).astype(np.int16), np.column_stack(rise))
 
     def at(self, rows: NDArray[np.intp]) -> Self:
-        """Return those of some rows."""
+        """Return the places of some rows."""
         return type(self)(self.low[rows], self.rise[rows])
 
     def nearest(self) -> NDArray[np.uint8]:
-        """Return the nearest place of each row in each column, shape (d, n); 0 if it has none."""
+        """Return the nearest place of each row in each column, shape (d, n); 0 if there is none."""
         return np.ascontiguousarray((np.maximum(self.low, 0) + (self.rise > 0.5)).T, dtype=np.uint8)
 
 
@@ -53,7 +53,7 @@ def map_features(
     Parameters
     ----------
     places : MapPlaces
-        Of n rows along d columns.
+        The places of n rows along d columns.
     pairs : sequence of (int, int)
     sizes : ndarray of int, shape (d,)
         The number of places of each column.
@@ -73,7 +73,7 @@ def map_features(
 def _products(
     low: NDArray[np.int16], rise: NDArray[np.float64], pairs: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which of the four products of each pair a row has, shape (n, m, 2, 2)."""
+    """Return which of the four products of each pair are not 0 in a row, shape (n, m, 2, 2)."""
     i, j = pairs.T
     on_both = (low[:, i] >= 0) & (low[:, j] >= 0)
     between = np.stack([np.ones(rise.shape, bool), rise > 0.0])  # two places
@@ -98,13 +98,13 @@ def _multiply_few(
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
 ) -> None:
-    held = _products(places.low, places.rise, pairs)
+    nonzero = _products(places.low, places.rise, pairs)
     i, j = pairs.T
     cells = starts[:-1] + places.low[:, i] * widths + places.low[:, j]
     steps = widths[:, None, None] * np.array([[[0], [1]]]) + np.array([[[0, 1]]])
     shares = np.stack([1.0 - places.rise, places.rise])
-    indices[:] = (cells[..., None, None] + steps)[held]
-    data[:] = np.einsum("anm,bnm->nmab", shares[..., i], shares[..., j])[held]
+    indices[:] = (cells[..., None, None] + steps)[nonzero]
+    data[:] = np.einsum("anm,bnm->nmab", shares[..., i], shares[..., j])[nonzero]
 
 
 @unless(lambda low, rise, pairs, ends: len(low) * len(pairs) <= _FEW_PRODUCTS, _count_few)

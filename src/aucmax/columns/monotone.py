@@ -1,10 +1,10 @@
-"""The scores of curves and maps that only rise, or only fall, with some columns.
+"""Scores of curves and maps that only rise, or only fall, with some columns.
 
-A score is piecewise linear along a column, with the knots of its curve, and falls nowhere if it
-rises over each interval between these, and beyond. Its rise over an interval is that of the curve
-plus that of each map of the column, which is linear between the places of the other column: so it
-is least where each map has its own least rise. A bound t of this, for each map and each interval of
-its knots, makes these conditions linear:
+A score is piecewise linear along a column, with the knots of its curve, and never falls if it does
+not fall over any interval between knots, or beyond them. Its rise over an interval is that of the
+curve plus that of each map of the column. The latter is linear between the places of the other
+column, so the rise of the score is least where each map has its own least rise. A lower bound t of
+this, for each map and each interval of its knots, makes the conditions linear:
 
     rise of the map at each place − t ≥ 0,    rise of the curve + Σ t of its maps ≥ 0
 """
@@ -25,7 +25,7 @@ __all__ = ["MonotoneScores", "monotone_scores"]
 
 Floats = NDArray[np.float64]
 
-_ROUNDING = 1e-12  # share of a margin of 1 and of its terms by which a rise may be below 0
+_ROUNDING = 1e-12  # how far a rise may be below 0, relative to its terms plus 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,13 @@ class MonotoneScores:
     Parameters
     ----------
     rows : csr_matrix, shape (p, d)
-        The rises of maps, by their places, and last those of curves.
+        The rises of maps, by their places, then the rises of curves.
     auxiliary : csr_matrix, shape (p, k)
-        −1 for the bound of a rise of a map, and the shares of the bounds that a curve rises with.
+        −1 for the bound of a rise of a map; for a curve, the share of each bound in its rise.
     bounds : ndarray of int, shape (k,)
         The first row of each bound.
     lines : ndarray of int, shape (p − number of rises of maps,)
-        The feature that is the line of each curve.
+        The feature that is the line of the curve, for each rise of a curve.
     """
 
     rows: Any
@@ -54,9 +54,9 @@ class MonotoneScores:
         return self.rows.shape[0] - len(self.lines)
 
     def in_coordinates(self, root: Any) -> Self:
-        """Return the coordinates v of the coefficients w = root v, of the first features.
+        """Return the same scores in coordinates v, where w = root v are the first coefficients.
 
-        The root is diagonal for lines, which come first.
+        The root must be diagonal for lines, which come first.
         """
         return replace(self, rows=(self.rows[:, : root.shape[0]] @ root).tocsr())
 
@@ -73,7 +73,7 @@ class MonotoneScores:
         return bool((self.least(w) >= -rounding).all())
 
     def inside(self, w: Floats) -> Floats:
-        """Return w with lines that rise by as much as the score falls anywhere."""
+        """Return w with lines made steeper by the most that the score falls anywhere."""
         rows = np.arange(self._n_of_maps, self.rows.shape[0])
         of_lines = np.asarray(self.rows[rows, self.lines]).ravel()
         lacking = np.maximum(-self.least(w), 0.0) / np.abs(of_lines)
@@ -85,18 +85,18 @@ class MonotoneScores:
 
 
 class _Rises(NamedTuple):
-    """Those of a map of a column, or of a column with all its maps.
+    """The rises of a map along a column, or of a column with all its maps.
 
     Parameters
     ----------
     at_places : csr_matrix, shape (m, D)
         The rises between knots of a map, at the places of the other column.
     sizes : ndarray of int, shape (k,)
-        How many of them have the same bound.
+        How many of these share each bound.
     shares : ndarray, shape (n, k)
         The share of each bound in the rise over an interval of the curve.
     direct : csr_matrix, shape (n, D)
-        The rise over it that does not depend on other columns.
+        The rise over the interval that does not depend on other columns.
     """
 
     at_places: Any
@@ -108,8 +108,8 @@ class _Rises(NamedTuple):
 def monotone_scores(features: AdditiveFeatures, mass: Floats) -> MonotoneScores:
     """Return the scores that follow the trends of some features.
 
-    They do so for any row, after maps have been made pure as well: a map says nothing about rows
-    with a gap in its other column, if there were none in the fit.
+    They do so for any row, also after maps have been purified: a map has no effect on rows with a
+    gap in its other column, if there were none in the fit.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _along(features: AdditiveFeatures, j: int, sign: int, mass: Floats) -> _Rise
 
 
 def _of_curve(features: AdditiveFeatures, j: int) -> Any:
-    """Return the rise of a curve over each interval, and last that of its line beyond these."""
+    """Return the rise of a curve over each interval, then that of its line beyond the knots."""
     axis = features.axes_[j]
     rises = np.zeros((len(axis.knots), features.n_features))
     for block in features.blocks:
@@ -168,7 +168,7 @@ def _of_map(features: AdditiveFeatures, block: Block, j: int, mass: Floats) -> _
     size, n, k = shape[0] * shape[1], len(axis.knots), len(axis.map_knots)
     at_places = np.moveaxis(np.eye(size).reshape(*shape, size), place, 0)
     margin = features.margins(block, mass)[place]
-    if not (across.is_text or across.has_gaps):  # a gap leaves what is in the curve
+    if not (across.is_text or across.has_gaps):  # a gap leaves only the effect moved to the curve
         at_places = np.concatenate([at_places, margin[:, None]], axis=1)
     rises = np.diff(at_places[:k], axis=0)
     ramps = [np.interp(axis.knots, axis.map_knots, ramp) for ramp in np.tri(k, k - 1, -1).T]

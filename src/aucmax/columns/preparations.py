@@ -1,7 +1,7 @@
 """How a column of a table becomes features: decided from its summary, and applied to rows.
 
 A preparation has the features of its column in three blocks: the numbers, the marker of gaps, and
-the levels. In a table all numbers come first, then all markers, then all levels.
+the levels. In a table, all numbers come first, then all markers, then all levels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CYCLES", "WEEKDAYS", "Cycle", "Entries", "Filled", "Joined", "Levels
 MAX_PLAIN_WORDS = 20  # words of a column that are levels however rare they are
 WEEKDAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
 _DAY_PARTS = 8  # of three hours
-_DATES = {  # what is said of a date, by whether it has levels of weekdays and of times of day
+_DATES = {  # descriptions, by whether a date has levels for weekdays and for times of day
     (False, False): "a date: days since 1970-01-01",
     (False, True): "a date: days and time of day",
     (True, False): "a date: days and weekday",
@@ -36,22 +36,22 @@ Floats = NDArray[np.float64]
 
 
 class Cycle(NamedTuple):
-    """A cycle of dates and times: points as days since 1970-01-01, and their names if they have."""
+    """A cycle of dates and times: its points as days since 1970-01-01, and their names, if any."""
 
     days: Floats
     names: NDArray[Any] | None
 
 
 CYCLES = {
-    # from Monday, 1970-01-05
+    # starting with Monday, 1970-01-05
     "weekday": Cycle(np.arange(4.0, 11.0), np.roll(np.array(WEEKDAYS, dtype=object), -4)),
-    # up to just before midnight, where a curve need not be what it is at 0:00
+    # until just before midnight, where a curve may differ from its value at 0:00
     "hour": Cycle(np.append(np.arange(24.0) / 24, np.nextafter(1.0, 0.0)), None),
 }
 
 
 class Rules(NamedTuple):
-    """What is decided beforehand; the parameters of `TableEncoder`."""
+    """The settings of `TableEncoder` that preparations follow."""
 
     missing: bool
     min_level_rows: int
@@ -66,7 +66,7 @@ class Joined(NamedTuple):
     ----------
     preparation : Filled or Levels
     places : tuple of list of int
-        Where each feature in each block is added among the new ones of the block; −1 for nowhere.
+        The new feature to which each feature is added, in each block; −1 for none.
     """
 
     preparation: Filled | Levels
@@ -74,14 +74,14 @@ class Joined(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """One number in each row: in which feature of a block, and its value.
+    """One entry in each row: its feature in a block, and its value.
 
     Parameters
     ----------
     place : int, or ndarray of int, shape (n,)
-        The same feature in all rows, or one for each.
+        The feature, the same in all rows or one for each row.
     value : ndarray, shape (n,), or number
-        0 for none.
+        The value, 0 if there is no entry.
     """
 
     place: Any
@@ -90,14 +90,14 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Filled:
-    """Numbers, yes and no, dates or times, with a value for a gap.
+    """Numbers, yes and no, dates or times, with gaps filled by a value.
 
     Parameters
     ----------
     rows, gaps : int
-        Of the fit.
+        The numbers of rows and gaps in the fit.
     value : float
-        What stands for a gap; NaN if there are only gaps, so that the column is left out.
+        The value that fills gaps; NaN if there are only gaps, so that the column is left out.
     marked : bool
         Whether a feature marks the gaps.
     weekdays : tuple of int
@@ -115,7 +115,7 @@ class Filled:
 
     @classmethod
     def of(cls, column: Column, summary: NumberSummary, rules: Rules) -> Self:
-        """Decide from the summary of a column."""
+        """Return the preparation that follows from the summary of a column."""
         value = summary.median
         if isinstance(column, YesNo) and not np.isnan(value):
             value = float(value > 0.5)
@@ -147,7 +147,7 @@ class Filled:
         return [name], markers, [f"{name}_{level}" for level in levels]
 
     def cycles(self) -> tuple[list[str], ...]:
-        """Return which of `CYCLES` each feature in each block shows, or ""."""
+        """Return which of `CYCLES` each feature in each block represents, or ""."""
         numbers, markers, levels = self.names("")
         days = ["weekday"] * len(self.weekdays)
         hours = ["hour"] * (len(levels) - len(days))
@@ -179,16 +179,16 @@ class Filled:
         return [Entries(0, filled)], markers, levels
 
     def joined(self, counts: tuple[Floats, ...], rows: Floats, fewest: float) -> Joined:
-        """Return it without a marker of few rows, or weekdays of few rows.
+        """Return the preparation without a marker or weekdays that are 1 in few rows.
 
         Parameters
         ----------
         counts : tuple of ndarray, shape (K, number of features)
             The sum of each feature over the rows of each class, for each block.
         rows : ndarray, shape (K,)
-            The rows of each class.
+            The number of rows of each class.
         fewest : float
-            Numbers of rows, above none, that are too few.
+            Numbers of rows above 0 and below this are too few.
         """
         numbers, markers, levels = counts
         marks = np.column_stack([markers, rows - markers.sum(axis=1)])
@@ -204,7 +204,7 @@ class Filled:
         return Joined(replace(self, marked=marked, weekdays=weekdays), places)
 
     def told(self, column: Column) -> Iterator[str]:
-        """Yield what was decided."""
+        """Yield the decisions, as text."""
         if self.is_left_out:
             yield "no row has a value: left out"
             return
@@ -226,13 +226,13 @@ class Filled:
         return f"{self.gaps:,} of {self.rows:,} missing: filled with {value}{marked}"
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left this."""
+        """Raise ValueError unless a fit could have led to this state."""
         ok = is_whole(self.rows) and is_whole(self.gaps) and self.gaps <= self.rows
         ok = ok and isinstance(self.value, float) and not np.isinf(self.value)
         ok = ok and isinstance(self.marked, bool) and isinstance(self.has_clock, bool)
         ok = ok and isinstance(self.weekdays, tuple) and all(map(is_whole, self.weekdays))
         if not ok or len({*self.weekdays} & {*range(7)}) != len(self.weekdays):
-            raise ValueError("a column of numbers is prepared as no fit would do it")
+            raise ValueError("a column of numbers is prepared in a way that no fit does")
 
 
 @dataclass(frozen=True)
@@ -242,17 +242,17 @@ class Levels:
     Parameters
     ----------
     words : tuple of str
-        Those with a level of their own, sorted.
+        The words that have a level, sorted.
     has_gap, has_other : bool
         Whether there is a level for gaps, and one for all other words.
     n_words : int
-        The different words of the fit.
+        The number of different words in the fit.
     has_more_words : bool
         Whether there were more words than that, which were not all counted.
     min_rows : int
-        The rows of the words with a level; 0 if some without one have as many.
+        The least number of rows for a level; 0 if some words without a level have as many.
     spelt : mapping of str to str
-        Other spellings of words with a level, which differ in case or surrounding space only.
+        Other spellings of words with a level, which differ only in case or surrounding space.
     """
 
     words: tuple[str, ...]
@@ -265,7 +265,7 @@ class Levels:
 
     @classmethod
     def of(cls, column: Column, summary: WordSummary, rules: Rules) -> Self:
-        """Decide from the summary of a column."""
+        """Return the levels that follow from the summary of a column."""
         as_written = isinstance(column, Words) and column.as_written
         least = 1 if as_written else rules.min_level_rows
         usual = {} if as_written else usual_spellings(summary.counts)
@@ -281,7 +281,7 @@ class Levels:
             else:
                 min_rows = least
         if len(counts) == len(words) + 1 and not summary.uncounted:
-            words = [*counts]  # a level for the others would be that of the one word
+            words = [*counts]  # the level of the others would have only this word
         has_more = summary.uncounted > 0
         has_other = has_more or len(words) < len(counts)
         spelt = {odd: word for odd, word in usual.items() if word in {*words}}
@@ -290,7 +290,7 @@ class Levels:
 
     @property
     def _known(self) -> list[str | None]:
-        """What has a level of its own, in their order."""
+        """The words that have a level, then None if gaps have one, in the order of the levels."""
         return [*self.words, *([None] if self.has_gap else [])]
 
     def names(self, name: str) -> tuple[list[str], ...]:
@@ -323,7 +323,7 @@ class Levels:
         return [], [], [_at(np.array(places)[cells.codes])] if self._known or self.has_other else []
 
     def joined(self, counts: tuple[Floats, ...], rows: Floats, fewest: float) -> Joined:
-        """Return it with levels of few rows joined to "other"; the arguments are of `Filled`."""
+        """Return the levels with rare ones joined to "other"; the arguments are as in `Filled`."""
         levels, own = counts[2], len(self._known)
         rare = _rare_levels(levels[:, :own], levels[:, own:].sum(axis=1), fewest)
         if not rare:
@@ -337,7 +337,7 @@ class Levels:
         return Joined(fewer, ([], [], places))
 
     def told(self, column: Column) -> Iterator[str]:
-        """Yield what was decided."""
+        """Yield the decisions, as text."""
         words = f"{self.n_words:,} word{'' if self.n_words == 1 else 's'}"
         if self.spelt:
             words += f" (spelt in {self.n_words + len(self.spelt):,} ways by case or space)"
@@ -354,7 +354,7 @@ class Levels:
         yield f"{more}{words}: {prepared if levels else 'all are one level'}"
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left this."""
+        """Raise ValueError unless a fit could have led to this state."""
         ok = isinstance(self.words, tuple) and all(isinstance(word, str) for word in self.words)
         ok = ok and len({*self.words}) == len(self.words) and is_whole(self.n_words)
         flags = self.has_gap, self.has_other, self.has_more_words
@@ -362,19 +362,20 @@ class Levels:
         ok = ok and isinstance(self.spelt, dict) and {*self.spelt.values()} <= {*self.words}
         ok = ok and not {*self.spelt} & {*self.words}
         if not ok or not is_whole(self.min_rows):
-            raise ValueError("a column of words is prepared as no fit would do it")
+            raise ValueError("a column of words is prepared in a way that no fit does")
 
 
 def _rare_levels(counts: Floats, others: Floats, fewest: float) -> set[int]:
-    """Return levels to join to others, until each level and all others have no class of few rows.
+    """Return the levels to join to the others, so that no level, nor they, have too few rows.
 
     Parameters
     ----------
     counts : ndarray, shape (K, number of levels)
-        Rows of each class. A row has one level, or is among the others.
+        The number of rows of each class. A row has one level, or is among the others.
     others : ndarray, shape (K,)
+        The number of rows of each class without a level.
     fewest : float
-        Numbers of rows, above none, that are too few.
+        Numbers of rows above 0 and below this are too few, in any class.
     """
     rare = np.atleast_1d(are_few(counts, fewest).any(axis=0))
     for level in np.argsort(counts.sum(axis=0), kind="stable").tolist():
@@ -386,26 +387,26 @@ def _rare_levels(counts: Floats, others: Floats, fewest: float) -> set[int]:
 
 
 def _ranks(count: int, without: set[int]) -> list[int]:
-    """Return the ranks of places 0, 1, …, count − 1 among those that remain; −1 for the others."""
+    """Return the ranks of 0, 1, …, count − 1 among those not in ``without``; −1 for the others."""
     remains = np.array([j not in without for j in range(count)], dtype=bool)
     return np.where(remains, np.cumsum(remains) - 1, -1).tolist()
 
 
 def _at(place: NDArray[np.intp]) -> Entries:
-    """Return a 1 at places (n,), nothing at −1."""
+    """Return entries of 1 at places (n,), and none at −1."""
     return Entries(np.maximum(place, 0), place >= 0)
 
 
 def _is_weekday(day: int) -> Pieces:
-    """Return 1 on a weekday and 0 on others, as a function of days since 1970-01-01."""
+    """Return the function of days since 1970-01-01 that is 1 on a weekday and 0 on others."""
     return Pieces.steps(np.arange(1.0, 7.0), np.eye(7)[day], period=7.0)
 
 
 def _hats() -> list[Pieces]:
-    """Return the functions of a day's fraction that are 1 at a multiple of 3 h, 0 at the others."""
+    """Return the functions of the time of day that are 1 at one multiple of 3 h, 0 at others."""
     starts = np.arange(_DAY_PARTS) / _DAY_PARTS
     hats = np.eye(_DAY_PARTS)
-    # from each multiple to the next a hat falls from 1 to 0, the next one rises
+    # from each multiple to the next, one hat falls from 1 to 0 and the next rises from 0 to 1
     slopes = _DAY_PARTS * (np.roll(hats, -1, axis=1) - hats)
     return [
         Pieces(starts[1:], starts, np.column_stack([hat, slope]), period=1.0)
@@ -414,7 +415,7 @@ def _hats() -> list[Pieces]:
 
 
 def _clock(days: Floats, start: int) -> list[Entries]:
-    """Return the two hats that are not 0 at days (n,); a block has other levels before them."""
+    """Return the two hats that are not 0 at days (n,); hats begin at ``start`` in their block."""
     hours = _DAY_PARTS * phase(days, 1.0)
     part = np.minimum(np.floor(hours), _DAY_PARTS - 1)
     risen = hours - part

@@ -59,7 +59,7 @@ class _Pipeline(Step, of=[Pipeline]):
 
 class _SideBySide(Step):
     def branches(self, inputs: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
-        """Yield the steps, each with the columns or features that it gets."""
+        """Return the steps, each with the columns or features that it receives."""
         raise NotImplementedError
 
     def columns(self, columns: Places) -> Places:
@@ -210,7 +210,7 @@ class _Imputer(Step, of=[SimpleImputer]):
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Return which columns are kept: those that have a value."""
+        """Which columns are kept: those with a value to fill gaps."""
         values = self.fitted.statistics_.tolist()
         return np.array([self.fitted.keep_empty_features or v == v for v in values], dtype=bool)
 
@@ -243,9 +243,9 @@ class _Encoder(Step):
             yield _encoded(column.name, np.asarray(categories), skips)
 
     def words(self) -> list[list[Any]]:
-        """The words of each column that the encoder knows, None for a gap."""
+        """Return the words of each column that the encoder knows, None for gaps."""
         if any(words is not None for words in getattr(self.fitted, "infrequent_categories_", ())):
-            raise ValueError(f"a {self.name} that puts rare words together cannot be exported.")
+            raise ValueError(f"a {self.name} that groups rare words cannot be exported.")
         categories = [words.tolist() for words in self.fitted.categories_]
         if any(isinstance(word, bool) for words in categories for word in words):
             raise ValueError(f"a {self.name} of true and false cannot be exported; numbers can.")
@@ -264,7 +264,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
         encoded = []
         for j, (feature, words) in enumerate(zip(features, self.words(), strict=True)):
             without = None if dropped is None else dropped[j]
-            # a word that has no feature is still known
+            # a word without a feature is still a known word
             always = {} if without is None else {words[without]: 0.0}
             for place, word in enumerate(words):
                 if place != without:
@@ -290,11 +290,11 @@ class _OrdinalEncoder(OneToOne, _Encoder, of=[OrdinalEncoder]):
 
 
 class _TargetEncoder(OneToOne, _Encoder, of=[TargetEncoder]):
-    """Its features are not written down."""
+    """An encoder whose features cannot be exported."""
 
 
 def _encoded(name: str, categories: NDArray[Any], skips: bool) -> Column:
-    """A column that an encoder has seen."""
+    """Return the kind of a column with the categories of an encoder."""
     values = categories.tolist()
     words = [value for value in values if value is not None and value == value]
     return replace(
@@ -331,7 +331,7 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
         ]
 
     def _function(self, spline: BSpline, basis: int) -> Pieces:
-        """Return a function of a basis of splines, with the step's extrapolation."""
+        """Return an element of a spline basis as a function, with the step's extrapolation."""
         gap = 0.0 if getattr(self.fitted, "handle_missing", "error") == "zeros" else np.nan
         element = BSpline(spline.t, spline.c[:, basis], spline.k)
         if self.fitted.extrapolation == "continue":
@@ -341,10 +341,10 @@ class _SplineTransformer(Step, of=[SplineTransformer]):
 
 
 def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan) -> Pieces:
-    """Return polynomials between knots that continue as lines, or constant."""
+    """Return a spline as polynomials between knots, continued as lines or as constants."""
     ends, coefs = _inside(spline)
     lines = np.zeros((2, coefs.shape[1]))
-    # not by the polynomials: unit-norm scaling would magnify their rounding at the last knot
+    # not from the polynomials: unit-norm scaling would magnify their rounding at the last knot
     lines[:, 0] = spline(ends[[0, -1]])
     if linear:
         lines[:, 1] = spline(ends[[0, -1]], nu=1)
@@ -353,7 +353,7 @@ def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan)
 
 
 def _inside(spline: BSpline) -> tuple[Any, Any]:
-    """Return the knots and the polynomials of a spline, without those beyond its ends."""
+    """Return the knots and polynomials of a spline, without the pieces beyond its ends."""
     polynomials = PPoly.from_spline(spline)
     end = len(spline.t) - spline.k - 1
     return polynomials.x[spline.k : end + 1], polynomials.c[::-1, spline.k : end].T

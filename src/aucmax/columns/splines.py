@@ -20,26 +20,26 @@ from aucmax.data.columns import columns_in, values_at
 __all__ = ["SplineFeatures", "basis"]
 
 _HIGHEST_DEGREE = 1000  # of splines that are read from a file
-_MIN_KNOT_GAP = 1e-150  # of knots, by which splines divide
-_MIN_VALUES = 4  # different values, for which a line and a 0/1 feature or two would do as well
+_MIN_KNOT_GAP = 1e-150  # least distance of knots, by which splines divide
+_MIN_VALUES = 4  # columns with no more different values are left unchanged
 
 
 class SplineFeatures(TransformerMixin, BaseEstimator):
-    """Add B-splines of each column of numbers to it: a linear model of them is additive.
+    """Add B-splines to each column of numbers, so that a linear model becomes additive.
 
     The score is then a sum of one smooth function of each column. Columns with up to four
     different values, for instance 0/1 features, are left unchanged. Beyond the smallest and the
     largest value of the training rows the splines are constant, and the functions continue as lines
     whose slope is the weight of the column itself.
 
-    `SplineTransformer` of scikit-learn omits the columns themselves, so that a strong penalty
+    scikit-learn's `SplineTransformer` omits the columns themselves, so that a strong penalty
     makes each function constant, not linear; it has the same number of knots in every column, and
-    several at the same place if values repeat; and a model file cannot contain it.
+    several at the same place if values repeat; and model files cannot contain it.
 
     Parameters
     ----------
     n_knots : int
-        Maximum number of knots of a column, at quantiles of its values; equal ones are merged.
+        Maximum number of knots of a column, at quantiles of its values; equal knots are merged.
     degree : int
         Degree of the polynomials between knots.
 
@@ -79,7 +79,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, array or sparse matrix, shape (n, d)
-            Numbers, none missing.
+            Numbers, without missing values.
         y : ignored
 
         Returns
@@ -111,7 +111,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         return np.hstack([X, *(part.toarray() for part in bent)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features: those of the columns, then with a spline's number."""
+        """Return the names of the features: the columns, then columns with a spline's number."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         bent = [
@@ -141,7 +141,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         return knots if len(knots) > 2 else no_knots
 
     def check_state(self) -> None:
-        """Raise ValueError unless a fit could have left these knots."""
+        """Raise ValueError unless a fit could have led to these knots."""
         if not hasattr(self, "knots_"):
             return
         number(self.degree, "degree", low=1, high=_HIGHEST_DEGREE, whole=True)
@@ -150,11 +150,11 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         for knots in self.knots_:
             check_array_of(knots, np.shape(knots), "knots")
             if knots.ndim != 1 or len(knots) in (1, 2) or (np.diff(knots) <= 0).any():
-                raise ValueError("its knots do not follow each other")
+                raise ValueError("its knots are not ascending")
 
 
 def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
-    """Return the B-splines at x except the last, which is redundant; constant beyond the knots.
+    """Return all B-splines at x but the last, which is redundant; constant beyond the knots.
 
     Parameters
     ----------
@@ -163,12 +163,12 @@ def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
     knots : ndarray, shape (k,)
         Increasing.
     degree : int
-        Of the polynomials.
+        The degree of the polynomials.
 
     Returns
     -------
     csr_array, shape (n, k + degree − 2)
-        Their values.
+        The values of the splines.
     """
     ends = np.repeat(knots[0], degree), np.repeat(knots[-1], degree)
     inside = np.clip(x.astype(np.float64), knots[0], knots[-1])

@@ -1,8 +1,8 @@
 """The registry of steps: the properties of each type of step in front of a linear model.
 
 An entry is a subclass of `Step`, which defines the column of each feature, the feature as a
-function of that column, the kinds of the columns, and the types in a model file. SQL and ONNX
-write these functions, so that a new type of step needs only its entry: beside its class,
+function of that column, the kinds of the columns, and the types in a model file. The exports to SQL
+and ONNX write these functions, so that a new type of step needs only its entry: beside its class,
 or, for a step of scikit-learn, in `aucmax.columns.sklearn_steps`.
 """
 
@@ -36,14 +36,14 @@ _ENTRIES: dict[type, type[Step]] = {}
 
 
 class Pair(NamedTuple):
-    """Two columns that features look at together, or their cycles.
+    """Two columns, or cycles of columns, on which features depend jointly.
 
     Parameters
     ----------
     columns : (int, int)
-        Their places.
+        The positions of the columns.
     cycles : (str, str)
-        Which of `CYCLES` of each, "" for the column itself.
+        Which of `CYCLES` it is of each column, "" for the column itself.
     """
 
     columns: tuple[int, int]
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
 
 
 class Step:
-    """A fitted transformer, as a source of features; of an unknown type, unless overridden.
+    """A fitted transformer as a source of features; subclasses describe known types.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ class Step:
     file_types : tuple of type
         The types of this package in a model file with this step.
     results : tuple of str
-        Attributes that every fit sets; a model file without one of them is refused.
+        Attributes that every fit sets; a model file that lacks one is refused.
     encodes : bool
-        Whether a rival model needs these features instead of the columns.
+        Whether other models in a comparison need these features instead of the columns.
     of_whole_rows : bool
         Whether a feature depends on other columns than its own.
     takes_tables : bool
-        Whether it takes columns as `datasets.read` returns them; others need a data frame.
+        Whether it takes columns as `datasets.read` returns them; other steps need a data frame.
     renames : bool
-        Whether the values of a column have other names for readers, see `told`.
+        Whether reports show the values of a column by other names, see `told`.
     """
 
     file_types: ClassVar[tuple[type, ...]] = ()
@@ -89,35 +89,35 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The name of its type."""
+        """The name of the transformer's type."""
         return type(self.fitted).__name__
 
     @property
     def pairs(self) -> Sequence[Pair]:
-        """The pairs of columns of its input that features look at together."""
+        """The pairs of input columns on which features depend jointly."""
         return ()
 
     def columns(self, columns: Places) -> Places:
-        """Return the column of each feature, given those of the step's input.
+        """Return the column of each feature, given the columns of the step's input.
 
-        A feature of the k-th pair has −1 − k in place of a column.
+        A feature of the k-th pair has −1 − k instead of a column.
 
         Raises
         ------
         LookupError
-            If features may look at several other columns.
+            If features may depend on several other columns.
         """
         raise LookupError(f"a {self.name} may make features from several columns.")
 
     def coordinates(self, mass: NDArray[np.float64]) -> Any:
-        """Return M if the model that follows penalises u, not its coefficients M u, else None.
+        """Return M if the model that follows penalises u rather than its coefficients M u.
 
-        It is a sparse matrix (D, k).
+        M is a sparse matrix (D, k); None if coefficients are penalised.
 
         Parameters
         ----------
         mass : ndarray, shape (D,)
-            The sum of each feature over the rows, by their weights.
+            The weighted sum of each feature over the rows.
         """
         return None
 
@@ -127,7 +127,7 @@ class Step:
         Raises
         ------
         ValueError
-            If they cannot be written as such.
+            If they are not functions of one column or products of two.
         """
         raise ValueError(
             f"the step {self.name} cannot be exported: only known steps that look at one column "
@@ -135,15 +135,15 @@ class Step:
         )
 
     def for_rivals(self, rows: Any, features: Any) -> Any:
-        """Return rows as numbers for a rival, given the rows and all features of the model."""
+        """Return rows as numbers for another model, given the rows and this model's features."""
         return features
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
-        """Yield the columns that the step uses, with their properties."""
+        """Yield the columns that the step uses, with their kinds."""
         yield from columns
 
     def parts(self) -> Iterator[Step]:
-        """Yield the steps of which it consists, or itself."""
+        """Yield the steps of which this step consists, or itself."""
         yield self
 
     def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
@@ -151,15 +151,15 @@ class Step:
         return values
 
     def cycles(self) -> list[str]:
-        """Return which cycle of its column each feature shows, such as the weekday, or "".
+        """Return which cycle of its column each feature represents, such as the weekday, or "".
 
-        An empty list is short for none.
+        An empty list means that there are no cycles.
         """
         return []
 
     @property
     def learns_from_labels(self) -> bool:
-        """Whether the features are also learnt from labels."""
+        """Whether the features depend on the labels of the fit."""
         return bool(get_tags(self.fitted).target_tags.required)
 
     @property
@@ -183,7 +183,7 @@ def step_of(fitted: Any) -> Step:
 
 
 def types_in_files() -> list[type]:
-    """Return the types of this package that a model file may have for steps."""
+    """Return the types of this package that may occur in a model file for steps."""
     return [file_type for entry in _ENTRIES.values() for file_type in entry.file_types]
 
 
@@ -193,7 +193,7 @@ def parts_of(model: Any) -> tuple[list[Step], Any]:
     Parameters
     ----------
     model : estimator
-        Fitted: a pipeline, a scorecard, a search or the linear model itself.
+        A fitted pipeline, scorecard, search or linear model.
     """
     if hasattr(model, "steps"):
         steps, linear = parts_of(model[-1])
@@ -207,7 +207,7 @@ def parts_of(model: Any) -> tuple[list[Step], Any]:
 
 
 def flat(pipeline: Pipeline) -> list[Step]:
-    """Return the steps of a fitted pipeline, those of pipelines in it included."""
+    """Return the steps of a fitted pipeline, including those of nested pipelines."""
     steps: list[Step] = []
     for _, step in pipeline.steps:
         if isinstance(step, Pipeline):
@@ -218,7 +218,7 @@ def flat(pipeline: Pipeline) -> list[Step]:
 
 
 def transformed(steps: Sequence[Step], rows: Any) -> list[Any]:
-    """Return rows, and the output of each of some fitted steps for them; a source's, in parts."""
+    """Return rows, and the output of each fitted step for them; as sources if rows are a source."""
     return [*accumulate(steps, _transformed, initial=rows)]
 
 
@@ -229,14 +229,14 @@ def _transformed(rows: Any, step: Step) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """Rows on their way through the steps of a fitted model, each of which transforms them once.
+    """Rows at all stages of a fitted model, so that each step transforms them only once.
 
     Parameters
     ----------
     model : estimator
         As for `parts_of`.
     rows : list
-        The rows as the model takes them, and after each step.
+        The rows in front of the model, and after each step.
     """
 
     model: Any
@@ -244,7 +244,7 @@ class Stages:
 
     @classmethod
     def of(cls, model: Any, X: Any) -> Self:
-        """Send rows, as the model takes them, through its steps."""
+        """Pass rows through the steps of a model."""
         refuse_collections(X)
         return cls(model, transformed(parts_of(model)[0], X))
 
@@ -258,15 +258,15 @@ class Stages:
         return np.asarray(parts_of(self.model)[1].decision_function(self.features))
 
     def at(self, rows: NDArray[np.intp]) -> Self:
-        """Return some of the rows."""
+        """Return the stages of some of the rows."""
         return replace(self, rows=[_safe_indexing(X, rows) for X in self.rows])
 
 
 def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column]:
-    """Return the columns that steps use, by name, as the first step knows them.
+    """Return the columns that steps use, by name, with their kinds in the first step.
 
-    If several transformers use a column, the one that takes words decides: the others can only get
-    it as words, too.
+    If several transformers use a column, the one that takes words decides: the others receive it as
+    words, too.
     """
     by_name: dict[str, Column] = {}
     for column in steps[0].taken(columns) if steps else columns:
@@ -276,7 +276,7 @@ def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column
 
 
 def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
-    """Return the columns as a fitted model knows them, None for a column that no step uses.
+    """Return the kinds of the columns of a fitted model, None for a column that no step uses.
 
     Parameters
     ----------
@@ -295,6 +295,6 @@ def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
 
 
 def that_learn_from_labels(steps: Sequence[Step]) -> list[str]:
-    """Return the names of steps that learn features from labels; selecting some does not count."""
+    """Return the names of steps that learn features from labels, not counting selection."""
     parts = [part for step in steps for part in step.parts()]
     return [part.name for part in parts if part.learns_from_labels]

@@ -1,8 +1,8 @@
-"""What the columns of a table hold, in bounded memory: summaries of parts, which merge.
+"""Summaries of the columns of a table in bounded memory; summaries of parts merge.
 
-A summary counts the rows of a column and its gaps. One of numbers also has their median, and the
-days, weekdays and times of day of dates; one of words counts each word. Those of the parts of a
-table merge to that of the whole table: within bounds exactly, whatever the parts and their order.
+A summary counts the rows of a column and its gaps. For numbers it also has their median, and the
+days, weekdays and times of day of dates; for words it counts each word. The summaries of parts
+merge to that of the whole table: exactly within bounds, whatever the parts and their order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = [
     "Bins", "Calendar", "Coded", "NumberSummary", "TableSummary", "WordSummary", "cells", "weekday",
 ]  # fmt: skip
 
-MAX_BINS = 2**14  # different numbers of a column that are counted one by one
+MAX_BINS = 2**14  # different numbers of a column that are counted separately
 MAX_WORDS = 100_000  # different words of a column that are counted
-MAX_DAYS = 15  # different days that are told apart
+MAX_DAYS = 15  # different days that are recorded
 _DAY_SECONDS = 86_400
 
 Floats = NDArray[np.float64]
@@ -46,14 +46,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coded:
-    """A column of words: the different words, and the place among them of each row's.
+    """A column of words: the different words, and the index of each row's word.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n,)
-        −1 for a gap.
+        The index of the word, −1 for gaps.
     words : list, length k
-        Different; some may not occur.
+        The different words; some may not occur.
     """
 
     codes: NDArray[np.integer[Any]]
@@ -64,7 +64,7 @@ class Coded:
 
     @classmethod
     def of(cls, series: Any) -> Self:
-        """Return a column, given as a pandas series or as an array; gaps are those of files."""
+        """Return a pandas series or array as a coded column; words such as ``n/a`` are gaps."""
         pd = needs("pandas", "a column of words")
         if isinstance(getattr(series, "dtype", None), pd.CategoricalDtype):
             codes, words = series.cat.codes.to_numpy(), series.cat.categories.tolist()
@@ -79,18 +79,18 @@ class Coded:
 
 
 def cells(X: Any, columns: Sequence[Column]) -> Iterator[Coded | Floats]:
-    """Yield the columns of a table, as words or as float64 numbers with NaN for a gap.
+    """Yield the columns of a table, as words or as float64 numbers with NaN for gaps.
 
     Parameters
     ----------
     X : data frame, or array of shape (n, d)
-        Columns by their names, or by their places.
+        Its columns are matched by name, those of an array by position.
     columns : sequence of Column, length d
 
     Raises
     ------
     ValueError
-        If a column is missing, or holds something else than its kind.
+        If a column is missing, or its values are not of its kind.
     """
     names = [column.name for column in columns]
     for column, series in zip(columns, series_in(X, names), strict=True):
@@ -111,7 +111,7 @@ def _floats(values: NDArray[Any]) -> Floats:
     """Return values as float64; gaps among objects are NaN."""
     try:
         return values.astype(np.float64, copy=False)
-    except TypeError:  # of NA, which only pandas knows
+    except TypeError:  # for pandas' NA
         if "pandas" not in sys.modules:
             raise
         return np.where(sys.modules["pandas"].isna(values), np.nan, values).astype(np.float64)
@@ -127,9 +127,9 @@ class Calendar:
     Parameters
     ----------
     days : tuple of int
-        The first `MAX_DAYS` different ones.
+        The first `MAX_DAYS` different days.
     weekdays : frozenset of int
-        From 0 for Thursday, like 1970-01-01, to 6.
+        The weekdays that occur, from 0 for Thursday, like 1970-01-01, to 6.
     seconds : (int, int)
         The earliest and the latest time of day, in seconds.
     """
@@ -140,7 +140,7 @@ class Calendar:
 
     @classmethod
     def of(cls, days: Floats) -> Self:
-        """Return that of days (m,), at least one, in ascending order."""
+        """Return the calendar of days (m,), at least one, in ascending order."""
         dates = np.floor(days)
         different = dates[np.append(True, np.diff(dates) > 0)]
         seconds = np.round(_DAY_SECONDS * phase(days, 1.0)) % _DAY_SECONDS
@@ -164,19 +164,19 @@ def weekday(days: Floats) -> NDArray[np.intp]:
 
 
 class Bins(NamedTuple):
-    """Numbers counted in bins of neighbours: at first each different one, then joined ones.
+    """Counts of numbers in bins: at first one bin for each different number, later joined ones.
 
-    A bin is 2^shift consecutive numbers of float64, as in `aucmax.statistics.score_bins`. So the
-    bins depend on the numbers alone, not on their order.
+    A bin is 2^shift consecutive float64 numbers, as in `aucmax.statistics.score_bins`. So the bins
+    depend on the numbers alone, not on their order.
 
     Parameters
     ----------
     low, high : ndarray, shape (b,)
-        The lowest and the highest number in each, ascending.
+        The lowest and the highest number in each bin, ascending.
     counts : ndarray of int, shape (b,)
-        How many numbers are in each.
+        The count of numbers in each bin.
     shift : int
-        How wide they are.
+        The width of the bins.
     """
 
     low: Floats
@@ -185,12 +185,12 @@ class Bins(NamedTuple):
     shift: int
 
     def joined(self) -> Bins:
-        """Return neighbours joined until there are at most `MAX_BINS` bins."""
+        """Join neighbours until there are at most `MAX_BINS` bins."""
         if not len(self.low):
             return self
         key, shift = positions(self.low), self.shift
         steps = (key[1:] ^ key[:-1]).view(np.uint64)
-        if len(steps) >= MAX_BINS:  # neighbours are joined where their step has no more bits
+        if len(steps) >= MAX_BINS:  # join neighbours whose keys differ only in the lowest bits
             largest_steps = np.partition(steps, -MAX_BINS)[-MAX_BINS:]
             shift = max(shift, int(largest_steps[0]).bit_length())
         key >>= shift
@@ -220,19 +220,20 @@ class Bins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NumberSummary:
-    """Numbers of a column.
+    """The summary of a column of numbers.
 
     Parameters
     ----------
     rows, gaps : int
-        Their number.
+        The numbers of rows and of gaps.
     bins : Bins
-        The numbers.
+        The counts of the numbers.
     median : float
-        Of one part it is exact, and of several with at most `MAX_BINS` different numbers.
-        Otherwise the middle numbers are taken from the middle of their bins. NaN of only gaps.
+        It is exact for one part, and for several with at most `MAX_BINS` different numbers.
+        Otherwise, the middle numbers are replaced by the middles of their bins. NaN if all are
+        gaps.
     calendar : Calendar, optional
-        Of days.
+        The calendar of a column of days.
     """
 
     rows: int
@@ -264,7 +265,7 @@ class NumberSummary:
 
     @property
     def distinct(self) -> int:
-        """The number of different numbers, or less if neighbours were counted together."""
+        """The count of different numbers, or fewer if neighbours were counted together."""
         return len(self.bins.counts)
 
     @property
@@ -281,27 +282,27 @@ class NumberSummary:
         return NumberSummary(rows, gaps, bins, bins.median, calendar)
 
     def bounded(self) -> NumberSummary:
-        """Return it unchanged, as its size is bounded."""
+        """Return the summary unchanged, as its size is bounded anyway."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class WordSummary:
-    """Words of a column with their numbers of rows; those of the most frequent words are kept.
+    """The summary of a column of words: counts of rows for the most frequent words.
 
-    Beyond `MAX_WORDS` different words, the count of the next word is subtracted from all, and
-    words without any are forgotten (Misra & Gries 1982; that such counts merge: Agarwal et al.
-    2013). So no count is too high, and none is too low by more than ``uncounted``, which is at
-    most the number of rows divided by `MAX_WORDS`.
+    Beyond `MAX_WORDS` different words, the count of the next word is subtracted from all counts,
+    and words with a count of 0 are dropped (Misra & Gries 1982; Agarwal et al. 2013 show that such
+    counts merge). So no count is too high, and none is too low by more than ``uncounted``, which is
+    at most the number of rows divided by `MAX_WORDS`.
 
     Parameters
     ----------
     rows, gaps : int
-        Their number.
+        The numbers of rows and of gaps.
     counts : mapping of str to int
-        The rows of each word.
+        The number of rows with each word.
     uncounted : int
-        What may be missing in each count.
+        The most by which a count may be too low.
     """
 
     rows: int
@@ -326,7 +327,7 @@ class WordSummary:
 
     @classmethod
     def of(cls, coded: Coded) -> Self:
-        """Return the summary of words, of all however many they are."""
+        """Return the summary of words, with all of them, however many there are."""
         rows = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.words)).tolist()
         counts = {word: count for word, count in zip(coded.words, rows, strict=True) if count}
         number = next((word for word in counts if not isinstance(word, str)), None)
@@ -351,7 +352,7 @@ class WordSummary:
         return merged.bounded()
 
     def bounded(self) -> WordSummary:
-        """Return this summary with at most `MAX_WORDS` words."""
+        """Return the summary with at most `MAX_WORDS` words."""
         excess = len(self.counts) - MAX_WORDS
         if excess <= 0:
             return self
@@ -368,7 +369,7 @@ class TableSummary:
     Parameters
     ----------
     columns : tuple of Column
-        Names and kinds.
+        The names and kinds of the columns.
     summaries : tuple of NumberSummary and WordSummary
     """
 
@@ -382,7 +383,7 @@ class TableSummary:
         Raises
         ------
         ValueError
-            If a column has neither words nor finite numbers, or both.
+            If a column has both words and numbers, or values that are neither.
         """
         columns = cls.columns_of(X)
         return cls.of_cells(columns, cells(X, columns))
@@ -404,7 +405,7 @@ class TableSummary:
     def merge(self, other: TableSummary) -> TableSummary:
         """Return the summary of the rows of both, whose columns have the same names and kinds.
 
-        A column that has only gaps in one of them is of the kind that it has in the other.
+        A column that has only gaps in one of them takes the kind that it has in the other.
 
         Raises
         ------
@@ -415,17 +416,17 @@ class TableSummary:
         missing = [column.name for column in self.columns if column.name not in theirs]
         if missing or len(theirs) != len(self.columns):
             names = missing or sorted(theirs.keys() - {column.name for column in self.columns})
-            raise ValueError(f"columns are not in all parts: {', '.join(names)}")
+            raise ValueError(f"some parts lack the columns {', '.join(names)}")
         pairs = zip(self._items, (theirs[c.name] for c in self.columns), strict=True)
         columns, summaries = zip(*(_merged(*pair) for pair in pairs), strict=True)
         return TableSummary(columns, summaries)
 
     def bounded(self) -> TableSummary:
-        """Return this summary in bounded memory."""
+        """Return the summary in bounded memory."""
         return replace(self, summaries=tuple(summary.bounded() for summary in self.summaries))
 
     def without(self, names: Sequence[str]) -> TableSummary:
-        """Return the summary of the other columns."""
+        """Return the summary without some columns."""
         columns, summaries = zip(
             *(item for item in self._items if item[0].name not in names), strict=True
         )

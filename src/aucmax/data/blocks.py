@@ -14,9 +14,9 @@ __all__ = ["Blocks", "blocks", "of_bag", "of_rows"]
 
 
 class Blocks:
-    """How a part is loaded: computed blocks of collections, and a function that joins them.
+    """The loader of a part: blocks of collections to compute, and a function that joins them.
 
-    Called, it computes them in this process; a cluster takes ``graph`` and ``keys``.
+    A call computes them in this process; a cluster takes ``graph`` and ``keys``.
     """
 
     def __init__(self, make: Callable[..., Any], graph: dict[Any, Any], keys: list[Any]) -> None:
@@ -34,7 +34,7 @@ class Blocks:
 
 
 def blocks(make: Callable[..., Any], *collections: Any) -> list[Blocks]:
-    """Return the loaders of the parts of collections; part k consists of their k-th blocks."""
+    """Return a loader for each part of some collections; part k consists of their k-th blocks."""
     graph: dict[Any, Any] = {}
     keys = []
     for collection in collections:
@@ -65,7 +65,7 @@ def of_rows(X: Any, y: Any = None, weight: Any = None) -> Source:
 
 
 def _in_blocks_of(X: Any, values: Any) -> Any:
-    """Return an array in the blocks of rows X (n, d), if these and their sizes are known."""
+    """Return an array in the same blocks of rows as X (n, d), if their sizes are known."""
     if not hasattr(X, "chunks") or not hasattr(values, "chunks"):
         return values
     sizes_known = not np.isnan(np.concatenate([X.chunks[0], values.chunks[0]])).any()
@@ -82,7 +82,7 @@ def _together(*arrays: Any) -> Any:
 
 
 def _stacked(items: Any) -> Any:
-    """Return the tuples of a partition as one, or the rows alone."""
+    """Return the tuples of a partition joined into one, or the rows alone."""
     items = [(item,) if len(getattr(item, "shape", ())) == 2 else item for item in items]
     odd = [item for item in items if not isinstance(item, tuple)]
     if odd:

@@ -18,13 +18,13 @@ from aucmax.data.reading import ASIDE
 
 __all__ = ["Bunch", "Labels", "frame", "objects_of", "rows_and_labels", "table_of"]
 
-_ROWS_AT_ONCE = 4096  # of which a column of numbers stays in the cache
+_ROWS_AT_ONCE = 4096  # so few that a column of numbers stays in the cache
 
 
 class Bunch(dict[str, Any]):
-    """Values by name, which are also attributes: scikit-learn's class, which takes long to import.
+    """Values by name, also available as attributes, like scikit-learn's class.
 
-    A table that is refused need not wait for it.
+    That class is slow to import, and an error about a table should not have to wait for it.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -37,7 +37,7 @@ class Bunch(dict[str, Any]):
         self[name] = value
 
     def of_sklearn(self) -> Any:
-        """Return the same as scikit-learn's class."""
+        """Return the same values as an instance of scikit-learn's class."""
         from sklearn.utils import Bunch
 
         return Bunch(**self)
@@ -120,7 +120,7 @@ def rows_and_labels(
     Parameters
     ----------
     name : str
-        The data set's, or the file's.
+        The name of the data set or the file.
     data : csr_matrix or ndarray, shape (n, d)
         Rows.
     target : ndarray, shape (n,), or None

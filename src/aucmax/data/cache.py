@@ -63,8 +63,8 @@ def verify(path: Path, found: str, name: str) -> None:
         raise fault(
             path,
             f"the SHA-256 is {found}, but {expected} was recorded at the first download; the file "
-            f"was changed since: delete it and call datasets.fetch({name!r}), or accept the "
-            f"publisher's present file with datasets.fetch({name!r}, force=True)",
+            f"has changed since: delete it and call datasets.fetch({name!r}), or accept the "
+            f"publisher's current file with datasets.fetch({name!r}, force=True)",
         )
 
 
@@ -85,7 +85,7 @@ def _records() -> dict[str, str]:
 
 
 def parsed(path: Path, checksum: str, parse: Callable[[], Rows]) -> Rows:
-    """Return the result of `parse`, from a parsed copy of a file with this checksum if any."""
+    """Return the result of `parse`, or a parsed copy of the file with this checksum if any."""
     copy = cache_folder() / "parsed" / f"{path.name}-{checksum[:16]}-v{PARSER_VERSION}.npz"
     rows = _load_copy(copy)
     if rows is None:
@@ -102,13 +102,13 @@ def _load_copy(copy: Path) -> Rows | None:
             X = sp.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
             y = arrays["y"]
         X.check_format(full_check=True)
-    except Exception:  # Whatever is wrong with a copy, the file itself is still there.
+    except Exception:  # whatever is wrong with the copy, the file itself can be parsed again
         return None
     return (X, y) if y.shape == (X.shape[0],) else None
 
 
 def _save_copy(copy: Path, X: sp.csr_matrix, y: NDArray[Any]) -> None:
-    """Keep a parsed copy; a folder that cannot be written to costs only time."""
+    """Save a parsed copy; if the folder is not writable, the file is just parsed again."""
     arrays = {"data": _compact(X.data), "indices": X.indices, "indptr": X.indptr}
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def _save_copy(copy: Path, X: sp.csr_matrix, y: NDArray[Any]) -> None:
 
 
 def _compact(data: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers as bytes if these are equal: pixels, flags and most counts."""
+    """Return the numbers as bytes if nothing is lost: pixels, flags and most counts."""
     if data.size and data.min() >= 0 and data.max() <= 255:
         small = data.astype(np.uint8)
         return small if np.array_equal(small, data) else data

@@ -25,8 +25,8 @@ __all__ = [
     "positive_of", "too_many_labels", "two_classes",
 ]  # fmt: skip
 
-_STRAY_ROWS = 2  # of a label that may be a slip
-_MANY_LABELS = 20  # of which one may be meant to be positive
+_STRAY_ROWS = 2  # a label with at most as many rows may be a slip
+_MANY_LABELS = 20  # with more labels, none is suggested as positive
 _HALVES = {  # the names of the two halves, the negative one first
     "even-odd": ("odd", "even"),
     "first-half": ("second half", "first half"),
@@ -40,15 +40,15 @@ class Classes(NamedTuple):
     Parameters
     ----------
     labels : (label, label)
-        The negative and the positive label for a model; one against all others is words.
+        The negative and the positive label for a model; text if one is ranked against all others.
     positive : label
-        The positive one in the file, where several others may be negative.
+        The positive label in the file, where several others may be negative.
     rarer : bool
         Whether the positive label was chosen as the rarer of the two.
     as_given : bool
         Whether the labels are those of the file.
     words : mapping
-        What the file has for labels that are true and false.
+        How the file spells labels that are true and false.
     """
 
     labels: tuple[Any, Any]
@@ -58,25 +58,25 @@ class Classes(NamedTuple):
     words: Mapping[Any, str] = {}
 
     def shown(self, label: Any) -> Any:
-        """Return a label as the file has it."""
+        """Return a label as the file spells it."""
         return self.words.get(label, label)
 
 
 def positive_of(labels: Sequence[Any], counts: Sequence[float] | np.ndarray | None = None) -> Any:
     """Return which of two labels is positive, unless the user names one.
 
-    It is the larger number. Of two words it is the rarer for commands, which read files and count
-    what they read: what is looked for is rare, and the order of words means nothing. In Python it
-    is the larger label of any kind, because scikit-learn's scorers, such as "roc_auc", take
-    ``classes_[1]``, the last in sort order, for positive.
+    Of two numbers it is the larger. Of two words it is the rarer for commands, which read files and
+    count the labels: what one looks for is usually rare, and the order of words means nothing. In
+    Python it is the larger label of any kind, because scikit-learn's scorers, such as "roc_auc",
+    treat ``classes_[1]``, the last in sort order, as positive.
 
     Parameters
     ----------
     labels : sequence
         In ascending order.
     counts : sequence, optional
-        The rows of each, or their weight, for the rule of commands. Of two equally frequent words
-        the larger is positive.
+        The number of rows with each label, or their weight, for the rule of commands. Of two
+        equally frequent words the larger is positive.
     """
     if counts is None or not any(isinstance(label, str) for label in labels):
         return labels[1]
@@ -89,9 +89,9 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
     Parameters
     ----------
     labels : ndarray, shape (k,)
-        All of them, in ascending order.
+        All labels, in ascending order.
     positive : label, optional
-        By default `positive_of` both.
+        By default the one that `positive_of` chooses.
     """
     values = labels.tolist()
     if len(values) > 2:
@@ -102,7 +102,7 @@ def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
         )
     positive = positive_of(values) if positive is None else positive
     if positive not in values:
-        raise ValueError(f"positive={positive!r} is none of the labels {values}.")
+        raise ValueError(f"positive={positive!r} is not among the labels {values}.")
     return labels if positive == values[1] else labels[::-1].copy()
 
 
@@ -124,9 +124,9 @@ def classes_named(labels: np.ndarray, counts: np.ndarray, positive: Any, file: A
     labels : ndarray, shape (k,)
         In ascending order.
     counts : ndarray, shape (k,)
-        The rows of each, or their weight.
+        The number of rows with each label, or their weight.
     positive : label or str, optional
-        As `find_label` takes it; of two labels by default `positive_of` both.
+        As `find_label` takes it; of two labels, by default the one that `positive_of` chooses.
     file : path or str
         The name of the file in messages.
     """
@@ -143,12 +143,12 @@ def classes_named(labels: np.ndarray, counts: np.ndarray, positive: Any, file: A
 
 
 def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
-    """Return rows that were read as rows of two classes, as `classes_of` divides them.
+    """Return rows that were read, divided into two classes by `classes_of`.
 
     Raises
     ------
     ValueError
-        There are not two classes, or all rows of one have weight 0.
+        If there are not two classes, or if all rows of one have weight 0.
     """
     positive, classes = classes_of(rows, reading)
     y = np.array(classes.labels)
@@ -166,15 +166,15 @@ def labelled_of(rows: Bunch, reading: Reading) -> tuple[Labelled, Classes]:
 
 
 def _spelt_as(y: np.ndarray, known: tuple[Any, Any]) -> np.ndarray:
-    """Return labels (n,), in the spelling of known ones where they are other spellings of them."""
+    """Return labels (n,), spelt like the known label that they mean, if any."""
     labels, place = np.unique(y, return_inverse=True)
     return np.array(labels_as(labels.tolist(), [*map(str, known)]))[place]
 
 
 def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
-    """Return rows with one spelling, the most frequent one, of labels that differ only in case.
+    """Return rows in which labels that mean the same have one spelling, the most frequent one.
 
-    Or that all mean yes and no.
+    These are labels that differ only in case, or labels that all mean yes or no.
     """
     y = np.asarray(rows.target)
     if not reading.prepare or y.dtype.kind not in "OU":
@@ -186,23 +186,23 @@ def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
         return rows
     in_meaning = [name for name, word in usual.items() if name.casefold() != word.casefold()]
     odd, alike = [*in_meaning, *usual][0], "mean the same" if in_meaning else "differ only in case"
-    finding = f"labels that {alike} are one, such as {odd!r} and {usual[odd]!r}"
+    finding = f"labels that {alike} are merged, such as {odd!r} and {usual[odd]!r}"
     y = np.array([usual.get(name, name) for name in names])[place]
     decisions = [*rows.decisions, Decision(rows.target_name or "", finding)]
     return Bunch(**(rows | {"target": y, "decisions": decisions, "respelt": True}))
 
 
 def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -> Labelled:
-    """Return rows as rows of the two classes of a model, unless the arguments name others.
+    """Return rows in the two classes of a model, unless the arguments name others.
 
     Parameters
     ----------
     model_classes : ndarray, shape (2,)
         The negative and the positive label of the model.
     rows : Bunch
-        What `read` gives, with labels.
+        What `read` returned, with labels.
     reading : Reading
-        ``positive`` is measured against all other labels; `binarize` replaces the labels.
+        ``positive`` is ranked against all other labels; `binarize` replaces the labels.
     name : str
         What the rows are called in messages.
 
@@ -214,7 +214,7 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
     Raises
     ------
     ValueError
-        The labels are not those of the model, or all rows of a class have weight 0.
+        If the labels are not those of the model, or if all rows of a class have weight 0.
     """
     negative, positive = np.asarray(model_classes).tolist()
     y = np.asarray(rows.target)
@@ -233,13 +233,13 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
             f"{name}: all rows have the label {label}; an AUC needs rows of two classes."
         )
     if reading.positive is not None and label == negative:
-        message = f"the model ranks {positive} first, but is now measured for {label}"
+        message = f"the model ranks {positive} first, but is now evaluated for {label}"
         warnings.warn(message, DataWarning, stacklevel=2)
     one_against_all = reading.positive is not None or negative == f"not {positive}"
     if not one_against_all and others != [negative]:
         strange = next(value for value in others if value != negative)
         raise ValueError(
-            f"{name}: the label {strange} is none of the model's ({negative} and {positive}); "
+            f"{name}: the label {strange} is not one of the model's ({negative} and {positive}); "
             "say which label is positive with positive=LABEL."
         )
     classes = np.array([others[0], label])
@@ -250,12 +250,12 @@ def labelled_for(model_classes: Any, rows: Bunch, reading: Reading, name: str) -
 
 
 def _strata_name(rows: Bunch, reading: Reading) -> str | None:
-    """Return the column of the strata of rows; None if they have none."""
+    """Return the name of the column with the strata of rows; None if they have none."""
     return None if rows.get("strata") is None else reading.strata or QUERY
 
 
 def _weighing(rows: Labelled, file: Any) -> Labelled:
-    """Return rows unchanged; raise ValueError if all of a class have weight 0."""
+    """Return rows unchanged; raise ValueError if all rows of a class have weight 0."""
     for positive, kind in ((True, "positive"), (False, "negative")):
         if not rows.weighs(positive):
             raise ValueError(f"{file}: all {kind} rows have the weight 0.")
@@ -263,7 +263,7 @@ def _weighing(rows: Labelled, file: Any) -> Labelled:
 
 
 def _file_of(rows: Bunch) -> str:
-    """Return what rows that were read are called in messages."""
+    """Return the name in messages of rows that were read."""
     return rows.files[0] if len(rows.files) == 1 else rows.name
 
 
@@ -277,7 +277,7 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
     positive : ndarray of bool, shape (n,)
         Which rows are positive.
     classes : Classes
-        What the classes are called.
+        The names of the classes.
     """
     if reading.binarize is not None:
         return halves(rows, reading.binarize)
@@ -299,21 +299,21 @@ def classes_of(rows: Bunch, reading: Reading) -> tuple[np.ndarray, Classes]:
             "of the labels with binarize='even-odd')"
         )
         few = len(labels) <= _MANY_LABELS
-        frequent = counts > _STRAY_ROWS  # others are more likely slips than the event
+        frequent = counts > _STRAY_ROWS  # rarer labels are more likely slips than the event
         rare = np.where(frequent, counts, len(y)) if frequent.sum() > 1 else counts
         yes = [label for label in map(str, labels.tolist()) if YesNo("").number(label)]
         rarest = str(labels.tolist()[int(np.argmin(rare))])
-        one_of_them = few and len(yes) < 2  # else the other ones would be negative
+        one_of_them = few and len(yes) < 2  # else further words for yes would be negative
         remedy: dict[str, Any] = {"positive": [*yes, rarest][0]} if one_of_them else {}
         spelt = usual_labels(dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True)))
-        if spelt:  # which were not made one
+        if spelt:  # several spellings of a label, which were not merged
             first = " and ".join(map(repr, next(iter(spelt.items()))))
-            hint += f"; {first} are one with prepare=True"
+            hint += f"; prepare=True merges {first}"
             remedy = {"prepare": True, **(remedy if len(labels) - len(spelt) > 2 else {})}
         if few and frequent.sum() > 1 and not frequent.all():
             strays = " and ".join(map(repr, labels[~frequent].tolist()))
             strays += " (the last row's)" if y[-1] in labels[~frequent] else ""
-            hint += f"; {strays} may be a slip, which then counts as the rest: correct or remove it"
+            hint += f"; {strays} may be a slip, which would count as negative: correct or remove it"
         raise TableError(
             path, [Obstacle("labels", problem, hint, remedy=remedy or None)], remedy or None
         )

@@ -1,6 +1,6 @@
-"""Columns that are no amounts and no words: ids, which cannot generalise, codes, and others.
+"""Columns that are neither amounts nor categories, such as ids, which cannot generalise, and codes.
 
-These are whole numbers that are names, and cells of which mostly no two are equal.
+These are whole numbers used as names, and cells that are nearly all different.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ PAIR = re.compile(
         r"[+-]?[0-9]+(?:[.,][0-9]+)?", r"[+-]?[0-9]+\.[0-9]+"
     )
 )
-_CELLS = {  # which mostly differ: what they are, and what a model would need
+_CELLS = {  # of columns whose cells mostly differ: what they are, and what a model would need
     "cells of JSON": (re.compile(r"[\[{].*[\]}]", re.DOTALL), "whose fields need columns"),
     "pairs of numbers": (PAIR, "which need two columns"),
     "web addresses": (re.compile(r"https?://\S+"), "whose parts need columns"),
     "texts": (re.compile(r"\S+(?:\s+\S+){3,}"), "whose subjects need columns"),
 }
 _ZEROS = re.compile(r"^[^\S\n]*(?:0[0-9]+|=\"0[0-9]+\")[^\S\n]*$", re.MULTILINE)
-_MOST_CELLS = 0.9  # share of them
+_MOST_CELLS = 0.9  # the share of cells that must have a form
 _MIN_ROWS = 50  # rows from which numbers that all differ are suspect
-_MIN_EQUAL_PAIRS = 10  # expected among measured numbers; none at all is then suspect
+_MIN_EQUAL_PAIRS = 10  # where chance would make as many, having none is suspect
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
 _JOINED_ID = re.compile(
     r"(row|record|customer|client|user|member|patient|person|account|order|transaction|session|"
@@ -56,7 +56,7 @@ def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | Non
     values : ndarray, shape (n,)
         Its numbers, NaN for missing values.
     zeros : bool
-        Whether some of them have zeros in front.
+        Whether some of them have leading zeros.
     """
     finite = values[np.isfinite(values)]
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
@@ -68,7 +68,7 @@ def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | Non
     drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
     hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
     if names_a_code and alone and len(finite) >= _MIN_ROWS:
-        problem = "looks like codes (such as zip codes), most of them in one row only"
+        problem = "looks like codes (such as zip codes), most of which occur only once"
     elif names_a_code and len(different) > 2:
         problem, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
         hint = f"take each value as a category {as_category}, or leave the column out"
@@ -82,12 +82,12 @@ def doubt(name: str, values: NDArray[np.float64], zeros: bool) -> Obstacle | Non
 
 
 def has_zeros(words: Iterable[str]) -> bool:
-    """Return whether some words have zeros in front, as no amount has, such as 01 or ="01"."""
+    """Return whether some words have leading zeros, such as 01 or ="01", as amounts never do."""
     return _ZEROS.search("\n".join(words)) is not None
 
 
 def different_cells(count: int, rows: int, words: Sequence[str]) -> str:
-    """Return what is found in a column of so many different cells, such as some of its words."""
+    """Return a description of a column with ``count`` different cells, judged by some ``words``."""
     for noun, (form, need) in _CELLS.items():
         if sum(map(bool, map(form.fullmatch, words))) > _MOST_CELLS * len(words):
             return f"{count:,} different {noun} in {rows:,} rows, {need} of their own"
@@ -95,7 +95,7 @@ def different_cells(count: int, rows: int, words: Sequence[str]) -> str:
 
 
 def names_codes(name: str) -> bool:
-    """Return whether a column is called zip code, or the like."""
+    """Return whether the name of a column is zip code or the like."""
     words = _words(name)
     return bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
 
@@ -107,9 +107,9 @@ def _words(name: str) -> list[str]:
 
 
 def _counted(distinct: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
-    """Return whether all numbers differ although chance would make some equal: they count rows.
+    """Return whether all numbers differ although chance would make some equal: a running number.
 
-    Of n numbers spread evenly over a range of r, about n²/2r pairs are equal; otherwise more.
+    Of n numbers spread evenly over a range of r, about n²/2r pairs are equal; if uneven, more.
     """
     n = len(distinct)
     if n < _MIN_ROWS or len(different) < n or _are_dates(different):

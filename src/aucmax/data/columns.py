@@ -1,7 +1,7 @@
-"""The kinds of columns of a table: decided once, when data are read, and kept with a model.
+"""The kinds of columns in a table, decided once, when data are read, and kept with a model.
 
 A `Column` of numbers is the plain case. Every other kind is a subclass, which defines how a value
-is read from text and how it is shown, for everything that reads, explains or exports columns.
+is read from text and how it is shown, for all code that reads, explains or exports columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
-# "none" may be a category, and UCI's files have "?"
+# "none" is missing from this list as it may be a category; "?" is here for UCI's files
 _ERRORS = ("#n/a", "#nv", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!")  # Excel's
 NO_WORD = ("", "na", "n/a", "nan", "null", "?", *_ERRORS)
 NO_NUMBER = (*NO_WORD, "none", "-", "--", ".", "n.a.", "missing")
@@ -86,23 +86,23 @@ class Column:
     objects: bool = False
 
     is_text: ClassVar[bool] = False  # its values are words, not numbers
-    is_days: ClassVar[bool] = False  # its numbers are days, of what files have as text
-    is_date: ClassVar[bool] = False  # these are days since 1970-01-01
-    is_number: ClassVar[bool] = True  # as a file and a data frame have it
-    is_float: ClassVar[bool] = True  # a database has its numbers as they are, or as NaN
-    sql_type: ClassVar[str] = "a number"  # what a database must have for the same
+    is_days: ClassVar[bool] = False  # its numbers are days, which files write as text
+    is_date: ClassVar[bool] = False  # they count from 1970-01-01
+    is_number: ClassVar[bool] = True  # also in files and data frames
+    is_float: ClassVar[bool] = True  # a database stores the same numbers, or NaN
+    sql_type: ClassVar[str] = "a number"  # what a database must store for this column
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def source(self) -> str:
-        """The name of the column of a file, or of a database, that has its values."""
+        """The name of the column of a file or a database that contains its values."""
         return self.name
 
     @property
     def is_duration(self) -> bool:
-        """Whether its numbers are durations, whose times of day mean nothing."""
+        """Whether its numbers are durations, which have no time of day."""
         return False
 
     @property
@@ -112,7 +112,7 @@ class Column:
 
     @property
     def in_files(self) -> str:
-        """How files write values that a database must have otherwise; "" if they do not."""
+        """An example of values that a database stores in another form than files, or ""."""
         return self.example
 
     def number(self, word: str) -> float | None:
@@ -133,14 +133,14 @@ class Column:
             return str(value)
 
     def intervals(self, edges: list[float]) -> list[str]:
-        """Return the names of the intervals between some edges."""
+        """Return the names of the intervals between edges."""
         if not edges:
             return ["any"]
         ends = self._told_apart(edges)
         return [f"< {ends[0]}", *(f"{a} to < {b}" for a, b in pairwise(ends)), f"≥ {ends[-1]}"]
 
     def _told_apart(self, edges: list[float]) -> list[str]:
-        """Return edges in the fewest digits, at least six, that distinguish them."""
+        """Return edges as text, with as many digits as distinguish them, at least six."""
         texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
         return next(text for text in texts if len(set(text)) == len(text))
 
@@ -167,15 +167,15 @@ class YesNo(Column):
 
     @property
     def in_files(self) -> str:
-        """Return the words, but for true and false, which a database has as such."""
+        """Return the words, or "" for true and false, for which databases have a type."""
         usual = {word.lower() for word in self.words} <= {"false", "true"}
         return "" if usual else " and ".join(reversed(self.words))
 
     @classmethod
     def written(cls, name: str, words: Iterable[str]) -> YesNo | None:
-        """Return a column of these words if they mean yes and no, in the spelling of the first.
+        """Return a column of these words if they mean yes and no; each keeps its first spelling.
 
-        Of true and false one is enough.
+        Either of true and false alone is enough.
         """
         spelt: dict[int, str] = {}
         for word in words:
@@ -199,7 +199,7 @@ class YesNo(Column):
         return _yes(word)
 
     def shown(self, value: Any) -> float | str:
-        """Return one of the two words."""
+        """Return the word for a value."""
         return np.nan if is_gap(value) else self.words[bool(value)]
 
     def intervals(self, edges: list[float]) -> list[str]:
@@ -209,21 +209,21 @@ class YesNo(Column):
     def check_state(self) -> None:
         super().check_state()
         if len(self.words) != 2 or not all(isinstance(word, str) for word in self.words):
-            raise ValueError("a column of two words has others")
+            raise ValueError("a column of two words has other words")
 
 
 @dataclass(frozen=True)
 class Amount(Column):
-    """A column of numbers as people write them: with thousands, signs of money or percents.
+    """A column of numbers with thousands separators, currency symbols, percent signs or units.
 
     Parameters
     ----------
     decimal : {".", ","}
         The decimal mark.
     units : tuple of str
-        What may stand behind the numbers, such as ``kg``, or before them if it is money.
+        The units that may follow the numbers, such as ``kg``, or precede them if it is money.
     unit : str
-        What numbers with other units, such as ``g``, are converted to; "" if none are.
+        The unit to which numbers with other units, such as ``g``, are converted; "" if none are.
     """
 
     decimal: str = "."
@@ -234,11 +234,11 @@ class Amount(Column):
 
     @property
     def in_files(self) -> str:
-        """Return an amount with thousands and a sign of money."""
+        """Return examples with a thousands separator, a currency symbol and a percent sign."""
         return "$ 1,234.50 or 5 %" if self.decimal == "." else "1.234,50 EUR or 5 %"
 
     def number(self, word: str) -> float | None:
-        """Return the number that stands among thousands and signs of money."""
+        """Return the number without separators, currency symbols and units."""
         import pyarrow as pa
 
         from aucmax.data.tables.written import amounts
@@ -249,7 +249,7 @@ class Amount(Column):
     def check_state(self) -> None:
         super().check_state()
         if self.decimal not in (".", ","):
-            raise ValueError("a column of amounts has another decimal mark")
+            raise ValueError("a column of amounts has an unknown decimal mark")
         from aucmax.data.tables.written import measure_of
 
         if not all(isinstance(unit, str) for unit in (*self.units, self.unit)):
@@ -295,17 +295,17 @@ class Date(Column):
     def check_state(self) -> None:
         super().check_state()
         if self.form not in EXAMPLES:
-            raise ValueError("a column of dates has another form")
+            raise ValueError("a column of dates has an unknown form")
 
 
 @dataclass(frozen=True)
 class Time(Column):
-    """A column of times of day or of durations, whose numbers are days.
+    """A column of times of day or of durations, both counted in days.
 
     Parameters
     ----------
     duration : bool
-        Whether they are durations, written as such.
+        Whether the file has durations rather than times of day.
     """
 
     duration: bool = False
@@ -321,7 +321,7 @@ class Time(Column):
 
     @property
     def example(self) -> str:
-        """Return how a quarter past six in the evening is written in files."""
+        """Return a quarter past six in the evening as files write it."""
         return "18:15:00"
 
     def number(self, word: str) -> float | None:
@@ -330,7 +330,7 @@ class Time(Column):
         return duration_of(word) if time is None else time
 
     def shown(self, value: Any) -> float | str:
-        """Return hours, minutes and seconds, after days where there are some."""
+        """Return hours, minutes and seconds, preceded by days if there are any."""
         return np.nan if is_gap(value) else str(timedelta(seconds=round(_DAY_SECONDS * value)))
 
     def _told_apart(self, edges: list[float]) -> list[str]:
@@ -344,9 +344,9 @@ class Words(Column):
     Parameters
     ----------
     as_written : bool
-        Whether words that differ in case or surrounding space only are different.
+        Whether words that differ only in case or surrounding space are different categories.
     trimmed: bool
-        Whether space around words was no part of them when they were read.
+        Whether the space around words was removed when they were read.
     """
 
     as_written: bool = False
@@ -364,7 +364,7 @@ class Remarks(Words):
     Parameters
     ----------
     words : tuple of str
-        As they are written.
+        In the spelling of the file.
     """
 
     words: tuple[str, ...] = ()
@@ -373,18 +373,18 @@ class Remarks(Words):
 
     @classmethod
     def among(cls, name: str, words: Iterable[str] = ()) -> Remarks:
-        """Return the column of words that are in a column of numbers of this name."""
+        """Return the column for the words in a column of numbers of this name."""
         return cls(f"{name}{cls._ENDING}", trimmed=True, words=tuple(words))
 
     @property
     def source(self) -> str:
-        """Return the column of numbers."""
+        """Return the name of the column of numbers."""
         return self.name.removesuffix(self._ENDING)
 
     def check_state(self) -> None:
         super().check_state()
         if not all(isinstance(word, str) for word in self.words):
-            raise ValueError("a column of words has others")
+            raise ValueError("a column of words has words that are not text")
 
 
 KINDS: tuple[type, ...] = (Column, *Column.__subclasses__(), Remarks)
@@ -397,26 +397,26 @@ def _yes(word: str) -> int | None:
 
 
 def usual_spellings(counts: Mapping[str, float]) -> dict[str, str]:
-    """Return the most frequent spelling of words that are other spellings of the same."""
+    """Return the most frequent spelling of each word that is spelt in several ways."""
     return _most_frequent(counts, {word: word.strip().casefold() for word in counts})
 
 
 def usual_labels(counts: Mapping[str, float]) -> dict[str, str]:
-    """Return the most frequent spelling of labels that are other spellings of the same."""
+    """Return the most frequent spelling of each label that is spelt in several ways."""
     return _most_frequent(counts, _labels(counts))
 
 
 def labels_as(labels: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return labels, in the spelling of known ones where they are other spellings of these."""
+    """Return labels, each spelt like the known label that means the same, if any."""
     meant = _labels([*labels, *known])
     spelling = {meant[label]: label for label in known}
-    if len(spelling) < len(known):  # which the known ones tell apart
+    if len(spelling) < len(known):  # the known labels distinguish such spellings
         return [*labels]
     return [spelling.get(meant[label], label) for label in labels]
 
 
 def label_as(label: Any, known: Collection[Any]) -> Any:
-    """Return a label, in the spelling of a known one where it is another spelling of it."""
+    """Return a label, spelt like the known label that means the same, if any."""
     if not isinstance(label, str) or label in known:
         return label
     (usual,) = labels_as([label], [word for word in known if isinstance(word, str)])
@@ -424,7 +424,7 @@ def label_as(label: Any, known: Collection[Any]) -> Any:
 
 
 def _labels(words: Iterable[str]) -> dict[str, Any]:
-    """Return what words mean as labels: words in any case; if all are yes or no, in short, too."""
+    """Return what words mean as labels: case is ignored; if all mean yes or no, y is yes."""
     meant: dict[str, Any] = {word: word.strip().casefold() for word in words}
     if any(_yes(word) is None for word in meant.values()):
         return meant
@@ -432,7 +432,7 @@ def _labels(words: Iterable[str]) -> dict[str, Any]:
 
 
 def _most_frequent(counts: Mapping[str, float], meant: Mapping[str, Any]) -> dict[str, str]:
-    """Return the most frequent of the words that mean the same, for the others of them."""
+    """Return, for each word, the most frequent word with the same meaning, if it is another."""
     alike: dict[Any, list[str]] = {}
     for word in counts:
         alike.setdefault(meant[word], []).append(word)
@@ -449,7 +449,7 @@ def date_of(days: float) -> str:
 
 
 def column_of(name: str, values: NDArray[Any]) -> Column:
-    """Return the kind of a column of an array or of a data frame, judged by its values (n,)."""
+    """Return the kind of a column of an array or a data frame, judged by its values (n,)."""
     if values.dtype.kind == "b":
         return YesNo(name)
     if values.dtype.kind in "mM":
@@ -466,7 +466,7 @@ def column_of(name: str, values: NDArray[Any]) -> Column:
 def columns_in(X: Any) -> tuple[Column, ...]:
     """Return the columns of a data frame that are not numbers; none for an array.
 
-    What `declared_in` does not tell, their values do.
+    Columns that `declared_in` does not list are judged by their values.
     """
     if not hasattr(X, "columns"):
         return ()
@@ -487,12 +487,12 @@ def values_in(X: Any, names: Sequence[str]) -> Iterator[NDArray[Any]]:
 
 
 def series_in(X: Any, names: Sequence[str]) -> Iterator[Any]:
-    """Yield columns as X has them: of a data frame by their names, of an array by their places.
+    """Yield columns of X unchanged: by name from a data frame, by position from an array.
 
     Raises
     ------
     ValueError
-        Where the data frame lacks some.
+        If the data frame lacks some of them.
     """
     framed = hasattr(X, "columns")
     missing = set(names).difference(names_in(X)) if framed else set()
@@ -504,22 +504,22 @@ def series_in(X: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def values_at(X: Any, j: int) -> NDArray[Any]:
-    """Return column j of an array or of a sparse one, shape (n,)."""
+    """Return column j of a dense or sparse array, shape (n,)."""
     return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
 
 
 def declare(table: Any, columns: Iterable[Column]) -> Any:
-    """Record columns with a data frame, and return it.
+    """Record columns in a data frame's attributes, and return it.
 
-    By scikit-learn's rules a transformer is fitted to one X, with which the kinds go that its
-    values do not show, such as the form of a date; elsewhere they are those of `Labelled`.
+    A scikit-learn transformer is fitted to X alone, so that X must carry the kinds that its values
+    do not show, such as the form of a date; elsewhere `Labelled` has them.
     """
     table.attrs["columns"] = other_than_numbers(columns)
     return table
 
 
 def declared_in(X: Any) -> dict[str, Column]:
-    """Return the columns that `declare` has recorded with a data frame, by name."""
+    """Return the columns that `declare` recorded in a data frame, by name."""
     return {column.name: column for column in getattr(X, "attrs", {}).get("columns", ())}
 
 
@@ -529,7 +529,7 @@ def other_than_numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
 
 
 def named(names: Iterable[str], known: Iterable[Column]) -> Iterator[Column]:
-    """Yield the columns of these names: known ones, and numbers."""
+    """Yield the columns of these names: the known one, or else a column of numbers."""
     by_name = {column.name: column for column in known}
     for name in names:
         yield by_name.get(name, Column(name))

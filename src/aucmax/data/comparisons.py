@@ -1,11 +1,11 @@
-"""Rows of many degrees, each compared with all rows of a lower one: sums over these pairs.
+"""Sums over pairs of rows of many degrees: each row is compared with all rows of a lower degree.
 
-The weight of a pair is p_ij = ahead_i · behind_j, a product of q numbers for each row: of one if
-all pairs count the same, of two if they count by the difference of their degrees, as y_i − y_j is
-(y_i, 1)·(1, −y_j). So sums over pairs are sums over rows: over those of lower degree, in one pass
-by degree; and over those whose score is also near, in two sweeps by score with a tree of the
-degrees, in O(n log n) (as Lee & Lin 2014, "Large-scale linear RankSVM", and Pölsterl, Navab &
-Katouzian 2015, "Fast training of support vector machines for survival analysis").
+The weight of a pair is the inner product p_ij = ahead_i · behind_j, of q numbers for each row: q is
+1 if all pairs count the same, and 2 if a pair counts by the difference of its degrees, because
+y_i − y_j = (y_i, 1)·(1, −y_j). So sums over pairs become sums over rows: over those of lower
+degree, in one pass by degree; and over those whose score is also near, in two sweeps by score with
+a tree of the degrees, in O(n log n) (as in Lee & Lin 2014, "Large-scale linear RankSVM", and
+Pölsterl, Navab & Katouzian 2015, "Fast training of support vector machines for survival analysis").
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Comparisons:
     Parameters
     ----------
     level : ndarray of int32, shape (n,)
-        The number of each row's degree, from the lowest of the first stratum on.
+        The rank of each row's degree, counted from the lowest degree of the first stratum.
     ahead, behind : ndarray, shape (n, q)
         p_ij = ahead_i · behind_j, if i has the higher degree.
     partners : AllPartners or NearPartners
-        The order of the rows, by stratum and degree, and which of them make pairs.
+        The order of the rows, by stratum and degree, and which of them form pairs.
     strata : Strata
         Only rows of one stratum are compared.
     """
@@ -62,13 +62,13 @@ class Comparisons:
         Parameters
         ----------
         degrees : Degrees
-            Of n rows.
+            Those of n rows.
         weight : ndarray, shape (n,), optional
-            A pair has the product of its rows' weights.
+            The weight of a pair is the product of its rows' weights.
         strata : Strata, optional
             By default all rows are compared.
         grade_weight : {"equal", "difference"}
-            Whether that is also multiplied by the difference of the degrees.
+            Whether this product is also multiplied by the difference of the degrees.
         """
         n = len(degrees)
         if strata is None:
@@ -76,7 +76,7 @@ class Comparisons:
         rows = np.argsort(degrees.value)
         rows, start = grouped(strata.code, len(strata), rows)
         values = degrees.value[rows]
-        begins = np.ones(n, dtype=bool)  # of a degree
+        begins = np.ones(n, dtype=bool)  # whether a degree begins here
         begins[1:] = values[1:] != values[:-1]
         begins[start[:-1]] = True
         level = np.empty(n, np.int32)
@@ -95,12 +95,12 @@ class Comparisons:
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The rows by stratum, and by degree, or by score in `near`."""
+        """The rows ordered by stratum, then by degree; after `near`, by score."""
         return self.partners.rows
 
     @property
     def start(self) -> NDArray[np.intp]:
-        """Where each stratum begins among them, and the end."""
+        """The position in `rows` at which each stratum begins, and the end."""
         return self.partners.start
 
     def sums(self, margin: float, u: Floats) -> tuple[Floats, Floats]:
@@ -150,15 +150,15 @@ class Comparisons:
         return values - values[self.rows[self.start[:-1]]][self.strata.code]
 
     def normalised(self, own: Floats, weighting: StrataWeight) -> Comparisons:
-        """Return pairs whose weights sum to 1, and in each stratum to ω.
+        """Return pairs whose weights sum to ω in each stratum, and to 1 in all.
 
         Parameters
         ----------
         own : ndarray, shape (n,)
             The weights of the rows.
         weighting : {"positives", "pairs", "strata"}
-            What ω is proportional to: the weight of the rows that rank above another; that of the
-            pairs; or 1.
+            What ω is proportional to: the weight of the rows that rank above another; the weight
+            of the pairs; or 1.
         """
         pairs = self.of_stratum(self.lead)
         of_stratum = {
@@ -171,13 +171,13 @@ class Comparisons:
         return self.scaled(factor[self.strata.code])
 
     def at(self, rows: NDArray[Any]) -> Comparisons:
-        """Return the pairs among some of the rows, with the weights that they have."""
+        """Return the pairs among some of the rows, with unchanged weights."""
         degrees = Degrees(self.level[rows].astype(np.float64), np.ones(len(rows), dtype=bool))
         pairs = Comparisons.of(degrees, strata=self.strata.at(rows))
         return replace(pairs, ahead=self.ahead[rows], behind=self.behind[rows])
 
     def near(self, z: Floats, reach: float, closed: bool = False) -> Comparisons:
-        """Return only the pairs with z_i − z_j below a reach, or also those at it if ``closed``.
+        """Return the pairs with z_i − z_j below ``reach``, or also equal to it if ``closed``.
 
         Parameters
         ----------

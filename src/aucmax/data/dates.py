@@ -1,8 +1,8 @@
 """Dates and date-times as days since 1970-01-01, numbers for a linear model.
 
 A form is the date part of a `strptime` format; one without a day means the first of the month. In
-every form a time of day may follow, and a zone after the time; without a zone it is UTC. Forms with
-different orders of day and month are distinguished by the whole column, or not at all.
+every form a time of day may follow, and a zone after the time; without a zone it is UTC. Only a
+whole column can show whether the day or the month comes first, and some do not.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = [
 
 ISO = "%Y-%m-%d"
 DIGITS = "%Y%m%d"
-EPOCHS = {"%s": 86_400.0, "%Q": 86_400_000.0}  # since 1970, of which a day has so many
-CENTURY_AGO = 30  # years from it on are of the last century, as in spreadsheets
+EPOCHS = {"%s": 86_400.0, "%Q": 86_400_000.0}  # units since 1970: how many of them a day has
+CENTURY_AGO = 30  # two-digit years from 30 on are in the last century, as in spreadsheets
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -50,7 +50,7 @@ _TIME = re.compile(
 )
 _NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
 _CLOCK = ("hour", "minute", "second")
-_DAYS = {  # of each part of a duration
+_DAYS = {  # in each part of a duration
     "year": 365.25, "month": 365.25 / 12, "week": 7.0, "day": 1.0,
     "hour": 1 / 24, "minute": 1 / 1440, "second": 1 / 86_400,
 }  # fmt: skip
@@ -143,10 +143,10 @@ def day_number(word: str, form: str) -> float | None:
 
 
 def day_numbers(words: pa.Array, form: str) -> NDArray[np.float64]:
-    """Return `day_number` of words, shape (n,), NaN for those that are no dates of this form.
+    """Return `day_number` of words, shape (n,), NaN for those that are not dates of this form.
 
-    Of those that compiled loops do not read there are few different days and times of day, so that
-    each is read once.
+    Words that the compiled loops leave are split into date and time, and each distinct one is
+    parsed once, because there are few of them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -171,19 +171,19 @@ _NAMED = re.compile(r"\(\?P<[a-z]+>")
 
 
 def _numbers_of(words: Any, number: Callable[[str], float | None]) -> NDArray[np.float64]:
-    """Return a number for each of the words that Arrow has encoded, NaN for None."""
+    """Return the number for each word of an Arrow dictionary array, NaN for None."""
     values = np.array([number(word) for word in words.dictionary.to_pylist()], dtype=np.float64)
     return values[words.indices.to_numpy()] if len(values) else np.empty(0)
 
 
 def _month(name: str) -> int:
-    """Return the month of an English name, full or of three letters; 0 for any other word."""
+    """Return the number of a month by its English name or three letters of it, else 0."""
     numbers = (i for i, full in enumerate(_MONTHS, 1) if name.lower() in (full, full[:3]))
     return next(numbers, 0)
 
 
 def day_fraction(text: str) -> float | None:
-    """The fraction of a day of a time behind a date, such as ``" 18:15:00"``; None of another."""
+    """Return a time behind a date, such as ``" 18:15:00"``, as a fraction of a day, or None."""
     if _MILITARY.fullmatch(text):  # 1815h
         text = f"{text[:3]}:{text[3:5]}"
     match = _TIME.fullmatch(text)
@@ -206,9 +206,9 @@ def day_fraction(text: str) -> float | None:
 
 
 def duration_of(text: str) -> float | None:
-    """Return the days of a duration such as ``"13d 15h"`` or ``"31:05:00"``; None of another.
+    """Return a duration such as ``"13d 15h"`` or ``"31:05:00"`` in days; None if it is not one.
 
-    In ISO 8601 it is ``"P13DT15H"``, where M stands for months before T and for minutes after it.
+    In ISO 8601 the first is ``"P13DT15H"``, where M means months before T and minutes after it.
     """
     if text.startswith("P"):
         date, _, time = text[1:].partition("T")

@@ -1,4 +1,4 @@
-"""What was decided about a table as it came, in the place of a person."""
+"""Decisions that the readers make about an unprepared table in place of a person."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Decision:
     Parameters
     ----------
     column : str
-        Its name; "" for the whole table.
+        The name of the column; "" for the whole table.
     what : str
         What was done, without the name of the column, such as "12 gaps: the median 34, and marked".
     otherwise : dict
-        Arguments of `datasets.read` that decide otherwise; empty if there are none.
+        Arguments of `datasets.read` that override the decision; empty if there are none.
     doubtful : bool
-        Whether values of the file were not used, which a model's user should know as well.
+        Whether values of the file were ignored, which a model's user should know as well.
     leaves_out : bool
-        Whether no model learns from the column.
+        Whether models do not learn from the column.
     counts : bool
-        Whether it counts cells: of a file in parts, those of the first one.
+        Whether ``what`` counts cells: for a file in parts, those of the first part.
     """
 
     column: str
@@ -43,12 +43,12 @@ class Decision:
         return f"{self.column}: {self.what}" if self.column else self.what
 
     def of_first_part(self) -> Decision:
-        """Return it as it is told if it was made about the first part of several."""
+        """Return the decision, worded as one about the first part of several."""
         return replace(self, what=f"in the first part, {self.what}") if self.counts else self
 
 
 def doubts_of_parts(of_parts: Iterable[Iterable[Decision]]) -> list[Decision]:
-    """Return the decisions not to use cells, the first about each column, for all parts."""
+    """Return the first decision about each column to ignore cells, with a count of the parts."""
     first: dict[str, Decision] = {}
     parts: Counter[str] = Counter()
     for decisions in of_parts:

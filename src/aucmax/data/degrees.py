@@ -23,12 +23,12 @@ def check_grade_weight(value: Any) -> None:
 class Degrees:
     """The degree of each of n rows: the higher it is, the higher the row should rank.
 
-    Of a censored row only an upper bound is known: it may rank below others, above none.
+    For a censored row only an upper bound is known: it may rank below others, but above none.
 
     Parameters
     ----------
     value : ndarray, shape (n,)
-        Grades, or times times −1: who has the event earlier has the higher degree.
+        Grades, or negated times: a row whose event is earlier has the higher degree.
     observed : ndarray of bool, shape (n,)
         False for censored rows.
     """
@@ -41,13 +41,13 @@ class Degrees:
 
     @classmethod
     def of(cls, y: Any) -> Degrees:
-        """Return the degrees that labels tell.
+        """Return the degrees of rows from their labels.
 
         Parameters
         ----------
         y : array-like, shape (n,)
-            Numbers; or a structured array of a bool, whether the event occurred, and a number, its
-            time or that of the censoring.
+            Numbers; or a structured array of a bool, whether the event occurred, and a number, the
+            time of the event or of the censoring.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Degrees:
         return cls(-time, array[fields[0]])
 
     def at(self, rows: NDArray[Any]) -> Degrees:
-        """Return those of some rows."""
+        """Return the degrees of some rows."""
         return Degrees(self.value[rows], self.observed[rows])
 
 

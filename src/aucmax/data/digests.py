@@ -1,6 +1,6 @@
 """Digests of rows: 64 bits each, the same for equal rows of any file, dense or sparse.
 
-A digest is a sum over the cells that are not 0, so that columns can be taken together in any way.
+A digest is a sum over the cells that are not 0, so that columns can be added in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 MOST_KEPT = 4096  # digests, 32 KB
 _BLOCK_CELLS = 1 << 15  # numbers at a time, which stay in the cache
-_SAMPLE_ROWS = 2000  # on which columns are ordered by how often two of their cells are equal
+_SAMPLE_ROWS = 2000  # the sample that shows how often two cells of a column are equal
 Digests = NDArray[np.uint64]
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def digests_of(X: Any) -> Digests:
     Parameters
     ----------
     X : ndarray, csr_matrix or data frame, shape (n, d)
-        Numbers, and text in columns of objects. Columns go by their position.
+        Numbers, and text in columns of objects. Columns are identified by their position.
     """
     if sp.issparse(X):
         return mixed(_sums_by_row(sp.csr_matrix(X), _terms_of_sparse(sp.csr_matrix(X))))
@@ -57,9 +57,9 @@ class RowDigests:
     rows : int
         The number of rows.
     repeated : float
-        The share of them that are equal to another one.
+        The share of the rows that are equal to another row.
     smallest : ndarray of uint64
-        The smallest of their digests, in ascending order, each once; all, if they are few.
+        The smallest of their digests, in ascending order, without repetitions; all of them if few.
     """
 
     rows: int
@@ -68,15 +68,14 @@ class RowDigests:
 
     @classmethod
     def of(cls, X: Any) -> RowDigests:
-        """Return those of rows (n, d)."""
+        """Return a sample of the digests of rows (n, d)."""
         return DigestCounts.of(X).kept()
 
     def shared_with(self, X: Any) -> tuple[int, int]:
-        """Return how many of other rows could be compared, and how many of those are among these.
+        """Return how many rows of X could be compared, and how many of those are among these rows.
 
-        Rows are compared if their digest is not above the largest of the sample. Which these are
-        does not depend on whether they are among the rows here, so that the ratio of the two
-        numbers has no bias.
+        A row is compared if its digest is not above the largest in the sample. This does not
+        depend on whether the row is among these, so the ratio of the two numbers is unbiased.
         """
         digests = digests_of(X)
         if len(self.smallest) < self.rows:
@@ -101,7 +100,7 @@ class RowDigests:
 
 @dataclass(frozen=True, eq=False)
 class DigestCounts:
-    """The smallest digests of rows, with their counts; those of parts merge to that of all rows.
+    """The smallest digests of rows, with their counts; parts merge to the result for all rows.
 
     Parameters
     ----------
@@ -119,58 +118,58 @@ class DigestCounts:
 
     @classmethod
     def of(cls, X: Any) -> DigestCounts:
-        """Return those of rows (n, d), all of them."""
+        """Return all digests of rows (n, d)."""
         digests, counts = np.unique(digests_of(X), return_counts=True)
         return cls(int(counts.sum()), digests, counts)
 
     @classmethod
     def of_part(cls, part: Part) -> DigestCounts:
-        """Return the smallest ones of the rows of a part that weigh."""
+        """Return the smallest digests in a part, without rows of weight 0."""
         if part.weight is None or np.all(part.weight):
             return cls.of(part.X).bounded()
         return cls.of(part.X[np.flatnonzero(part.weight)]).bounded()
 
     def bounded(self, most: int = MOST_KEPT) -> DigestCounts:
-        """Return the smallest ones only."""
+        """Return only the smallest digests."""
         digests, counts = self.digests[:most].copy(), self.counts[:most].copy()
         return replace(self, digests=digests, counts=counts)
 
     def merge(self, other: DigestCounts) -> DigestCounts:
-        """Return the smallest ones of the rows of both."""
+        """Return the smallest digests of the rows of both."""
         digests, place = np.unique(
             np.concatenate([self.digests, other.digests]), return_inverse=True
         )
         counts = np.bincount(place, np.concatenate([self.counts, other.counts])).astype(np.int64)
         return DigestCounts(self.rows + other.rows, digests, counts).bounded()
 
-    __add__ = merge  # of what the parts of a source give
+    __add__ = merge  # sums over the parts of a source use it
 
     def kept(self) -> RowDigests:
-        """Return what is kept of the rows; of a part of them, their repeated share is estimated."""
+        """Return the sample to keep; if it is not all rows, the repeated share is an estimate."""
         repeated = self.counts[self.counts > 1].sum() / self.counts.sum()
         return RowDigests(self.rows, float(repeated), self.bounded().digests)
 
 
 class Watch:
-    """Digests of rows in parts, taken in the first pass that reads all of them.
+    """Digests of rows in parts, collected in the first pass that reads all of them.
 
     Parameters
     ----------
     counts : DigestCounts, optional
-        Those of the rows that weigh; None before the end of that pass.
+        Those of the rows with a weight above 0; None before the end of that pass.
     """
 
     def __init__(self, counts: DigestCounts | None = None) -> None:
         self.counts = counts
 
     def over(self, parts: Iterator[Part]) -> Iterator[Part]:
-        """Yield the parts of a pass."""
+        """Yield the parts of a pass unchanged."""
         if self.counts is not None:
             return parts
         return self.taken((part, DigestCounts.of_part(part)) for part in parts)
 
     def taken(self, of_parts: Iterable[tuple[T, DigestCounts]]) -> Iterator[T]:
-        """Yield the first of each pair of a pass; the second has the digests of a part."""
+        """Yield the first item of each pair; the second item has the digests of a part."""
         counts = None
         for result, of_part in of_parts:
             counts = of_part if counts is None else counts.merge(of_part)
@@ -194,8 +193,7 @@ class Copies:
     by_chance : float
         That share if the columns were independent.
     in_half : float
-        The share of the pairs that are equal in a half of the columns: of two halves, the one in
-        which fewer are.
+        The share of the pairs that are equal in half of the columns: in the half where fewer are.
     """
 
     rows: int
@@ -207,8 +205,8 @@ class Copies:
     def copied(self) -> bool:
         """Whether the rows are copies.
 
-        Rows of few distinct values coincide by chance. Then a second half of the columns would
-        tell most of those apart that are equal in the first; copies stay equal in all columns.
+        Rows of few distinct values coincide by chance. Then most pairs that are equal in one half
+        of the columns differ in the other half; copies are equal in all columns.
         """
         return self.equal > 3.0 * self.by_chance and self.equal >= 0.5 * self.in_half
 
@@ -242,7 +240,7 @@ def _equal_pairs(counts: NDArray[np.int64]) -> float:
 
 
 def _sums_of_numbers(X: NDArray[Any]) -> Digests:
-    """Return the sums of an array of numbers, of some of its rows at a time."""
+    """Return the sums of the rows of an array of numbers, computed for some rows at a time."""
     n, d = X.shape
     sums, step = np.empty(n, np.uint64), max(_BLOCK_CELLS // max(d, 1), 1)
     columns = np.arange(d, dtype=np.uint64)
@@ -253,9 +251,9 @@ def _sums_of_numbers(X: NDArray[Any]) -> Digests:
 
 
 def _sums(X: Any) -> tuple[Digests, float]:
-    """Return the sums of two halves of the columns (2, n), and the chance that two rows are equal.
+    """Return the sums over two halves of the columns (2, n), and the chance of two equal rows.
 
-    The columns that distinguish rows best are dealt to the halves in turn.
+    The columns, ordered by how well they distinguish rows, go to the two halves in turn.
     """
     if sp.issparse(X):
         return _sums_of_sparse(sp.csr_matrix(X))
@@ -276,7 +274,7 @@ def _sums(X: Any) -> tuple[Digests, float]:
 
 
 def _sums_of_sparse(X: sp.csr_matrix) -> tuple[Digests, float]:
-    """Return the same of sparse rows."""
+    """Return the same for sparse rows."""
     n, d = X.shape
     terms = _terms_of_sparse(X)
     cells, rows = sp.csr_matrix((terms, X.indices, X.indptr), X.shape), min(n, _SAMPLE_ROWS)
@@ -298,7 +296,7 @@ def _terms_of_sparse(X: sp.csr_matrix) -> Digests:
 
 
 def _sums_by_row(X: sp.csr_matrix, terms: Digests) -> Digests:
-    """Return the sums of terms of the stored cells."""
+    """Return, for each row, the sum of the terms of its stored cells."""
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
     return running[X.indptr[1:]] - running[X.indptr[:-1]]
 
@@ -309,7 +307,7 @@ def _terms(bits: Digests, column: Any) -> Digests:
 
 
 def cell_bits(cells: Any) -> Digests:
-    """Return 64 bits for each cell of a column: those of a number, and a hash of a word."""
+    """Return 64 bits for each cell of a column: those of the number, or a hash of the word."""
     if hasattr(cells, "cat"):
         bits = _bits(np.array([*cells.cat.categories, None], dtype=object))
         return bits[np.asarray(cells.cat.codes)]
@@ -317,7 +315,7 @@ def cell_bits(cells: Any) -> Digests:
 
 
 def _bits(values: NDArray[Any]) -> Digests:
-    """Return the same of an array."""
+    """Return the same for an array."""
     if values.dtype.kind != "O":
         numbers = values.astype(np.float64) + 0.0  # 0 has one sign
         numbers[np.isnan(numbers)] = np.nan
@@ -332,7 +330,7 @@ def _bits(values: NDArray[Any]) -> Digests:
 
 
 def mixed(bits: Any) -> Any:
-    """Return 64 bits, each of which depends on every bit given (the finaliser of SplitMix64)."""
+    """Return 64 bits that each depend on every input bit (the finaliser of SplitMix64)."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,7 +1,8 @@
-"""Numbers and dates of digits, read from the bytes of many words by compiled loops.
+"""Numbers, and dates in digits, parsed from the bytes of many words by compiled loops.
 
-They read what is usual, and exactly as a parser of single words would; what is unusual is left to
-it. A decimal number of at most 15 digits is one exact division or product of two exact numbers.
+They read the usual forms, with the same result as the parser of single words, and leave unusual
+forms to it. A decimal number of at most 15 digits is the quotient or product of two exact numbers,
+rounded once.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ __all__ = ["SIGNS", "dates_of", "ends_within_quotes", "first_bytes", "numbers_of
 SIGNS = ("", "$", "%", "€", "£")
 
 _MANY = 10_000  # words, below which importing Numba takes longer than parsing them
-_NUMBER, _OTHER, _UNSURE = 0, 1, 2  # what a word is
+_NUMBER, _OTHER, _UNSURE = 0, 1, 2  # what a word is; another parser decides if unsure
 _POWERS = 10.0 ** np.arange(23)  # all exact
 
 
 def numbers_of(
     words: pa.Array, decimal: str, thousands: str = ""
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return words (n,) as numbers, NaN for others, and which of these another parser must read.
+    """Return words (n,) as numbers, else NaN, and which words another parser must read.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ def numbers_of(
     decimal : {".", ","}
         The decimal mark.
     thousands : {"", ",", "."}
-        The mark of thousands; with one, signs of money and percents around a number are ignored,
-        and all that is not a number is left to another parser.
+        The thousands separator; with one, currency symbols and percent signs around a number are
+        ignored, and every word that is not a number is left to another parser.
     """
     numbers, states = np.full(len(words), np.nan), np.full(len(words), _UNSURE, np.uint8)
     if len(words) > _MANY:
@@ -62,7 +63,7 @@ def dates_of(words: pa.Array, form: str) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def signs_of(words: pa.Array) -> NDArray[np.int8]:
-    """Return which of `SIGNS` is all that words (n,) hold beside digits and marks; −1 if unsure."""
+    """Return which of `SIGNS` words (n,) contain beside digits and marks; −1 if unsure."""
     signs = np.full(len(words), -1, np.int8)
     if len(words) > _MANY:
         _read_signs(*_bytes_of(words), signs)
@@ -70,7 +71,7 @@ def signs_of(words: pa.Array) -> NDArray[np.int8]:
 
 
 def first_bytes(words: pa.Array) -> NDArray[np.uint8]:
-    """Return the first byte of each word (n,), 0 where there is none."""
+    """Return the first byte of each word, shape (n,); 0 for empty words."""
     first = np.zeros(len(words), np.uint8)
     if len(words):
         ends, text = _bytes_of(words)
@@ -82,10 +83,10 @@ def first_bytes(words: pa.Array) -> NDArray[np.uint8]:
 def ends_within_quotes(
     text: NDArray[np.uint8], separator: int, state: tuple[int, int]
 ) -> tuple[bool, tuple[int, int]]:
-    """Return whether a line ends within a quoted value of some text of a CSV file.
+    """Return whether a line ends within a quoted value, in a piece of text of a CSV file.
 
-    ``state`` is the last byte before it and whether that is within quotes, and is returned for the
-    text that follows; it begins with a line end, 10 and 0.
+    ``state`` is the last byte before the text and whether it is within quotes; the state for the
+    text that follows is returned as well. The first state is a line end, (10, 0).
     """
     quotes = np.flatnonzero(text == ord('"'))
     ends, inside = _ends_within_quotes(text, quotes, separator, *state)
@@ -93,13 +94,13 @@ def ends_within_quotes(
 
 
 def _bytes_of(words: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return where each word begins and ends, (n + 1,), and their text; a gap is an empty word."""
+    """Return the bounds of the words, shape (n + 1,), and their text; a gap is an empty word."""
     from pyarrow import types
 
     kind = np.int64 if types.is_large_string(words.type) else np.int32
     _, places, text = words.buffers()
     ends = np.frombuffer(places, kind, len(words) + 1, words.offset * np.dtype(kind).itemsize)
-    # a read-only array of its own type would be compiled again
+    # int64 for both, so that kernels are compiled once
     return ends.astype(np.int64), np.frombuffer(text or b"", np.uint8)
 
 
@@ -146,7 +147,7 @@ def _bare(text: Any, first: int, last: int) -> tuple[int, int]:
 
 @compiled
 def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[float, int]:
-    """Return the number that a word is, and whether it is one."""
+    """Return the number that a word is, NaN if none, and its state."""
     decimal, thousands = marks
     negative = i < last and text[i] == 0x2D
     if negative or (i < last and text[i] == 0x2B):
@@ -161,7 +162,7 @@ def _number(text: Any, i: int, last: int, marks: Any, powers: Any) -> tuple[floa
                 mantissa = 10 * mantissa + byte - 0x30
             digits += 1
         elif thousands and byte == thousands:
-            size = i - group  # of Indian groups two digits
+            size = i - group  # Indian groups have two digits
             if groups == 0 and (size < 1 or size > 3 or text[start] == 0x30):
                 return np.nan, _OTHER
             if groups > 0 and size != 3 and (size != 2 or decimal == 0x2C):
@@ -219,7 +220,7 @@ def _read_dates(ends: Any, text: Any, form: Any, days: Any, states: Any) -> None
 
 @compiled
 def _date(text: Any, i: int, last: int, form: Any, days: Any, row: int) -> tuple[int, int]:
-    """Write the day of a date, and return where it ends; −1 if it is none of the form."""
+    """Write the day of a date, and return where it ends; −1 if it does not have the form."""
     year, month, day = 0, 1, 1
     packed = len(form) == 6  # %Y%m%d
     j = 0
@@ -257,7 +258,7 @@ def _date(text: Any, i: int, last: int, form: Any, days: Any, row: int) -> tuple
 
 @compiled
 def _time(text: Any, i: int, last: int, days: Any, row: int) -> bool:
-    """Add the time " 18:15" or "T18:15:00" behind a date, if any; return whether it is one."""
+    """Add the time behind a date, such as " 18:15" or "T18:15:00", if any; return success."""
     if i == last:
         return True
     if text[i] != 0x20 and text[i] != 0x54:
@@ -310,7 +311,7 @@ def _stands_at_number(byte: int) -> bool:
 def _ends_within_quotes(
     text: Any, quotes: Any, separator: int, before: int, inside: int
 ) -> tuple[bool, int]:
-    """A quote opens a value at its beginning only, and two of them are one within it."""
+    """A quote opens a value only at its beginning; within it, two quotes stand for one."""
     ends, start = False, 0
     for i in quotes:
         if inside:

@@ -64,10 +64,10 @@ def source(
     ----------
     data : Source, dask array, data frame or bag, or Arrow dataset
         A `Source` whose parts can be loaded in any order by serialisable functions, such as
-        `datasets.scan` of files that all workers see. A dask array of shape (n, d), whose blocks of
-        rows are the parts. A data frame, or a bag of X, (X, y) or (X, y, sample_weight), whose
-        partitions are the parts. An Arrow dataset of files that all workers see, whose row groups
-        are the parts. Rows without labels can be scored.
+        `datasets.scan` of files that all workers can read. A dask array of shape (n, d), whose
+        blocks of rows are the parts. A data frame, or a bag of X, (X, y) or (X, y, sample_weight),
+        whose partitions are the parts. An Arrow dataset of files that all workers can read, whose
+        row groups are the parts. Rows without labels can be scored.
     y : dask array or series, or array-like, shape (n,), optional
         The labels of the rows of an array or of a data frame without ``target``.
     weight : dask array or series, array-like, shape (n,), or str, optional
@@ -77,10 +77,10 @@ def source(
     drop : sequence of str
         Columns of a data frame or dataset to leave out.
     client : dask.distributed.Client, optional
-        By default the current one. Without a client a collection is computed in this process, part
+        By default the current one. Without a client, a collection is computed in this process, part
         by part.
     patience : float
-        Seconds to wait for a worker if there is none.
+        Seconds to wait for a worker while there is none.
 
     Returns
     -------
@@ -89,22 +89,22 @@ def source(
     Raises
     ------
     ValueError
-        For data of any other type, or that cannot be sent to workers.
+        If the data have another type, or cannot be sent to workers.
 
     Notes
     -----
-    A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
-    What all tasks of a pass share is sent to one worker, and from worker to worker, once to each;
-    numbers that follow from a part's own labels and weights, and the scores of the logistic loss,
-    are computed there, and others, such as the slopes of the squared hinge, are sent with the
-    tasks. The results are summed on the cluster
-    in an order that depends only on the number of parts. Tasks are not bound to workers, and
-    workers keep nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
-    is lost. If half of the workers wait for the others for long, they start the same tasks, and the
-    results that come first count; a block of a Dask collection is not computed a second time. For
-    the squared hinge, an l1 part of the square loss, stochastic solvers and searches this process
-    keeps the labels, the weights and a few numbers for each row, so its memory is the limit; the
-    logistic loss, the square loss and `ClassMoments.from_data` keep none of them.
+    A task loads a part, processes it and drops it; each thread of a worker holds one part at a
+    time. Data that all tasks of a pass share are sent to one worker, and from worker to worker,
+    once to each. Numbers that follow from a part's own labels and weights, and the scores of the
+    logistic loss, are computed on the worker; others, such as the slopes of the squared hinge, are
+    sent with the tasks. The results are summed on the cluster in an order that depends only on the
+    number of parts. Tasks are not bound to workers, and workers keep nothing between passes: the
+    tasks of a lost worker run elsewhere, and nothing else is lost. If half of the workers have been
+    waiting for the others for long, they start the same tasks, and the first results count; a block
+    of a Dask collection is not computed a second time. For the squared hinge, an l1 part of the
+    square loss, stochastic solvers and searches, this process keeps the labels, the weights and a
+    few numbers for each row, so its memory is the limit; the logistic loss, the square loss and
+    `ClassMoments.from_data` keep none of them.
 
     A pass raises ConnectionError if the scheduler is lost, if there has been no worker for
     ``patience`` seconds, or if a part has killed several workers. A model that was being fitted
@@ -150,15 +150,16 @@ def source(
 
 @contextmanager
 def connected(address: str, workers: int | None = None, patience: float = 5.0) -> Iterator[Any]:
-    """Context with a client of a Dask cluster.
+    """Return a context with a client of a Dask cluster.
 
     Parameters
     ----------
     address : str
-        The address of a scheduler, or ``"local"`` for workers of one thread on this machine, which
-        end with the block. A script that starts local workers needs ``if __name__ == "__main__":``.
+        The address of a scheduler, or ``"local"`` for single-threaded workers on this machine,
+        which end with the block. A script that starts local workers needs
+        ``if __name__ == "__main__":``.
     workers : int, optional
-        Maximum number of local workers; there are never more than cores.
+        Maximum number of local workers; there are never more than the machine has cores.
     patience : float
         Seconds to wait for the scheduler's answer.
 
@@ -182,7 +183,7 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
                 n_workers=min(workers or cores, cores), threads_per_worker=1,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL, preload=[_WORKER_SETUP],
-                env={"NUMBA_NUM_THREADS": "1"},  # kernels would have a thread for each core
+                env={"NUMBA_NUM_THREADS": "1"},  # by default kernels use a thread for each core
             ) as cluster,
             Client(cluster, set_as_default=False) as client,
         ):  # fmt: skip
@@ -211,7 +212,7 @@ def _current() -> Any:
 
 
 def _of_collection(data: Any, weight: Any, target: str | None, drop: Sequence[str]) -> Source:
-    """Return a collection with its own labels, or with none, as a source of parts."""
+    """Return a collection that contains its labels, or has none, as a source of parts."""
     kind = type(data).__name__ if dask.is_dask_collection(data) else ""
     labels = "none" if target is None else "required"
     reading = Reading(target=target, weight=weight, drop=drop, labels=labels)
@@ -247,7 +248,7 @@ class _OnDask(Source):
         self.client, self.patience = client, patience
         self._address = client.scheduler.address
         pairs = zip(*map(_pieces, (self.loads[0], self.loads[-1])), strict=False)
-        # such as columns and options
+        # objects that all loaders share, such as columns and options
         self._alike = [first for first, last in pairs if first is last]
 
     def each(
@@ -264,7 +265,7 @@ class _OnDask(Source):
         return result
 
     def _watched(self, task: OnPart) -> OnPart:
-        """Return a task that also gives the digests of a part, if they are asked for."""
+        """Return a task that also returns the digests of a part, if they are requested."""
         asked = self.watch is not None and self.watch.counts is None
         return partial(_with_digests, task) if asked else task
 
@@ -290,13 +291,13 @@ class _OnDask(Source):
         return super().with_labels(y, weight)
 
     def _by_part(self, name: str) -> Iterable[np.ndarray | None]:
-        """Cut labels or weights that were given, if any, where parts end."""
+        """Split labels or weights that were passed separately, if any, where parts end."""
         if self.sizes is None or name not in self.replaced:
             return repeat(None)
         return np.split(self.replaced[name], np.cumsum(self.sizes)[:-1])
 
     def first(self) -> Part:
-        view = copy.copy(self)  # the parts of a group would be loaded with it
+        view = copy.copy(self)  # of one part; otherwise a whole group of parts would be loaded
         view.loads, view.watch = self.loads[:1], None
         return next(view._read())
 
@@ -312,8 +313,8 @@ class _OnDask(Source):
     ) -> Iterator[list[Any]]:
         """Yield the requested results of ``size`` parts at a time, in order.
 
-        Two groups are in progress: tasks carry the arguments of their part, and results wait on
-        the workers. ``common`` is the task and its arguments that are the same for each part.
+        Two groups are in progress at a time: tasks carry the arguments of their part, and results
+        wait on the workers. ``common`` is the task and those arguments that all parts share.
         """
         arguments: Iterable[tuple[Any, ...]] = given
         if self.replaced:
@@ -341,10 +342,10 @@ class _OnDask(Source):
 
     @contextmanager
     def _sharing(self, common: tuple[Any, ...]) -> Iterator[Any]:
-        """Context with what all tasks share, pickled: itself if it is small, else a future.
+        """Return a context with what all tasks share, pickled: as bytes if small, else as a future.
 
-        The future is that of a task, so the scheduler sends it to one worker, the workers send it
-        to each other, once to each, and it is made again if those that have it are lost.
+        The future is that of a task, so the scheduler sends the bytes to one worker, workers pass
+        them on, once to each, and they are made again if the workers that have them are lost.
         """
         pickled = _pickled((self._alike, *common))
         if len(pickled) < _SMALL:
@@ -364,7 +365,7 @@ class _OnDask(Source):
     def _started(
         self, shared: Any, group: list[Any], asked: _Asked, workers: Sequence[str] = ()
     ) -> list[Any]:
-        """Start the tasks of a group, preferably on these workers if there are any."""
+        """Start the tasks of a group, preferably on ``workers`` if some are named."""
         graph: dict[Any, Any] = {}
         nodes = []
         for k, (load, arguments) in group:
@@ -373,9 +374,9 @@ class _OnDask(Source):
             if isinstance(load, Blocks):
                 graph.update(load.graph)
                 make, blocks = load.make, [task_spec.TaskRef(key) for key in load.keys]
-            own = _pickled((make, self.name(k), arguments), self._alike)
-            # a producer goes to the least busy worker, wherever the shared future is
-            nodes.append(_Node(graph, _loaded, own, shared, *blocks, _data_producer=not blocks))
+            pickled = _pickled((make, self.name(k), arguments), self._alike)
+            # Dask sends a producer to the least busy worker, wherever the shared future is
+            nodes.append(_Node(graph, _loaded, pickled, shared, *blocks, _data_producer=not blocks))
         return self._submitted(graph, [node.key for node in asked(nodes)], workers)
 
     def _ended(
@@ -398,7 +399,7 @@ class _OnDask(Source):
             finally:
                 _release(alone)
         raise ConnectionError(
-            f"{count} workers of the Dask cluster at {self._address} ended while they processed "
+            f"{count} workers of the Dask cluster at {self._address} died while processing "
             f"{name}: give workers more memory, or make the parts smaller."
         )
 
@@ -416,10 +417,10 @@ class _OnDask(Source):
     def _results(
         self, futures: list[Any], again: Callable[[list[str]], list[Any]] | None = None
     ) -> list[Any]:
-        """Return the results, each from the run that has it first.
+        """Return the results, each from the run that finishes it first.
 
-        If at least half of the workers have had nothing to do for as long as the others took
-        before, the tasks are started `again` on those: a straggler holds up a pass no longer.
+        If at least half of the workers have been idle for as long as all were busy before, the
+        tasks are started `again` on the idle ones, so that a straggler cannot hold up a pass.
         """
         from distributed import wait
 
@@ -446,7 +447,7 @@ class _OnDask(Source):
             _release(chain(*runs[1:]))
 
     def _idle(self) -> list[str]:
-        """Return the workers without a task if they are at least half of all, else none."""
+        """Return the idle workers if they are at least half of all, else none."""
         try:
             tasks = self.client.processing()
         except Exception:
@@ -455,7 +456,7 @@ class _OnDask(Source):
         return idle if 2 * len(idle) >= len(tasks) else []
 
     def _threads(self) -> int:
-        """Return how many threads the workers have; raise ConnectionError where there are none."""
+        """Return how many threads the workers have; raise ConnectionError if there is no worker."""
         try:
             if not (threads := self.client.nthreads()):
                 self.client.wait_for_workers(1, timeout=self.patience)
@@ -477,7 +478,7 @@ class _OnDask(Source):
 
 
 class _Node:
-    """A task of a graph; the sum of two is a third one, so that `sum_in_order` makes a tree."""
+    """A task of a graph; the sum of two tasks is a third, so that `sum_in_order` builds a tree."""
 
     def __init__(
         self, graph: dict[Any, Any], call: Callable[..., Any], *inputs: Any, **how: bool
@@ -493,7 +494,7 @@ _Asked = Callable[[list[_Node]], list[_Node]]
 
 
 def _release(futures: Iterable[Any]) -> None:
-    """Let results go now: the traceback of a timeout may hold the futures for long."""
+    """Release results now: the traceback of a timeout may keep the futures alive for long."""
     for future in futures:
         future.release()
 
@@ -503,7 +504,7 @@ def _done(future: Any) -> bool:
 
 
 def _loaded(own: bytes, shared: bytes, *blocks: Any) -> Any:
-    """Load a part and run a task on it: what a worker does."""
+    """Load a part and run a task on it, on a worker."""
     alike, task, *common = pickle.loads(shared)
     unpickler = _Unpickler(io.BytesIO(own))
     unpickler.alike = alike
@@ -512,7 +513,7 @@ def _loaded(own: bytes, shared: bytes, *blocks: Any) -> Any:
 
 
 def _pickled(values: Any, alike: Sequence[Any] = ()) -> bytes:
-    """Return pickled values; in the place of objects that all tasks share are their numbers."""
+    """Return pickled values, in which numbers replace the objects that all tasks share."""
     pickler = _Pickler(stream := io.BytesIO())
     pickler.numbers = {id(item): k for k, item in enumerate(alike)}
     pickler.dump(values)
@@ -534,7 +535,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _pieces(load: Any) -> Iterator[Any]:
-    """Yield what a function that loads a part consists of."""
+    """Yield the functions and arguments of which the loader of a part consists."""
     if not isinstance(load, partial):
         yield load
         return
@@ -561,7 +562,7 @@ def _n_rows(part: Part) -> int:
 def _on_labelled(
     part: Part, labels: tuple[Any, Any], arguments: tuple[Any, ...], task: OnPart, *common: Any
 ) -> Any:
-    """Run a task on a part with the labels and weights that came with it."""
+    """Run a task on a part, with labels and weights that were sent separately, if any."""
     y, weight = labels
     y, weight = part.y if y is None else y, part.weight if weight is None else weight
     return task(part._replace(y=y, weight=weight), *arguments, *common)

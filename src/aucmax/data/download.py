@@ -30,21 +30,21 @@ __all__ = ["fetch"]
 Progress = Callable[[int, int], None]
 
 MAX_BYTES = 32 * 10**9
-CONNECT_SECONDS, READ_SECONDS = 10.0, 30.0  # until an answer, and until more of it
-# a download may take this long, and a second more for each of this many bytes
+CONNECT_SECONDS, READ_SECONDS = 10.0, 30.0  # timeouts of the connection and between bytes
+# a download may take this long, plus a second for each LEAST_BYTES_PER_SECOND bytes
 PATIENCE_SECONDS, LEAST_BYTES_PER_SECOND = 60.0, 10_000.0
 MAX_SECONDS = 24 * 3600.0
 
 _CHUNK_BYTES = 1 << 16
 _DIGITS_OF_A_LENGTH = 20
-_BYTES_OF_A_HEADER, _BYTES_OF_A_ROW, _BYTES_OF_A_VALUE = 10**6, 1000, 40  # at most, of text
+_BYTES_OF_A_HEADER, _BYTES_OF_A_ROW, _BYTES_OF_A_VALUE = 10**6, 1000, 40  # upper bounds, as text
 _PART = (
-    ".aucmax-part-"  # before the name of a file that is arriving: its suffix says how it is packed
+    ".aucmax-part-"  # prefix of a file that is arriving; its suffix must still show the compression
 )
 
 
 class DownloadError(DataFileError):
-    """No file came from an address."""
+    """A file could not be downloaded from an address."""
 
 
 def fetch(
@@ -56,21 +56,21 @@ def fetch(
 ) -> list[Path]:
     """Download a data set from its publisher into the cache folder.
 
-    Some data sets cannot be downloaded without a form or an archive: the error then says where to
-    get the files, and under which names they are found.
+    Some data sets cannot be downloaded automatically, since they are behind a form or in an
+    archive: the error then says where to get the files and how to name them.
 
     The SHA-256 of each file is recorded at its first download and must be the same from then on.
-    A file is kept only if it has arrived completely and has the published rows, features and counts
-    of labels, and the published SHA-256, as far as these are known (``n_samples``,
-    ``class_counts`` and ``content_sha256`` of `about`); a file that already exists is checked, not
-    downloaded again. A download that is larger than such rows can be, or too slow, is abandoned.
+    A file is kept only if it has arrived completely and has the published numbers of rows and
+    features, label counts and SHA-256, as far as these are known (``n_samples``, ``class_counts``
+    and ``content_sha256`` of `about`). A file that already exists is checked, not downloaded again.
+    A download that is too slow, or larger than such rows can be, is abandoned.
 
     Parameters
     ----------
     name : str
         One of `names`, or an alias.
     base_url : str, optional
-        Folder on a mirror that has the files under the publisher's names.
+        The address of a folder on a mirror with the files under the publisher's names.
     force : bool, default=False
         Download again, and replace the recorded checksum.
     progress : callable, optional
@@ -87,13 +87,13 @@ def fetch(
         If there is no such data set.
     DataFileError
         If a file cannot be downloaded, has another checksum than before, or is not the data set; or
-        if the data set must be fetched by hand and is not there yet.
+        if the data set must be downloaded by hand and has not been yet.
 
     Notes
     -----
     If the publisher's file is not the reference file (see `about`), `load` returns
-    ``verified=False``: usps (more decimals), connect-4 (perhaps another column order), and every
-    file packed in another way.
+    ``verified=False``: for usps (more decimals), connect-4 (perhaps another column order), and
+    every file with another compression.
     """
     entry = registry.about(name)
     if base_url is None and not all(part.urls for part in entry.parts):
@@ -154,14 +154,14 @@ def _fetch_file(
                 f"download; if the publisher replaced the file, accept it with "
                 f"datasets.fetch({entry.name!r}, force=True)"
             )
-        # An error page or half a file is never kept.
+        # never keep an error page or half a file
         try:
             content = _content_digest(arrived, most)
             _, y = cache.parsed(path, checksum, lambda: parse(arrived, part))
             _check_counts(arrived, part, y)
         except DataFileError as error:
             problem = str(error).replace(str(arrived), path.name)
-            raise DataFileError(f"{url}: what arrived is not the data set: {problem}") from None
+            raise DataFileError(f"{url}: the download is not the data set: {problem}") from None
         if not force and part.content_sha256 not in ("", content):
             raise DataFileError(
                 f"{url}: the SHA-256 of its content is {content}, but that of the published file "
@@ -203,12 +203,12 @@ def _one_process(part: Path) -> AbstractContextManager[None]:
 
 
 def most_bytes(part: Part) -> int:
-    """Return an upper bound on the bytes of a file, packed or not, with its rows as text.
+    """Return an upper bound on the bytes of a text file with these rows, compressed or not.
 
     Parameters
     ----------
     part : Part
-        One file of a data set; if its rows are unknown, the bound is that for any file.
+        One file of a data set; if its number of rows is unknown, the bound is that for any file.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def most_bytes(part: Part) -> int:
 
 
 def _content_digest(path: Path, most: int) -> str:
-    """Return the SHA-256 of a file's content, unpacked; raise for a small file of large content."""
+    """Return the SHA-256 of a file's unpacked content; raise if this is larger than ``most``."""
     digest, size = hashlib.sha256(), 0
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
@@ -255,7 +255,7 @@ def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) 
     """Write a download as it arrives, and give up on a slow or endless one."""
     arrivals: Queue[int | bytes | Exception] = Queue(maxsize=4)
     stopped = threading.Event()
-    # in a thread, since a server can keep a request busy without a byte of the file
+    # in a thread, since a server can keep a request busy without sending a byte of the file
     get = needs("requests", "a download").get
     threading.Thread(target=_request, args=(get, url, arrivals, stopped), daemon=True).start()
     started, done, total = time.monotonic(), 0, 0
@@ -281,7 +281,7 @@ def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) 
 
 
 def _next(arrivals: Queue[Any], end: float, timed_out: str) -> int | bytes:
-    """Return the next item of a request; raise OSError after a timeout, or its own error."""
+    """Return the next item of a request; raise OSError after a timeout or an error."""
     try:
         arrival = arrivals.get(timeout=max(end - time.monotonic(), 0.0))
     except Empty:
@@ -294,7 +294,7 @@ def _next(arrivals: Queue[Any], end: float, timed_out: str) -> int | bytes:
 def _request(
     get: Callable[..., Any], url: str, arrivals: Queue[Any], stopped: threading.Event
 ) -> None:
-    """Put the announced number of bytes (0 if unknown), the bytes, and b"" or an error."""
+    """Put the announced number of bytes (0 if unknown), the bytes, then b"" or an error."""
 
     def put(arrival: Any) -> None:
         while not stopped.is_set():
@@ -311,5 +311,5 @@ def _request(
                 if stopped.is_set():
                     return
         put(b"")
-    except Exception as error:  # raised again where it is waited for
+    except Exception as error:  # the thread that waits for the bytes raises it
         put(error)

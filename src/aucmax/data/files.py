@@ -51,7 +51,7 @@ class Piped:
     stream : binary file
         Read to its end when it is first needed.
     name : str
-        For messages.
+        Its name in messages.
     """
 
     suffix = ""
@@ -76,11 +76,11 @@ class Block(Piped):
     ----------
     path : Path
     start, end : int
-        Its first and last byte in the unpacked file.
+        Where the piece begins and ends in the unpacked file.
     header : bytes
         The file's first line; empty if that is a row.
     text : bytes, optional
-        Its bytes if they were already read.
+        The bytes of the piece if they were already read.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Block(Piped):
 
     @property
     def where(self) -> str:
-        """Return its name in messages."""
+        """Return the name of the piece in messages."""
         return f"{self.path}, bytes {self.start:,} to {self.end:,}"
 
     @property
@@ -125,7 +125,7 @@ class Block(Piped):
 
 @dataclass(frozen=True)
 class Mark:
-    """The system's data on a file, which show whether it was written since.
+    """What the operating system knows of a file, which shows whether the file has changed.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ class Mark:
     size : int
         Bytes.
     written : int or str
-        Time of the last change, in nanoseconds; of a remote file, what its store tells.
+        Time of the last change, in nanoseconds; for a remote file, the version its store reports.
     place : (str, int, int)
-        The machine, its device and the file's number there; these differ between machines.
+        The machine, the device and the inode; the last two mean nothing on another machine.
     """
 
     path: Path | Remote
@@ -145,7 +145,7 @@ class Mark:
 
     @classmethod
     def of(cls, path: Any) -> Mark | None:
-        """Return the mark of a file; None for a pipe and the like."""
+        """Return the mark of a file; None for a pipe or another stream."""
         path = alone(path)
         if isinstance(path, Remote):
             version = path.version()
@@ -165,26 +165,26 @@ class Mark:
         """Raise DataFileError if the file has changed."""
         now = Mark.of(self.path)
         if now is None:
-            event = "the file is gone"
+            event = "the file disappeared"
         elif now.size != self.size:
-            event = f"the file had {self.size:,} bytes and now has {now.size:,}"
+            event = f"the file changed from {self.size:,} to {now.size:,} bytes"
         elif now.written != self.written and isinstance(self.written, str):
-            event = "the file was written again"
+            event = "the file was overwritten"
         elif now.written != self.written:
-            event = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
+            event = f"the file of {_clock(self.written)} was overwritten at {_clock(now.written)}"
         elif now.place[0] == self.place[0] and now.place != self.place:
             event = "it was replaced by another file"
         else:
             return
         raise fault(
             self.path,
-            f"{event}, while it was in use: rows are read again and again and must stay as they "
-            "are; begin again when nothing writes to it, or with a copy",
+            f"{event} while it was in use: rows are read repeatedly and must not change; start "
+            "again when nothing writes to it, or use a copy",
         )
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Check the file before and after a block, and after an error, which it may explain."""
+        """Check the file before and after a block, also after an error: a change may explain it."""
         self.check()
         try:
             yield
@@ -196,11 +196,11 @@ class Mark:
 
 @contextmanager
 def unchanged(path: Any) -> Iterator[None]:
-    """Return a context in which files must not change; for other data it does nothing."""
-    with ExitStack() as held:
+    """Return a context in which files must not change; it does nothing for other data."""
+    with ExitStack() as stack:
         for mark in map(Mark.of, files_of(path)):
             if mark is not None:
-                held.enter_context(mark.checked())
+                stack.enter_context(mark.checked())
         yield
 
 
@@ -209,7 +209,7 @@ def _clock(nanoseconds: Any) -> str:
 
 
 class _Of:
-    """What belongs to a file, which has its name."""
+    """Base of what belongs to a file and has its name."""
 
     path: Any
 
@@ -231,7 +231,7 @@ class _Of:
 
 @dataclass(frozen=True)
 class Partitioned(_Of):
-    """A file and the columns that its folders name, such as ``country=DE``.
+    """A file with the columns encoded in the names of its folders, such as ``country=DE``.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ class Partitioned(_Of):
 
 
 class TableFile(Partitioned):
-    """A file of a Delta or Iceberg table, whose columns are these, whatever others it has.
+    """A file of a Delta or Iceberg table; the table's columns are the keys of ``constants``.
 
-    A value is that of all rows of a file that lacks the column.
+    If the file lacks a column, the constant is its value in all rows.
     """
 
 
@@ -260,9 +260,9 @@ class DataFiles:
     files : tuple of files
         At least one; a table has the columns of the first.
     named : object
-        The pattern, the folder, the list or the table that names them.
+        The pattern, folder, list or table that the user named.
     name : str
-        For messages.
+        Their name in messages.
     """
 
     files: tuple[Any, ...]
@@ -284,13 +284,13 @@ class RowGroups(_Of):
     ----------
     path : Path, Remote or Partitioned
     groups : tuple of int
-        All row groups if this is empty.
+        The row groups; all if this is empty.
     first : int
-        The number of rows of the file before them.
+        The number of rows of the file before these rows.
     most : int, optional
-        Their number, if these are not all rows of the groups.
+        The number of these rows, if they are not all rows of the groups.
     skipped : int
-        The number of rows of the groups before them.
+        The number of rows of the groups before these rows.
     """
 
     path: Path | Remote | Partitioned
@@ -301,38 +301,38 @@ class RowGroups(_Of):
 
     @property
     def where(self) -> str:
-        """Return its name in messages."""
+        """Return the name of the row groups in messages."""
         return f"{self.path}, rows from {self.first + 1:,} on"
 
 
-AnyFile = Remote | Partitioned | DataFiles  # what names of files stand for, if not a path
+AnyFile = Remote | Partitioned | DataFiles  # what a user's file name can mean beside a path
 
 
 def alone(path: Any) -> Any:
-    """Return a file without what was said of it."""
+    """Return the bare file, without row groups or constants."""
     while isinstance(path, RowGroups | Partitioned):
         path = path.path
     return path
 
 
 def _whole(path: Any) -> Any:
-    """Return the file of a part, with what was said of it."""
+    """Return the file of a part, with its constants."""
     return path.path if isinstance(path, RowGroups | Block) else path
 
 
 def files_of(path: Any) -> tuple[Any, ...]:
-    """Return the files, if several are named, or the only one."""
+    """Return all files, or the only one."""
     return path.files if isinstance(path, DataFiles) else (path,)
 
 
 def constants_of(path: Any) -> dict[str, Any]:
-    """Return the values that a file's folders name, by column."""
+    """Return the values encoded in the names of a file's folders, by column."""
     file = _whole(path)
     return dict(file.constants) if isinstance(file, Partitioned) else {}
 
 
 def columns_of(path: Any, names: list[str]) -> list[str]:
-    """Return the columns of a file with these names in it: also those that its folders name."""
+    """Return the columns of a file: those in it, and those encoded in its folders' names."""
     constants = constants_of(path)
     if isinstance(_whole(path), TableFile):
         return list(constants)
@@ -340,12 +340,12 @@ def columns_of(path: Any, names: list[str]) -> list[str]:
 
 
 def exists(path: Any) -> bool:
-    """Return whether a name was found to be that of a file or files."""
+    """Return whether a path is that of an existing file or files."""
     return path.is_file() if isinstance(path, Path) else not isinstance(path, Piped)
 
 
 def absolute(path: Any) -> Any:
-    """Return files, or what names them, by names that hold in any folder."""
+    """Return files, or the names of files, with absolute paths."""
     if isinstance(path, str):
         return path if is_remote(path) else os.path.abspath(path)
     if isinstance(path, list | tuple):
@@ -358,7 +358,7 @@ def absolute(path: Any) -> Any:
 
 
 def size_of(path: Any) -> int | None:
-    """Return the number of bytes of files; None for what is no file, or if a server hides it."""
+    """Return the number of bytes of files; None for other data, or if a server does not tell."""
     total = 0
     for file in map(alone, files_of(path)):
         if isinstance(file, Remote):
@@ -377,13 +377,13 @@ def is_packed(path: Any) -> bool:
 
 
 def can_seek(path: Any) -> bool:
-    """Return whether any part of a file can be read alone, before it is unpacked."""
+    """Return whether any range of a file's bytes, before unpacking, can be read alone."""
     path = alone(path)
     return not isinstance(path, Remote) or path.in_ranges
 
 
 def suffix_of(path: Any) -> str:
-    """Return the last suffix of a file's name in lower case, without that of a compression."""
+    """Return the last suffix of a file's name, in lower case, ignoring that of a compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -410,24 +410,24 @@ def opened(path: Any) -> Iterator[io.BufferedReader]:
     packed = is_packed(path)
     unpack = COMPRESSIONS.get(path.suffix.lower(), open)
     try:
-        with ExitStack() as held:
-            file = held.enter_context(path.open()) if isinstance(path, Remote) else path
-            stream = held.enter_context(unpack(file, "rb")) if packed or file is path else file
-            # A large C buffer: reading lines off gzip or lzma objects directly is slow.
+        with ExitStack() as stack:
+            file = stack.enter_context(path.open()) if isinstance(path, Remote) else path
+            stream = stack.enter_context(unpack(file, "rb")) if packed or file is path else file
+            # a large C buffer, since reading lines directly from gzip or lzma objects is slow
             yield _in_utf8(io.BufferedReader(stream, 1 << 20) if packed else stream)
     except FileNotFoundError:
         raise fault(path, "no such file") from None
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise _corrupt(path, error) from error
     except OSError as error:
-        # bz2 reports broken data as an OSError without a number.
+        # bz2 reports broken data as an OSError without an error number
         if packed and error.errno is None:
             raise _corrupt(path, error) from error
         raise fault(path, f"cannot be read: {error.strerror or error}") from error
 
 
 class Recoded(io.RawIOBase):
-    """The text of a stream in UTF-16, as UTF-8."""
+    """A stream of UTF-16 text, recoded as UTF-8."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._text, self._rest = io.TextIOWrapper(stream, "utf-16", "replace", newline=""), b""
@@ -443,7 +443,7 @@ class Recoded(io.RawIOBase):
 
 
 def _in_utf8(stream: io.BufferedReader) -> io.BufferedReader:
-    """Return a stream unchanged, unless its first bytes say that it is in UTF-16."""
+    """Return a stream unchanged, or as UTF-8 if its first bytes show that it is in UTF-16."""
     utf16 = stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return io.BufferedReader(Recoded(stream)) if utf16 else stream
 

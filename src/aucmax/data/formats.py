@@ -21,16 +21,16 @@ Rows: TypeAlias = "tuple[sp.csr_matrix, NDArray[Any]]"
 
 # magic04: gamma (signal) and hadron (background)
 _MAGIC_LABELS = {"g": 1, "h": -1}
-# kddcup04: columns, counted from 1 after the row's number and its label, in which 999 and 9999
-# stand for a missing value
+# kddcup04: columns in which 999 and 9999 mean a missing value, counted from 1 after the row's
+# number and its label
 _PHY_COLUMNS = 78
 _PHY_MISSING = (20, 21, 22, 29, 44, 45, 46, 55)
 
 
 def parse(path: Path, part: Part) -> Rows:
-    """Return rows and labels of one file of a data set, checked against its shape.
+    """Return rows and labels of one file of a data set, after a check of their shape.
 
-    Several labels in a row stay together, as bytes such as ``b"33,59"``.
+    Several labels of a row stay together, as bytes such as ``b"33,59"``.
     """
     X, y = FORMATS["magic" if path.name.endswith(".data") else part.format](path, part)
     shape = (X.shape[0] if part.n_samples is None else part.n_samples, part.n_features)

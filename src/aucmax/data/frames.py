@@ -1,4 +1,4 @@
-"""Polars frames, Arrow datasets and Dask data frames as a source."""
+"""Polars frames, Arrow datasets and Dask data frames as sources of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_FRAMES = ("target", "labels", "drop", "columns", "n_features", "weight", "st
 
 
 def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
-    """Return a source of a frame that need not fit into memory; the arguments are those of `scan`.
+    """Return a frame that need not fit into memory as a source; the arguments are those of `scan`.
 
     Only the columns that are needed are read.
     """
@@ -56,7 +56,7 @@ def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
 
 
 def scan_fragments(data: Any, reading: Reading) -> Source:
-    """Return an Arrow dataset as a source whose parts, row groups, can be loaded in any order.
+    """Return an Arrow dataset as a source; its parts are row groups, loaded in any order.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _check_all(marks: list[Mark]) -> None:
 
 @dataclass(frozen=True)
 class _Roles:
-    """The roles of the columns of a frame; no target if labels are left out."""
+    """The roles of the columns of a frame; ``target`` is None if labels are left out."""
 
     features: list[str]
     target: str | None = None
@@ -111,7 +111,7 @@ class _Roles:
 
     @property
     def used(self) -> list[str]:
-        """All columns to read, each once."""
+        """All columns to read, without repetitions."""
         roles = self.target, self.weight, self.strata
         others = (name for name in roles if name is not None)
         return list(dict.fromkeys([*self.features, *others]))

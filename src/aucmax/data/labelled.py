@@ -1,4 +1,4 @@
-"""Rows of two classes, in memory or in parts, with all that belongs to them."""
+"""Rows of two classes, in memory or in parts, with weights, groups, strata and the like."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ class Labelled:
     Parameters
     ----------
     X : array-like, sparse, data frame or Source
-        n rows, as they were read or given. A source has the labels and the weights, too.
+        n rows, as the user or a reader supplied them. A source also has the labels and weights.
     positive : ndarray of bool or Told, shape (n,)
-        Which of them are positive; some are and some are not.
+        Which rows are positive; some must be, and some must not.
     weight : ndarray or Made, shape (n,), optional
-        Their weights, as given.
+        The weights of the rows, unchanged.
     classes : ndarray, shape (2,)
         The negative and the positive label.
     groups : ndarray, shape (n,), optional
-        Rows of one group stay together where the rows are divided.
+        Splits keep the rows of one group together.
     time : ndarray, shape (n,), optional
-        Rows are divided in this order, to train on the past; with groups, on none that is tested.
+        Splits follow this order, to train on the past; with groups, no training group is tested.
     strata : ndarray, shape (n,), or Strata, optional
-        Only rows of one stratum are compared.
+        Only rows of the same stratum are compared.
     strata_name : str, optional
-        What the strata are called, such as their column.
+        The name of the strata, such as that of their column.
     segments : ndarray, shape (n,), optional
-        Parts of the rows that are judged one by one.
+        Parts of the rows that are evaluated separately.
     columns : tuple of Column, optional
-        The name and the kind of each of d columns; None where they have no names.
+        The name and the kind of each of d columns; None if they have no names.
     target_name : str, optional
-        The name of the labels.
+        The name of the label column.
     name : str
-        What the rows are called in messages.
+        The name of the rows in messages.
     statistics : ClassStatistics, optional
-        Those of the classes −1 and +1, where the rows came with some.
+        The statistics of the classes −1 and +1, if the rows came with them.
     store : Store, optional
-        The rows as a fit has checked them.
+        The rows after the checks of a fit.
     """
 
     X: Any
@@ -86,7 +86,7 @@ class Labelled:
 
     @property
     def feature_names(self) -> np.ndarray | None:
-        """The names of the columns, shape (d,); None where they have none."""
+        """The names of the columns, shape (d,); None if they have none."""
         if self.columns is None:
             return None
         return np.array([column.name for column in self.columns], dtype=object)
@@ -103,14 +103,14 @@ class Labelled:
 
     @cached_property
     def named(self) -> Any:
-        """The rows with the names and kinds of their columns, in a data frame if there are any."""
+        """The rows, in a data frame with the names and kinds of their columns if any are known."""
         if self.in_parts or self.columns is None or hasattr(self.X, "columns"):
             return self.X
         return declare(frame(self.X, self.columns), self.columns)
 
     @property
     def arguments(self) -> tuple[Any, Labels, np.ndarray | None]:
-        """Rows in memory, labels and weights: the arguments of a fit by scikit-learn's rules."""
+        """Rows in memory, labels and weights: the arguments of a scikit-learn fit."""
         return self.named, Labels(self.labels, self.target_name), self.weight
 
     @property
@@ -121,29 +121,29 @@ class Labelled:
 
     @cached_property
     def coded_strata(self) -> Strata | None:
-        """The strata, checked; None if all rows are compared."""
+        """The strata, after checks; None if all rows are compared."""
         n = len(self.positive)
         if isinstance(self.strata, Strata) and len(self.strata.code) == n:
             return self.strata
         return None if self.strata is None else Strata.of(self.strata, n)
 
     def without_zeros(self) -> Self:
-        """Return these with rows in memory as CSR where most of their entries are zeros."""
+        """Return the same rows, as CSR if they are in memory and most of their entries are 0."""
         if self.in_parts:
             return self
         return replace(self, store=InMemory(without_zeros(self.store.X)))
 
     def within(self, strata: Any) -> Labelled:
-        """Return the rows within strata, given by a value for each."""
+        """Return the rows with strata, given by a value for each row."""
         values = strata if isinstance(strata, Strata) else np.asarray(strata)
         return replace(self, strata=values, strata_name=strata_name(strata), statistics=None)
 
     def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the weights of some rows, None where none has one."""
+        """Return the weights of some rows; None if rows have no weights."""
         return None if self.weight is None else self.weight[rows]
 
     def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the groups of some rows, None where none has one."""
+        """Return the groups of some rows; None if rows have no groups."""
         return None if self.groups is None else self.groups[rows]
 
     def weighs(self, positive: bool) -> bool:
@@ -153,12 +153,12 @@ class Labelled:
         return self.weight is None or bool(self.weight[self.positive == positive].any())
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """Return which of some rows weigh anything, as a mask."""
+        """Return which of some rows have a weight above 0, as a mask."""
         weight = self.weight_of(rows)
         return np.ones(len(rows), dtype=bool) if weight is None else weight > 0
 
     def both_classes(self, rows: np.ndarray) -> bool:
-        """Tell whether rows of both classes weigh anything among these, in one of their strata."""
+        """Return whether both classes have rows of weight above 0 among these, in one stratum."""
         if self.coded_strata is not None:
             strata, of_rows = (
                 self.coded_strata.at(rows),
@@ -169,9 +169,9 @@ class Labelled:
         return bool(positive.any() and not positive.all())
 
     def at(self, rows: np.ndarray) -> Labelled:
-        """Return some of the rows, at ascending positions; those of a source in memory.
+        """Return the rows at some ascending positions; rows of a source are loaded into memory.
 
-        The latter have no names, with which a fit would copy them.
+        The latter have no column names: with names, a fit would copy them.
         """
         of_rows: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[rows]

@@ -1,4 +1,4 @@
-"""Delta and Iceberg tables: their own libraries say which Parquet files have the rows."""
+"""Delta and Iceberg tables: their own libraries list the Parquet files that have the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aucmax.data.remote import Remote, is_remote
 __all__ = ["delta_files", "delta_table", "iceberg_files", "is_delta", "is_iceberg"]
 __all__ += ["is_lake"]
 
-# what Delta's readers must know that changes nothing of rows and columns
+# features that Delta requires of readers, but that do not change rows or columns
 _HARMLESS = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening"}
 
 
@@ -38,7 +38,7 @@ def _is(data: Any, package: str, name: str) -> bool:
 
 
 def delta_table(folder: str) -> Any:
-    """Return the Delta table of a folder or an address, as it is now."""
+    """Return the current version of the Delta table at a folder or an address."""
     deltalake = needs("deltalake", f"{folder}: a Delta table")
     try:
         return deltalake.DeltaTable(folder)
@@ -53,12 +53,12 @@ def delta_files(table: Any, named: Any) -> DataFiles:
     ----------
     table : deltalake.DeltaTable
     named : object
-        What named it.
+        The user's name for the table.
 
     Raises
     ------
     DataFileError
-        If it has no rows, or rows can only be read with what was deleted or renamed since.
+        If the table has no rows, or its files alone do not show deleted rows or renamed columns.
     """
     title = str(table.table_uri).removeprefix("file://").rstrip("/")
     features = {str(feature) for feature in table.protocol().reader_features or ()} - _HARMLESS
@@ -68,8 +68,8 @@ def delta_files(table: Any, named: Any) -> DataFiles:
     if features or mapped != "none":
         listed = " and ".join(sorted(features)) or "columnMapping"
         raise DataFileError(
-            f"{title}: the Delta table uses {listed}, with which its Parquet files are not its "
-            "rows; write it again without, or give to_pyarrow_table()'s rows as a file"
+            f"{title}: the Delta table uses {listed}, so its Parquet files alone do not show its "
+            "rows; rewrite it without that, or save the rows of to_pyarrow_table() to a file"
         )
     columns = [field.name for field in table.schema().fields]
     actions = _columns(table.get_add_actions(flatten=True))
@@ -85,7 +85,7 @@ def delta_files(table: Any, named: Any) -> DataFiles:
 
 
 def iceberg_files(table: Any) -> DataFiles:
-    """Return the files of the present snapshot of a `pyiceberg.table.Table`, the oldest first.
+    """Return the files of the current snapshot of a `pyiceberg.table.Table`, the oldest first.
 
     Raises
     ------
@@ -107,8 +107,8 @@ def iceberg_files(table: Any) -> DataFiles:
             "renamed columns, or new ones with old names" if reused else "files of deleted rows"
         )
         raise DataFileError(
-            f"{title}: the Iceberg table has {problem}, so its Parquet files are not its rows; "
-            "write it again (rewrite_data_files), or give scan().to_arrow()'s rows as a file"
+            f"{title}: the Iceberg table has {problem}, so its Parquet files alone do not show its "
+            "rows; rewrite it (rewrite_data_files), or save the rows of scan().to_arrow() to a file"
         )
     constants = tuple((field.name, field.initial_default) for field in table.schema().fields)
     ages = _iceberg_ages(table)
@@ -118,13 +118,13 @@ def iceberg_files(table: Any) -> DataFiles:
 
 
 def _iceberg_ages(table: Any) -> dict[str, tuple[int, int, str]]:
-    """Return what sorts the files of the present snapshot by age, by path."""
+    """Return, for the path of each file of the current snapshot, a sort key by age."""
     snapshot = table.current_snapshot()
     times = {own.snapshot_id: own.timestamp_ms for own in table.snapshots()}
     return {
         entry.data_file.file_path: (
-            entry.sequence_number or 0,  # in the first version of the format there is none
-            times.get(entry.snapshot_id, 0),  # a snapshot that has expired is old
+            entry.sequence_number or 0,  # the first version of the format has none
+            times.get(entry.snapshot_id, 0),  # an expired snapshot is old
             entry.data_file.file_path,
         )
         for manifest in (snapshot.manifests(table.io) if snapshot else ())

@@ -37,18 +37,18 @@ __all__ = ["Plan", "Room", "narrow", "take"]
 _sklearn = Door("sklearn.utils")
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_COPIES_OF_NUMBERS = 3  # while a file is read whole: the reader's, ours, and a fit's
+_COPIES_OF_NUMBERS = 3  # of a file that is read as a whole: the reader's, ours, and a fit's
 _TEXT_PER_COMPRESSED = 6  # ratio of unpacked to compressed text
 _ROWS_SHARE = 0.55  # share of the memory for rows; the rest is for parts
-_PARTS_OF_MEMORY = 80  # two are in memory, and reading one takes several times its size
-_WORKERS_PARTS = 16  # memory of a worker, in parts
+_PARTS_OF_MEMORY = 80  # two parts are in memory, and reading one takes several times its size
+_WORKERS_PARTS = 16  # the memory that a worker needs, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
 _PROGRAM_BYTES = 128 * 10**6  # bytes of the packages and the compiled kernels once a file is opened
 _SAMPLE_BYTES = 1 << 16  # bytes of text from which the length of a row is estimated
 
 
 class Room(NamedTuple):
-    """The available memory, as a number of whole rows, and as bytes for each of all rows."""
+    """The available memory: how many rows fit into it, and the bytes for each row if all do."""
 
     rows: int
     of_each: float
@@ -56,17 +56,17 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan(contextlib.AbstractContextManager[Any]):
-    """How files are read: whole, in parts if they would not fit, or in parts by a cluster.
+    """How files are read: as a whole, in parts if they would not fit, or in parts by a cluster.
 
-    A context that holds the connection to the cluster.
+    It is a context that holds the connection to the cluster.
 
     Parameters
     ----------
     footprint : Footprint
         The memory that the command needs for the rows.
     memory : str, optional
-        The memory for the data, in addition to the program's, such as 4GB; by default half of what
-        the program leaves free.
+        The memory for the data, in addition to the program's, such as 4GB; by default half of the
+        memory that is free once the program has started.
     dask : str, optional
         The address of a scheduler, or "local".
     """
@@ -81,9 +81,9 @@ class Plan(contextlib.AbstractContextManager[Any]):
         Raises
         ------
         ValueError
-            If a cluster is to read data that are not a file.
+            If a cluster should read data that are not a file.
         MemoryError
-            If the program, or the file, would take more memory than the system allows.
+            If the program or the file would take more memory than the system allows.
         """
         require(_PROGRAM_BYTES)
         is_file = exists(path)
@@ -101,7 +101,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Return the result of `datasets.read`, with a source as ``data``.
 
         It also has the available memory as ``room``. Without labels (``labels="none"``) nothing is
-        read yet. The digests of the rows are asked for by a ``watch``.
+        read yet. A ``watch`` collects the digests of the rows.
         """
         source = self.source(path, reading)
         source.watch = watch
@@ -129,11 +129,11 @@ class Plan(contextlib.AbstractContextManager[Any]):
         path : Path, Remote, Partitioned or DataFiles
         reading : Reading
         one_pass : bool
-            Whether it will be read only once, however much memory there is.
+            Whether the file will be read only once, however much memory there is.
         spool : bool, optional
             As for `scan`.
         kinds : sequence of Column
-            Columns that the first part shows otherwise.
+            Columns whose kind overrides the one that the first part suggests.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return self._source(path, arguments, kinds)
 
     def parts(self, path: Any, reading: Reading) -> Iterator[Bunch]:
-        """Yield the results of `datasets.read` for the parts of a file, each read once."""
+        """Yield the result of `datasets.read` for each part of a file, which is read once."""
         self._check_parts(path, reading, one_pass=True)
         return read_parts(path, self.part_bytes, reading)
 
@@ -165,7 +165,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         )
 
     def _labels_of(self, source: Source, path: Any, reading: Reading) -> dict[str, Any]:
-        """Read the labels and weights of all rows; for Parquet hardly any other column is read."""
+        """Read the labels and weights of all rows; of Parquet, at most one other column is read."""
         names = source.feature_names
         labels = self.narrow(source, path, reading, (reading.columns or names or ())[:1])
         rows = rows_of(labels)
@@ -176,9 +176,9 @@ class Plan(contextlib.AbstractContextManager[Any]):
     def narrow(
         self, source: Source, path: Any, reading: Reading, columns: Sequence[str | Column]
     ) -> Source:
-        """Return the labels of a source beside a few columns; itself if it is text that has them.
+        """Return a source of labels and few columns; the same source if it is text that has them.
 
-        A pass over it counts as one of the source: over the labels, of a Parquet file.
+        Its passes count as passes of the source; for a Parquet file, as passes over the labels.
         """
         names, is_text = source.feature_names, reader_of(path, reading.format).name != "parquet"
         if names is None or (is_text and {*map(str, columns)} <= {*names}):
@@ -197,7 +197,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         return _shape(path, reading).rows
 
     def spool(self, path: Any, reading: Reading) -> Spool | None:
-        """Return where what is made of the rows of a file is kept, if it is slow to read."""
+        """Return a place to keep what is computed from rows, if the file is slow to read."""
         text = reader_of(path, reading.format).name != "parquet"
         return Spool() if text and self.dask is None else None
 
@@ -228,10 +228,10 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Why files are read in parts."""
         if self.dask is not None:
             return f" by dask={self.dask!r}"
-        return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
+        return f", since as a whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
 
     def _whole(self, path: Any, reading: Reading) -> int:
-        """Return approximately how many bytes it takes to read a file whole and to process it."""
+        """Return roughly how many bytes it takes to read a file as a whole and to process it."""
         shape = _shape(path, reading)
         return _COPIES_OF_NUMBERS * shape.numbers + self.footprint.of_row_in_memory * shape.rows
 
@@ -244,12 +244,12 @@ class Plan(contextlib.AbstractContextManager[Any]):
         require(_PROGRAM_BYTES, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
     def excess(self, of_row: float, rows: int) -> str | None:
-        """Return what rows take beyond the allowed memory, if so, given the bytes kept of each."""
+        """Return a message if rows, at ``of_row`` bytes each, exceed the allowed memory."""
         if self._allowed is None or of_row * rows <= self._allowed:
             return None
         return (
-            f"about {of_row * rows / 1e6:,.0f} MB are kept of {rows:,} rows, beside the parts that "
-            f"are read, and only {self._allowed / 1e6:,.0f} MB are allowed; raise memory="
+            f"about {of_row * rows / 1e6:,.0f} MB are kept for {rows:,} rows, beside the parts "
+            f"that are read, and only {self._allowed / 1e6:,.0f} MB are allowed; raise memory="
         )
 
     def room(self, n: int, path: Any, reading: Reading) -> Room:
@@ -276,13 +276,13 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
     @property
     def part_bytes(self) -> int:
-        """The size of a part: bytes of text, or of a table's numbers."""
+        """The size of a part, in bytes of text or of a table's numbers."""
         size = _LARGEST if self._allowed is None else self._allowed // _PARTS_OF_MEMORY
         return min(max(size, _SMALLEST), _LARGEST)
 
     @cached_property
     def _client(self) -> Any:
-        """Of the cluster, until the command ends."""
+        """The client of the cluster, which exists until the command ends."""
         most = None
         if self._allowed is not None:
             most = max(self._allowed // (_WORKERS_PARTS * self.part_bytes), 1)
@@ -292,7 +292,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
 
 
 class _Shape(NamedTuple):
-    """Approximate numbers of rows, and bytes of numbers."""
+    """The approximate number of rows, and the approximate bytes of their numbers."""
 
     rows: int
     numbers: int
@@ -307,7 +307,7 @@ def _shape_of(path: Any, reading: Reading) -> _Shape:
     if reader_of(path, reading.format).name == "parquet":
         about = parquet_metadata(path)
         columns = about.num_columns
-        if reading.columns is not None:  # and labels and weights
+        if reading.columns is not None:  # plus labels and weights
             columns = min(len(reading.columns) + 2, columns)
         return _Shape(about.num_rows, 8 * columns * about.num_rows)
     size = (size_of(path) or 0) * (_TEXT_PER_COMPRESSED if is_packed(path) else 1)
@@ -317,7 +317,7 @@ def _shape_of(path: Any, reading: Reading) -> _Shape:
 
 
 def rows_of(source: Source) -> dict[str, Any]:
-    """Read the labels, weights, groups … of all rows, their number, and that of the features."""
+    """Read the labels, weights, groups … of all rows, and the numbers of rows and features."""
     parts = list(source.each(_without_rows, repeat(())))
     of_rows = {
         name: [values for _, of_part in parts if (values := of_part[name]) is not None]
@@ -337,9 +337,9 @@ def _without_rows(part: Part) -> tuple[tuple[int, int], dict[str, Any]]:
 
 
 def take(source: Source, places: np.ndarray) -> Any:
-    """Return the rows at ascending places of a file that is read in parts: X, in memory.
+    """Return the rows at ascending positions of a file that is read in parts: X, in memory.
 
-    They are an array, or CSR, or a data frame for a model with steps.
+    X is an array, CSR, or a data frame for a model with steps.
     """
     sizes, d = source.sizes, source.n_features
     assert sizes is not None
@@ -359,7 +359,7 @@ def _rows_of_table(part: Part, places: np.ndarray) -> Any:
 
 
 def narrow(labels: np.ndarray) -> np.ndarray:
-    """Return the same labels, in fewer bytes if they are small numbers."""
+    """Return the same labels, as a smaller type if they are small numbers."""
     kind = labels.dtype.kind
     if kind in "iu" and len(labels):
         return labels.astype(np.result_type(*map(np.min_scalar_type, (labels.min(), labels.max()))))

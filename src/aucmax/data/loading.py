@@ -23,8 +23,8 @@ __all__ = ["load", "locate"]
 def load(name: str, split: str = "all", binarize: Any = None, scale: str | None = None) -> Bunch:
     """Load a data set by name.
 
-    Looks for its files in the folder ``$AUCMAX_DATA``, then in the user's cache folder
-    (``$AUCMAX_CACHE``, or the platform's own), where a parsed copy is kept for the next time.
+    Its files are looked for in the folder ``$AUCMAX_DATA``, then in the user's cache folder
+    (``$AUCMAX_CACHE``, or the platform's own), where a parsed copy is kept for the next call.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         One of `names`, or an alias. ``"german"`` and ``"fourclass"`` are the files scaled to
         [−1, 1]; the unscaled ones are ``"german.numer"`` and ``"fourclass.raw"``.
     split : {"all", "train", "test"}
-        Which rows; "all" is the training rows, then the test rows.
+        Which rows; "all" means the training rows, then the test rows.
     binarize : optional
-        Two classes instead of the file's labels: see `binarize`.
+        How to make two classes of the file's labels: see `binarize`.
     scale : {None, "unit-norm", "minmax", "maxabs"}
-        See `scale`. Ranges of features are those of the whole data set, whatever the split, so
-        splits loaded one by one agree.
+        See `scale`. Features are scaled by their ranges in the whole data set, so that splits
+        loaded separately agree.
 
     Returns
     -------
@@ -46,20 +46,20 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files have no names) and
         everything else that `read` returns; and ``split``; ``DESCR``: sources and quirks;
         ``sha256``: digests of the ``files``; ``verified``: whether they are byte for byte the
-        reference files, plain or as we have packed them, None if there are none.
+        reference files, plain or compressed as in the registry; None if there are none.
 
     Raises
     ------
     ValueError
         If there is no such data set, split, scaling or label.
     DataFileError
-        If a file is missing, not readable, not the data set it should be, or not the one that was
+        If a file is missing, cannot be read, is not the data set, or differs from the file that was
         downloaded first.
     """
     entry = registry.about(name)
     parts = entry.select(split)
     scaling = transforms.check_scale(scale)
-    # Feature ranges, and the most frequent label, need every row.
+    # feature ranges and the most frequent label need every row
     needed = entry.parts if scaling in ("minmax", "maxabs") or entry.largest else parts
     read = {part: _read_part(entry, part) for part in needed}
     rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), scaling)
@@ -100,9 +100,9 @@ def locate(name: str, split: str = "all") -> list[Path]:
     Raises
     ------
     ValueError
-        No such data set or split.
+        If there is no such data set or split.
     DataFileError
-        A file is not there; the message says where it was looked for.
+        If a file is missing; the message says where it was looked for.
     """
     entry = registry.about(name)
     return [_find(entry, part) for part in entry.select(split)]

@@ -21,26 +21,26 @@ __all__ = ["check_names", "local_files", "named"]
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 _DELTA_LOG = "_delta_log"  # the folder that makes a folder a Delta table
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")  # not 01, which is a code
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")  # without leading zeros: 01 is a code
 _MAGIC = re.compile(r"[*?\[]")
 
 
 def named(data: Any) -> Any:
-    """Return the file that a path, a pattern, a folder or a list of them names, or its files.
+    """Return the file or files that a path, a pattern, a folder or a list of these stands for.
 
-    Folders ``name=value`` beneath a folder, or beneath the beginning of a pattern, name columns.
+    Subfolders called ``name=value`` become columns.
 
     Parameters
     ----------
-    data : str, path-like, a list of them, a Delta or Iceberg table, or what this function returned
-        A name with ``://`` is an address. A folder stands for all files in it, also deeper ones,
-        that have the suffix of a data format, if that is one format; names that begin with a dot
-        or an underscore are left out.
+    data : str, path-like, a list of them, a Delta or Iceberg table, or a result of this function
+        A name with ``://`` is an address. A folder stands for all files in it and its subfolders
+        that have the suffix of a data format, which must be the same format for all; names that
+        begin with a dot or an underscore are left out.
 
     Returns
     -------
     Path, Remote, Partitioned or DataFiles
-        A path that does not exist is returned as it is.
+        A path that does not exist is returned unchanged.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def named(data: Any) -> Any:
         return iceberg_files(data)
     names = list(data) if isinstance(data, list | tuple) else [data]
     if not names:
-        raise ValueError("no file is named.")
+        raise ValueError("the list of files is empty.")
     files = [file for name in names for file in _files(name)]
     if len(files) == 1:
         return files[0]
@@ -64,29 +64,29 @@ def named(data: Any) -> Any:
 
 
 def check_names(data: Any, files: Sequence[Any]) -> None:
-    """Raise DataFileError if a path, a pattern or a list names other files than before."""
+    """Raise DataFileError if a path, a pattern or a list now stands for other files than before."""
     before, now = dict.fromkeys(files), dict.fromkeys(files_of(named(data)))
     for file in now:
         if file not in before:
             raise fault(
                 file,
-                "the file was not there when the others were read first: rows are read again and "
-                "again and must stay as they are; begin again when all files are there",
+                "the file was not there when the others were first read: rows are read repeatedly "
+                "and must not change; start again when all files are there",
             )
     for file in before:
         if file not in now:
-            raise fault(file, "the file is gone, while it was in use; begin again without it")
+            raise fault(file, "the file disappeared while it was in use; start again without it")
 
 
 def local_files(name: Any) -> list[Path]:
-    """Return the files of this machine that a path, a pattern or a folder names, if any."""
+    """Return the local files that a path, a pattern or a folder stands for, if any."""
     if is_remote(name):
         return []
     return [path for root in _matches(os.fspath(name)) for path in _beneath(root)]
 
 
 def _files(name: Any) -> Iterable[Any]:
-    """Return the files of one name, with the columns that their folders name."""
+    """Return the files that a name stands for, with the columns from their folders' names."""
     text = os.fspath(name)
     if is_remote(text):
         if not text.startswith("file://"):
@@ -117,14 +117,14 @@ def _matches(text: str) -> list[Path]:
 
 
 def _fixed(pattern: str) -> str:
-    """Return the folder at the beginning of a pattern."""
+    """Return the folder at the beginning of a pattern, before any wildcard."""
     parts = PurePosixPath(pattern).parts
     plain = next((k for k, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
     return str(PurePosixPath(*parts[:plain]))
 
 
 def _beneath(root: Path) -> Iterator[Path]:
-    """Yield the data files beneath a folder, sorted, or a file itself."""
+    """Yield the data files in a folder and its subfolders, sorted, or a file itself."""
     if not root.is_dir():
         yield root
         return
@@ -134,7 +134,7 @@ def _beneath(root: Path) -> Iterator[Path]:
 
 
 def _is_data(parts: Sequence[str], file: Any) -> bool:
-    """Return whether a file of a folder has data, by its name and those of its folders."""
+    """Return whether a file contains data, judged by its name and those of its folders."""
     return suffix_of(file) in _SUFFIXES and not any(part.startswith((".", "_")) for part in parts)
 
 
@@ -143,17 +143,17 @@ def _check_format(folder: Any, files: list[Any]) -> None:
     if not files:
         suffixes = ", ".join(_SUFFIXES)
         raise fault(
-            folder, f"this folder has no data files ({suffixes}); name others by a pattern, such "
-            "as folder/*"
+            folder, f"this folder has no data files ({suffixes}); to read others, give a pattern, "
+            "such as folder/*"
         )  # fmt: skip
     formats = sorted({_SUFFIXES[suffix_of(file)] for file in files})
     if len(formats) > 1:
         first = suffix_of(files[0])
         others = counted(sum(not file.name.lower().endswith(first) for file in files), "file")
         raise fault(
-            folder, f"this folder has files of several formats, {' and '.join(formats)}; name "
-            f"those of one by a pattern, such as {str(folder).rstrip('/')}/**/*{first}, which "
-            f"leaves out {others}, or write all in one format"
+            folder, f"this folder has files of several formats, {' and '.join(formats)}; select "
+            f"one format by a pattern, such as {str(folder).rstrip('/')}/**/*{first}, which "
+            f"leaves out {others}, or convert all files to one format"
         )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def _check_format(folder: Any, files: list[Any]) -> None:
 
 
 def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
-    """Return files with the values that their folders name, as numbers where all are numbers."""
+    """Return files with the values from their folders' names, as numbers if all are numbers."""
     rows = [
         {key: unquote(value) for key, sep, value in (part.partition("=") for part in parts) if sep}
         for parts in folders
@@ -170,7 +170,7 @@ def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
     for row in rows:
         for key, value in row.items():
             words.setdefault(key, set()).add(value)
-    values: dict[str, dict[str, Any]] = {}  # of each column, by word
+    values: dict[str, dict[str, Any]] = {}  # by column and word
     for key, own_words in words.items():
         own_words.discard(_NO_VALUE)
         kind = int if all(map(_NUMBER.fullmatch, own_words)) else str
@@ -186,7 +186,7 @@ def _partitioned(files: list[Any], folders: list[Sequence[str]]) -> list[Any]:
 
 
 def _remote_files(url: str) -> Iterable[Any]:
-    """Return the files of an address, with the columns that their folders name."""
+    """Return the files at an address, with the columns from their folders' names."""
     with told(url):
         store, path = store_of(url)
         is_name = store.exists(path)
@@ -199,10 +199,10 @@ def _remote_files(url: str) -> Iterable[Any]:
             root, matches = _fixed(path), store.glob(path, detail=True)
         if not matches:
             if is_web(path):
-                store.info(path)  # raises the error that the two above hide
+                store.info(path)  # raises the error that `exists` and `glob` hide
             problem = "no file matches" if glob.has_magic(path) else "no such file"
-            gone = "" if store.exists(root) else f"; there is no {_address(url, root)}"
-            raise DataFileError(f"{url}: {problem}{gone}")
+            cause = "" if store.exists(root) else f"; there is no {_address(url, root)}"
+            raise DataFileError(f"{url}: {problem}{cause}")
         paths: list[str] = []
         for match, about in sorted(matches.items()):
             folder = about["type"] == "directory"
@@ -212,7 +212,7 @@ def _remote_files(url: str) -> Iterable[Any]:
 
 
 def _in_remote_folder(url: str, folder: str, paths: list[str]) -> list[str]:
-    """Return the data files among those beneath a folder, sorted."""
+    """Return the data files among the files in a folder, sorted."""
     beneath = [PurePosixPath(path).relative_to(folder).parts for path in sorted(paths)]
     chosen = [
         path
@@ -224,5 +224,5 @@ def _in_remote_folder(url: str, folder: str, paths: list[str]) -> list[str]:
 
 
 def _address(url: str, path: str) -> str:
-    """Return the address of a path of the same store."""
+    """Return the address of a path in the store of ``url``."""
     return path if "://" in path else f"{url.partition('://')[0]}://{path.lstrip('/')}"

@@ -1,4 +1,4 @@
-"""Everything that prevents a table from being read, in one error, and the remedies."""
+"""One error for everything that prevents a table from being read, with the remedies."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["Obstacle", "TableError", "joined", "tried"]
 
 
 class Obstacle(Exception):
-    """One problem that prevents a table from being read, mostly in a column.
+    """A problem that prevents a table from being read, usually in a column.
 
     Parameters
     ----------
     column : str
-        Its name; an obstacle found later for the same column replaces this one.
+        The name of the column; a later obstacle for the same column replaces this one.
     what : str
-        What is wrong, as a sentence without its end.
+        What is wrong, as a sentence without a full stop.
     hint : str
         How to fix it.
     where : int or str
         A line number, or words such as "row 3".
     remedy : dict or None
-        Arguments of `read` that solve it; None if only another file does.
+        Arguments of `read` that solve the problem; None if only another file does.
     provisional : bool
-        Whether further rows of the same file may remove it.
+        Whether the problem may disappear once further rows of the file are read.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Obstacle(Exception):
         self.remedy, self.provisional = remedy, provisional
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make it again: workers send it with their errors."""
+        """Return how to pickle the obstacle: workers send it with their errors."""
         made_of = self.column, self.what, self.hint, self.where, self.remedy, self.provisional
         return type(self), made_of
 
     @property
     def place(self) -> str:
-        """Where it is, in words."""
+        """The place of the problem, in words."""
         return f"line {self.where}" if isinstance(self.where, int) else self.where
 
     def sentence(self) -> str:
@@ -60,7 +60,7 @@ class Obstacle(Exception):
 
 
 class TableError(DataFileError):
-    """A table that cannot be read as it is.
+    """A table cannot be read as it is.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class TableError(DataFileError):
     obstacles : list of Obstacle
         At least one.
     remedy : dict or None
-        Arguments of `read` with which the file was read without an error; None if there are none.
+        Arguments of `read` with which the file could be read; None if there are none.
     found : Bunch or None
-        The result of reading with them.
+        The result of reading with these arguments.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class TableError(DataFileError):
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make it again, but for the rows that were found."""
+        """Return how to pickle the error, without the rows that were read."""
         return type(self), (self.path, self.obstacles, self.remedy)
 
     def __str__(self) -> str:
         if len(self.obstacles) == 1:
             return self.report()
         advice = ", ".join(f"{name}={value!r}" for name, value in (self.remedy or {}).items())
-        return self.report() + (f"\nread(…, {advice}) takes the rest" if advice else "")
+        return self.report() + (f"\nread(…, {advice}) reads the rest" if advice else "")
 
     def report(self) -> str:
         """Return the obstacles, in one line or one line each, without the remedy."""
@@ -108,7 +108,7 @@ class TableError(DataFileError):
 
 
 def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
-    """Return several remedies as one; a column that is dropped needs no other."""
+    """Return several remedies joined into one; a dropped column needs no other remedy."""
     union: dict[str, Any] = {}
     for remedy in remedies:
         for name, value in (remedy or {}).items():
@@ -117,29 +117,29 @@ def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
                 columns += [column for column in value if column not in columns]
             else:
                 union[name] = value
-    gone = union.get("drop", [])
+    dropped = union.get("drop", [])
     if "categories" in union:
-        union["categories"] = [column for column in union["categories"] if column not in gone]
+        union["categories"] = [column for column in union["categories"] if column not in dropped]
     return {name: value for name, value in union.items() if value not in ([], None)}
 
 
 def tried(
     first: TableError, read: Callable[[dict[str, Any]], tuple[Any, Sequence[Obstacle]]]
 ) -> TableError:
-    """Return the same error with all further obstacles, and a remedy that was tried.
+    """Return the same error with all further obstacles, and a remedy that was tried out.
 
     Parameters
     ----------
     first : TableError
         The error of the first reading.
     read : callable
-        Reads the file again, with further arguments; without labels if these are an obstacle that
-        no argument removes. Returns the result, and the doubts that remain.
+        Reads the file again, with further arguments; without labels if no argument removes an
+        obstacle. Returns the result, and the doubts that remain.
 
     Returns
     -------
     TableError
-        Its remedy is None if the file cannot be read whatever the arguments.
+        Its remedy is None if no arguments let the file be read.
     """
     obstacles = {obstacle.column: obstacle for obstacle in first.obstacles}
     remedy: dict[str, Any] = {}

@@ -45,9 +45,9 @@ from aucmax.data.transforms import binarize, listing
 
 __all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]
 
-_LARGE_BYTES = 1 << 22  # above which a file that will be refused is not read to its end
+_LARGE_BYTES = 1 << 22  # a larger file is refused after its first rows, if these show a problem
 _WORDS = {"true": 1, "false": 0}
-# Refused at once: read as text they would fail with a puzzling first line.
+# refused at once: as text they would fail with a puzzling error about their first line
 _FOREIGN = (
     *(".arff", ".arrow", ".db", ".feather", ".h5", ".hdf5", ".json", ".jsonl", ".npy", ".npz"),
     *(".ods", ".orc", ".pickle", ".pkl", ".tar", ".tgz", ".xls", ".xlsx", ".zip", ".zst"),
@@ -58,19 +58,19 @@ _FOREIGN = (
 def read(path: Any, *, reading: Reading) -> Bunch:
     """Read rows and labels from a file, or from several as one table.
 
-    Columns of whole numbers that look like IDs or codes cause a warning, unless a model needs them
-    (`columns`).
+    Columns of whole numbers that look like IDs or codes cause a warning, unless they are requested
+    by `columns`.
 
     Parameters
     ----------
     path : str, path-like, a list of them, or binary file
         ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``); any other name is svmlight text. Text may
         be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` is given.
-        ``"2026-*.csv"`` names all files that match, sorted; a folder, all data files in it, also
-        in deeper folders, where names such as ``country=DE`` give columns. Several files have the
-        columns of the first. Addresses (``s3://``, ``gs://``, ``az://``, ``https://``) go through
-        fsspec, which finds credentials in its own way. Or a `deltalake.DeltaTable`, or a table of
-        pyiceberg.
+        ``"2026-*.csv"`` means all files that match, sorted; a folder means all data files in it and
+        its subfolders, whose names, such as ``country=DE``, become columns. Several files have the
+        columns of the first. Addresses (``s3://``, ``gs://``, ``az://``, ``https://``) are opened
+        by fsspec, which finds credentials in its own way. A `deltalake.DeltaTable` and a table of
+        pyiceberg are read, too.
     {fields}
 
     Returns
@@ -80,19 +80,19 @@ def read(path: Any, *, reading: Reading) -> Bunch:
         svmlight, C-contiguous from CSV and Parquet, an array of objects if columns are text.
         ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
         without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
-        a `Column` for each of them, None for svmlight. ``target_name``: the label column, or None.
-        ``weight``, ``groups``, ``time``, ``strata``, ``segments`` (n,): those columns, times as
-        days; None without them. ``kept``: the columns of ``keep``, by name, lists of n values; None
-        without ``keep``. The ``qid`` fields of svmlight text are its strata. ``name``,
-        ``n_features``, ``files``.
+        a `Column` for each feature, None for svmlight. ``target_name``: the label column, or None.
+        ``weight``, ``groups``, ``time``, ``strata``, ``segments`` (n,): the values of these
+        columns, with dates as days; None without them. ``kept``: the columns of ``keep`` by name,
+        as lists of n values; None without ``keep``. The ``qid`` fields of svmlight text are its
+        strata. ``name``, ``n_features``, ``files``.
 
     Raises
     ------
     DataFileError
-        If the file cannot be read, is empty, is written to meanwhile, or has unexpected contents;
+        If the file cannot be read, is empty, changes while it is read, or has unexpected contents;
         the message names the file and the line (or column) and says how to fix it. If columns of a
-        table cannot be read, it is a `TableError`, which lists them all and has in its ``remedy``
-        the arguments that solve the problem.
+        table cannot be read, the error is a `TableError`, which lists all of them; its ``remedy``
+        contains the arguments that solve the problem.
     ValueError
         If an argument is not one of those above.
     """
@@ -109,7 +109,7 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
     path, reading
         As for `read`.
     check : callable, optional
-        Called with the first rows, before the others are read, to raise what these show.
+        Called with the first rows before the others are read, so that errors are raised early.
     """
     source = _source(path)
     reader = reader_of(source, reading.format)
@@ -126,7 +126,7 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
             reading = _after(first, reader, reading, check)
         rows = _opened(source, reader, reading)
         rows.decisions += [
-            Decision(name, "codes, not amounts: taken as words", {"numbers": [name]})
+            Decision(name, "codes, not amounts: treated as words", {"numbers": [name]})
             for name in reading.categories
             if name not in asked
         ]
@@ -146,7 +146,7 @@ def _source(path: Any) -> Any:
 
 
 def find_label(y: Any, label: Any) -> Any:
-    """Return the label of `y` that is meant by a label or a word, as from a command line.
+    """Return the label in `y` that a label or a word, such as one from a command line, means.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ def find_label(y: Any, label: Any) -> Any:
         Labels.
     label : label or str
         One of the labels, or its text: ``"1"``, ``"+1"`` and ``"1.0"`` all mean the number 1, and
-        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels. A word that is none
-        of them means the one that is the same but for case, or yes or no as it is.
+        ``"true"`` and ``"false"`` mean 1 and 0 if these are labels. Any other word means the label
+        that differs from it only in case, or that also means yes, or no.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def find_label(y: Any, label: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is none of the labels, which the message lists.
+        If it means none of the labels, which the message lists.
     """
     labels = np.unique(np.asarray(y)).tolist()
     text = str(label).strip()
@@ -200,7 +200,7 @@ def _one_positive(path: Any, y: NDArray[Any], positive: Any) -> NDArray[np.int64
 
 
 def reader_of(path: Any, format: str | None) -> Reader:
-    """Return the requested reader, or else that of the file's suffix, the same for several."""
+    """Return the requested reader, or else that of the suffix, which all files must share."""
     if format is not None:
         if format not in READERS:
             raise ValueError(f"format={format!r} is not one of {', '.join(READERS)}")
@@ -225,13 +225,13 @@ def _one_reader(files: Sequence[Any]) -> Reader:
         if reader is not readers[0]:
             raise fault(
                 file, f"is read as {reader.name}, but {files[0]} as {readers[0].name}: give files "
-                "of one format, or name it"
+                "of one format, or say which (format=…)"
             )  # fmt: skip
     return readers[0]
 
 
 def _first_rows(path: Any, reader: Reader, reading: Reading) -> Any:
-    """Return the first rows of a table, where they show something before the others are read."""
+    """Return the first rows of a table if they should be read before the others, else None."""
     if reader.first is None or isinstance(path, RowGroups | Block):
         return None
     large = (size_of(path) or 0) > _LARGE_BYTES
@@ -253,7 +253,7 @@ def _after(
     Raises
     ------
     DataFileError
-        For what further rows cannot change.
+        If there is a problem that further rows cannot solve.
     """
     try:
         rows, doubts = _tried(first, reader, reading)
@@ -269,10 +269,10 @@ def _after(
 
 
 def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
-    """Return a reader's result, and warn of columns in doubt."""
+    """Return a reader's result, and warn about doubtful columns."""
     rows, doubts = _tried(path, reader, reading)
     if reading.prepare:
-        rows.codes = _codes(doubts)  # which is decided later
+        rows.codes = _codes(doubts)  # the caller decides about them
         return rows
     for doubt in doubts:
         warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
@@ -280,7 +280,7 @@ def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
 
 
 def _codes(doubts: Sequence[Obstacle]) -> list[str]:
-    """Return the columns in doubt whose numbers look like codes."""
+    """Return the doubtful columns whose numbers look like codes."""
     return [doubt.column for doubt in doubts if CODE_DOUBT.search(doubt.what)]
 
 
@@ -305,7 +305,7 @@ def _tried(path: Any, reader: Reader, reading: Reading) -> tuple[Bunch, list[Obs
 
 
 def _added(reading: Reading, name: str, value: Any) -> Any:
-    """Return the value of a remedy; lists of columns are added to those already given."""
+    """Return the value of a remedy; its columns are added to those the caller listed already."""
     return (*getattr(reading, name), *value) if isinstance(value, list) else value
 
 
@@ -319,18 +319,18 @@ class Reader:
     Parameters
     ----------
     name : str
-        Its name as the argument ``format`` of `read`.
+        Its name in the argument ``format`` of `read`.
     suffixes : tuple of str
         The suffixes of its files.
     open : callable
-        (path, reading) to the requested rows, and the doubts about their columns.
+        (path, reading) → the requested rows, and the doubts about their columns.
     written : callable, optional
-        (path, reading) to how its text is to be read, and what was decided about that; None if
-        ``sep`` and ``decimal`` do not apply.
+        (path, reading) → how to read its text, and the decisions about that; None if ``sep`` and
+        ``decimal`` do not apply.
     columns : callable, optional
-        (files, reading) to the names of the columns of each; None if they have no names.
+        (files, reading) → the column names of each file; None if columns have no names.
     first : callable, optional
-        (path) to its first rows, as another file; None if they are not known.
+        (path) → its first rows, as another file; None if they are not known.
     """
 
     name: str
@@ -356,7 +356,7 @@ def _svmlight(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
                 "and finite numbers",
             )
     files = files_of(path)
-    # those without rows are left out if others have some
+    # among several files, empty ones are left out
     tables = [
         read_svmlight(file, reading.n_features, reading.labels)
         for file in files
@@ -369,7 +369,7 @@ def _svmlight(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
 
 
 def _stacked(tables: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
-    """Return the rows, labels and queries of several tables; they may lack the last features."""
+    """Return the rows, labels and queries of several tables, some of which lack last features."""
     d = max(X.shape[1] for X, _, _ in tables)
     for X, _, _ in tables:
         X.resize(X.shape[0], d)

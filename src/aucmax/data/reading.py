@@ -1,6 +1,6 @@
 """How a table is read: the arguments of `read` and `scan`, and the options of the commands.
 
-Each is one field of `Reading`, whose metadata describe the option.
+Each argument is a field of `Reading`, whose metadata describe the option.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 Format = Literal["svmlight", "csv", "tsv", "parquet"]
 T = TypeVar("T")
 
-FIRST_ROWS = 10_000  # of a table, which decide what can be decided
+FIRST_ROWS = 10_000  # the rows of a table from which decisions about it are made
 _LABELS = ("required", "optional", "none")
-ASIDE = ("weight", "groups", "time", "strata", "segments")  # columns known of rows, no features
+ASIDE = ("weight", "groups", "time", "strata", "segments")  # columns that are not features
 _LISTS = ("drop", "columns", "text", "missing", "categories", "numbers", "keep")
 
 
@@ -65,19 +65,19 @@ def _field(
     help : str, optional
         The help of the option; without it commands do not have the option.
     flag : str, optional
-        The name of the option, without dashes, if it is not that of the argument.
+        The name of the option, without dashes, if it differs from that of the argument.
     kind : type
         The type of the option's value.
     metavar : str, optional
         The placeholder for the option's value.
     in_parts : bool
-        Whether it works for a file that is read in parts.
+        Whether the argument works for a file that is read in parts.
     columns : bool
-        Whether its value has names of columns.
+        Whether its value contains names of columns.
     off : str, optional
-        The name of the option for False, of a switch with both.
+        The name of the option for False, if a switch has one.
     in_commands : object
-        The default of the option, if it is not that of the argument.
+        The default of the option, if it differs from that of the argument.
     """
     metavar = "COLUMN" if columns and off is None else metavar
     option = {"help": help, "flag": flag, "kind": kind, "metavar": metavar, "in_parts": in_parts}
@@ -89,7 +89,7 @@ _column = functools.partial(_field, columns=True)
 
 
 def _switch_of_columns(help: str, flag: str) -> Any:
-    """Return a field that is True, False or a choice of columns; by default that of `prepare`."""
+    """Return a field that is True, False or a choice of columns; the default is `prepare`."""
     return _column(None, help, flag=flag, kind=bool | None, off=f"no-{flag}")
 
 
@@ -123,7 +123,7 @@ class Reading:
         The encoding of a CSV file, such as "cp1252"; by default UTF-8, or UTF-16 with its mark.
     header : int, optional
         The line of a CSV file that names its columns; by default the first. With `prepare`, titles
-        and blank lines above it are found.
+        and blank lines above it are detected.
     weight : str, optional
         The column of the rows' weights: numbers, 0 or more, in every row. Not a feature.
     positive : label, optional
@@ -144,37 +144,38 @@ class Reading:
     text : bool or sequence of str
         Whether text columns are accepted, unchanged; a sequence names those to be read as text,
         and all others must be numbers. By default text is an error. Even with True, a text column
-        is an error if it holds dates, if more than half of its values (and more than 20) differ,
-        as ids do, or if it has numbers of which some are miswritten ("1O.5", "0,125"): that is,
+        is an error if it contains dates, if more than half of its values (and more than 20) differ,
+        as ids do, or if it seems to have numbers with typing errors ("1O.5", "0,125"): that is,
         if 9 of 10 values are numbers, or half of them if more than 20 values differ.
     categories : sequence of str
-        Columns to be read as text whatever they hold, even numbers; ``"01"`` remains ``"01"``.
+        Columns to be read as text whatever they contain, even numbers; ``"01"`` remains ``"01"``.
     groups : str, optional
         The column of groups, rows that belong together: any values, in every row. Not a feature.
     time : str, optional
         The column of the rows' times: numbers or dates, in every row. Not a feature.
     strata : str, optional
-        The column of strata, of which only rows of the same are compared: any values, in every row.
+        The column of strata: only rows of the same stratum are compared. Any values, in every row.
         Not a feature.
     segments : str, optional
-        The column of segments, parts of the rows that are judged one by one: any values. Not a
-        feature, unless the requested ones include it.
+        The column of segments, parts of the rows that are evaluated separately: any values. Not a
+        feature, unless `columns` includes it.
     prepare : bool
-        Whether a table is read as it comes, in the place of a person, as the commands do. The
-        separator, the decimal mark and the encoding of a CSV file are found. Missing values, text
-        and dates are accepted by default; so are numbers with thousands, currencies or percents,
-        and words such as yes and no. A cell that does not fit its column is a missing value, and a
-        row without a label is left out. Every such decision is in ``decisions`` of the result.
+        Whether to make the decisions that an unprepared table needs, as the commands do. The
+        separator, the decimal mark and the encoding of a CSV file are detected. Missing values,
+        text and dates are accepted by default; so are numbers with thousands separators, currencies
+        or percent signs, and words such as yes and no. A cell that does not fit its column becomes
+        a missing value, and a row without a label is left out. The result lists every such decision
+        in ``decisions``.
     strict : bool
         With `prepare`, cells that do not fit and rows without a label are errors.
     day_first : bool, optional
-        Whether 03/04/2024 is 3 April, where a column does not show it itself.
+        Whether 03/04/2024 is 3 April, if the column itself does not show it.
     numbers : sequence of str
         Columns that are amounts, even if they look like ids or codes.
     keep : sequence of str
-        Columns of a table to return as well, each once, whatever else they are. CSV has text:
-        ``"007"`` remains ``"007"``. Parquet has numbers and truths, or text of other values; None
-        where one is missing.
+        Further columns of a table to return, whether or not they are used otherwise. From CSV as
+        text: ``"007"`` remains ``"007"``. From Parquet as numbers and booleans, and other values as
+        text; missing ones as None.
     """
 
     target: str | None = _column(
@@ -333,7 +334,7 @@ class Reading:
         return {name: getattr(self, name) for name, traits in FIELDS.items() if traits["in_parts"]}
 
     def given(self) -> list[str]:
-        """The arguments that are given."""
+        """The arguments that differ from their defaults."""
         plain = Reading(prepare=self.prepare)
         return [
             name for name in FIELDS if getattr(self, name) not in (getattr(plain, name), (), {})
@@ -341,17 +342,17 @@ class Reading:
 
     @property
     def lenient(self) -> bool:
-        """Whether a cell that does not fit its column is a missing value."""
+        """Whether a cell that does not fit its column becomes a missing value."""
         return self.prepare and not self.strict
 
     @property
     def for_model(self) -> bool:
-        """Whether a model determines the columns, by their names or their number."""
+        """Whether the columns are those of a model, by their names or their number."""
         return self.columns is not None or self.n_features is not None
 
     @property
     def aside(self) -> dict[str, str]:
-        """The columns of weights, groups, times and the like, which are not features."""
+        """The columns of weights, groups, times and the like, which are not features, by role."""
         named = {name: getattr(self, name) for name in ASIDE}
         return {role: name for role, name in named.items() if name is not None}
 
@@ -367,7 +368,7 @@ class Reading:
 
     @functools.cached_property
     def declared(self) -> Mapping[str, Column]:
-        """The columns declared by the caller, by name; for others the values decide."""
+        """The columns whose kind the caller declares, by name; values decide about the others."""
         text = self.text if isinstance(self.text, tuple) else ()
         columns = [column for column in self.columns or () if isinstance(column, _columns.Column)]
         columns += [_columns.Date(name, form=form) for name, form in self.date_forms.items()]
@@ -376,7 +377,7 @@ class Reading:
         return {column.name: column for column in columns}
 
     def source(self, name: str) -> str:
-        """The column of a table that has the values of a requested one."""
+        """The column of the table that contains the values of a requested column."""
         return self.declared[name].source if name in self.declared else name
 
     def remarks(self, name: str) -> tuple[str, ...]:
@@ -395,7 +396,7 @@ class Reading:
         return None if self.columns is not None else {"drop": [name]}
 
     def number(self, word: str) -> float | None:
-        """A word as a number, or None."""
+        """Return a word as a number, or None."""
         if self.decimal == ",":
             if "." in word:
                 return None
@@ -403,7 +404,7 @@ class Reading:
         return float(word) if NUMBER.fullmatch(word) else None
 
     def trimmed(self) -> Reading:
-        """Return the same with surrounding space stripped from all names of columns."""
+        """Return the same reading without space around column names."""
 
         def trim(value: Any) -> Any:
             if isinstance(value, Mapping):
@@ -421,11 +422,11 @@ class Reading:
 FIELDS: dict[str, Mapping[str, Any]] = {entry.name: entry.metadata for entry in fields(Reading)}
 DEFAULTS = {
     entry.name: None if entry.default == () else entry.default for entry in fields(Reading)
-}  # of the options
+}  # the defaults of the options
 
 
 def flag_of(name: str, on: bool = True) -> str:
-    """Return the option of a field, or that for False."""
+    """Return the option of a field, or its option for False."""
     about = FIELDS[name]
     return f"--{(about['flag'] or name.replace('_', '-')) if on else about['off']}"
 
@@ -442,13 +443,13 @@ def options_text(arguments: Mapping[str, Any]) -> str:
 
 
 def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:
-    """Replace the argument `Reading` of a function by keyword arguments for its fields.
+    """Replace the argument ``reading`` of a function by keyword arguments for its fields.
 
     Parameters
     ----------
     chosen : callable
-        Returns from a field's metadata whether the function has it. ``{fields}`` in its docstring
-        is replaced by their descriptions.
+        Decides from a field's metadata whether the function has that field. In the function's
+        docstring, ``{fields}`` is replaced by the descriptions of the fields.
     """
     names = [name for name, metadata in FIELDS.items() if chosen(metadata)]
     parameters = inspect.signature(Reading).parameters
@@ -462,7 +463,7 @@ def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Ca
 
         @functools.wraps(function)
         def read(*values: Any, **named: Any) -> T:
-            signature.bind(*values, **named)  # or TypeError
+            signature.bind(*values, **named)  # raises TypeError for wrong arguments
             reading = Reading(**{name: named.pop(name) for name in names if name in named})
             return function(*values, reading=reading, **named)
 

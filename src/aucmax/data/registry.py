@@ -13,7 +13,7 @@ from aucmax.data.files import COMPRESSIONS
 
 __all__ = ["DataSet", "Part", "about", "names"]
 
-# Names in LIBSVM and in the papers; `german` and `fourclass` are the scaled files.
+# other names in LIBSVM and the papers; `german` and `fourclass` are the scaled files
 ALIASES = {
     "CCAT": "ccat",
     "acoustic_scale": "acoustic",
@@ -41,15 +41,15 @@ class Part:
     Parameters
     ----------
     split : {"all", "train", "test"}
-        Which rows it holds.
+        Which rows it contains.
     file : str
-        Name of the reference file, or the publisher's.
+        Name of the reference file, or of the publisher's file.
     n_samples : int or None
         Number of rows; None if unknown.
     n_features : int
-        Columns after padding to the data set's own width.
+        Number of columns after padding to the width of the data set.
     class_counts : tuple of (int, int)
-        The file's labels in ascending order, and the rows of each; empty if unknown.
+        The file's labels in ascending order, each with its number of rows; empty if unknown.
     format : str
         Its format: one of the names in `aucmax.data.formats`.
     sha256 : str
@@ -57,10 +57,10 @@ class Part:
     content_sha256 : str
         Digest of the unpacked content of the publisher's file; empty if unknown.
     urls : tuple of str
-        Addresses from which `fetch` downloads it, in turn; may be another compression of the same
-        rows. Empty if it cannot be downloaded without a form, a log-in or an archive.
+        Addresses that `fetch` tries in turn; the compression may differ. Empty if the file is in an
+        archive, or behind a form or a log-in.
     page : str
-        The publisher's page on it, if known.
+        The publisher's page about it, if known.
     notes : str
         Scaling, source and known quirks.
     """
@@ -85,12 +85,12 @@ class Part:
 
     @property
     def downloads(self) -> list[str]:
-        """The publisher's names of the files."""
+        """The publisher's names of the file."""
         return [url.rpartition("/")[2] for url in self.urls]
 
     @property
     def file_names(self) -> list[str]:
-        """Names under which the file is recognised in a folder, the preferred one first."""
+        """Names by which the file is recognised in a folder, the preferred name first."""
         stored = [self.stem + suffix for suffix in (".xz", "", ".gz", ".bz2")]
         return [*dict.fromkeys([*stored, *self.downloads])]
 
@@ -150,7 +150,7 @@ class DataSet:
         Raises
         ------
         ValueError
-            The data set has no such split.
+            If the data set has no such split.
         """
         if split not in self.splits:
             raise ValueError(
@@ -175,7 +175,7 @@ class DataSet:
         return None if None in counts else sum(n for n in counts if n is not None)
 
     def class_counts(self, split: str = "all") -> dict[int, int]:
-        """Count the rows of each label that `load` gives; empty if they are not known.
+        """Count the rows of each label that `load` returns; empty if the counts are not known.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class DataSet:
         Returns
         -------
         dict of int to int
-            Rows of each label, the labels rising.
+            Number of rows of each label, in ascending order of labels.
         """
         total = _total(self.select(split))
         if self.largest and total:
@@ -208,7 +208,7 @@ def names() -> list[str]:
     Returns
     -------
     list of str
-        Canonical names; `about` lists each one's aliases.
+        Canonical names; `about` lists the aliases of each.
     """
     return list(registered())
 
@@ -230,7 +230,7 @@ def about(name: str) -> DataSet:
     Raises
     ------
     ValueError
-        No data set of this name.
+        If no data set has this name.
     """
     entries = registered()
     if not isinstance(name, str):
@@ -290,6 +290,6 @@ def _sentences(row: dict[str, str]) -> str:
 
 
 def _counts(text: str) -> tuple[tuple[int, int], ...]:
-    """Return labels and their rows, written as ``-1:268 1:500``."""
+    """Parse labels and their numbers of rows from text such as ``-1:268 1:500``."""
     pairs = (pair.split(":") for pair in text.split())
     return tuple((int(label), int(count)) for label, count in pairs)

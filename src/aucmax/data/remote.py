@@ -1,6 +1,6 @@
-"""Files that are not on this machine, through fsspec: ``s3://``, ``gs://``, ``https://`` and more.
+"""Files on other machines, through fsspec: ``s3://``, ``gs://``, ``https://`` and more.
 
-Credentials and addresses are fsspec's matter: environment variables and its configuration files.
+Credentials and endpoints are left to fsspec: environment variables and its configuration files.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from aucmax.basics.needs import MissingPackage, needs
 
 __all__ = ["Remote", "RemoteBytes", "is_remote", "is_web", "store_of", "told"]
 
-_BUFFER_BYTES = 1 << 20  # which a request for less reads
-# what tells that a file was written again, by the stores' names
+_BUFFER_BYTES = 1 << 20  # the least that a request reads
+# what shows that a file was written again, under the names that stores give it
 _VERSIONS = ["ETag", "etag", "generation", "LastModified", "Last-Modified", "last_modified"]
 _VERSIONS += ["mtime", "created"]
 
@@ -31,17 +31,17 @@ def is_remote(name: Any) -> bool:
 
 
 def is_web(address: str) -> bool:
-    """Return whether an address is that of a web server, which has no folders."""
+    """Return whether an address is on a web server, which has no folders."""
     return address.startswith(("http://", "https://"))
 
 
 def store_of(url: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path there.
+    """Return the file system of an address, and the path in it.
 
     Raises
     ------
     MissingPackage
-        If the package that knows its protocol is not installed; the message names it.
+        If the package for its protocol is not installed; the message names the package.
     DataFileError
         If there is no such protocol.
     """
@@ -59,7 +59,7 @@ def store_of(url: str) -> tuple[Any, str]:
 
 @dataclass(frozen=True)
 class Remote:
-    """A file of a store that fsspec knows; any process can open it by its address.
+    """A file in a store that fsspec supports; any process can open it by its address.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ class Remote:
 
     @property
     def plain(self) -> PurePosixPath:
-        """Its path, without what a web address asks for."""
+        """Its path, without the query of a web address."""
         return PurePosixPath(urlsplit(self.url).path if is_web(self.url) else self.url)
 
     @property
     def size(self) -> int | None:
-        """The number of bytes; None if the server does not tell it."""
+        """The number of bytes; None if the server does not report it."""
         return self._about.get("size")
 
     @cached_property
@@ -101,10 +101,10 @@ class Remote:
             return dict(store.info(path))
 
     def version(self) -> tuple[int | None, str] | None:
-        """Return its present size and what tells that it was written; None if it is gone."""
+        """Return its current size and its version in the store; None if the file is gone."""
         with told(self.url):
             store, path = store_of(self.url)
-            store.invalidate_cache()  # listings
+            store.invalidate_cache()  # of listings
             try:
                 about = store.info(path)
             except FileNotFoundError:
@@ -114,7 +114,7 @@ class Remote:
 
     @cached_property
     def in_ranges(self) -> bool:
-        """Whether any part of it can be read alone; some web servers only send all of it."""
+        """Whether any range of its bytes can be read; some web servers only send whole files."""
         if not is_web(self.url):
             return True
         if self.size is None or self._about.get("partial") is False:
@@ -124,11 +124,11 @@ class Remote:
             with store.open(path, "rb", cache_type="none") as file:
                 file.seek(self.size - 1)
                 return self.size > 1 and len(file.read(1)) == 1
-        except ValueError:  # it sent all
+        except ValueError:  # the server sent the whole file
             return False
 
     def open(self) -> io.BufferedReader:
-        """Return its bytes; they can be sought if it is read in ranges."""
+        """Open the file for reading; the stream can seek if the file can be read in ranges."""
         with told(self.url):
             store, path = store_of(self.url)
             options = {"cache_type": "none"} if self.in_ranges else {"block_size": 0}
@@ -137,7 +137,7 @@ class Remote:
 
 
 class RemoteBytes(io.RawIOBase):
-    """The bytes of a remote file, as Python's buffers and Arrow read them."""
+    """The bytes of a remote file, as a raw stream for Python's buffers and Arrow."""
 
     def __init__(self, file: Any, url: str, in_ranges: bool) -> None:
         self.file, self.url, self.in_ranges = file, url, in_ranges
@@ -172,13 +172,13 @@ class RemoteBytes(io.RawIOBase):
 
 @contextmanager
 def told(url: str) -> Iterator[None]:
-    """Turn the errors of a store, which are of many kinds, into a DataFileError."""
+    """Turn the many kinds of errors of a store into a DataFileError."""
     try:
         yield
     except (DataFileError, MissingPackage):
         raise
     except FileNotFoundError as error:
-        reason = error.__cause__ if is_web(url) else None  # perhaps the server was not reached
+        reason = error.__cause__ if is_web(url) else None  # the server may be unreachable instead
         if reason is None or getattr(reason, "status", None) == 404:
             raise DataFileError(f"{url}: no such file") from None
         raise _unreadable(url, reason) from error

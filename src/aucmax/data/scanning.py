@@ -1,4 +1,4 @@
-"""Files as a source, read part by part, for data larger than memory."""
+"""Files as sources, read part by part, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from aucmax.data.tables.wanted import check_columns
 __all__ = ["PART_BYTES", "kinds_in", "read_parts", "scan", "with_kinds"]
 
 PART_BYTES = 1 << 26  # of text, or of numbers in a table
-_MAX_FEATURES = 2**31 - 1  # assumed of svmlight text until all of it was read
+_MAX_FEATURES = 2**31 - 1  # assumed for svmlight text until all of it has been read
 
 
 @with_fields(lambda field: field["in_parts"])
@@ -62,9 +62,9 @@ def scan(
     ----------
     data : str, path-like, a list of them, or a frame
         Files and tables as for `read`: Parquet is read by row groups, text in pieces of whole
-        lines, compressed or not. The columns of the first part decide for the others. Fits take
-        numbers; parts with words or missing values are for `Source.mapped`, behind a fitted step.
-        Some files may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table, or
+        lines, compressed or not. The columns of the first part determine those of the others. Fits
+        take numbers; parts with words or missing values need a fitted step, in `Source.mapped`.
+        Some files may have no rows. Also a Polars frame, lazy or not, an Arrow dataset or table, or
         a Dask data frame.
     {fields}
     part_bytes : int, optional
@@ -73,9 +73,9 @@ def scan(
         makes each file one part, so that a cluster can also read compressed files.
     spool : bool, str or path-like, optional
         Whether to read the data once and then from temporary files, which take as much space as all
-        rows would in memory and are removed with the source; a folder for them, else the system's
-        temporary folder. By default this is done for text, which takes longest to parse. Not with
-        ``keep``, whose columns the files do not hold.
+        rows would in memory and are removed with the source; or the folder for these files, instead
+        of the system's temporary folder. By default this is done for text, which takes longest to
+        parse. Not with ``keep``, whose columns are not in the temporary files.
 
     Returns
     -------
@@ -84,11 +84,11 @@ def scan(
     Raises
     ------
     DataFileError
-        If there is no such file, or its columns are not those of the first; the message names it.
-        Errors in the rows are raised when they are read, as is a change of a file since it was
-        scanned.
+        If there is no such file, or its columns are not those of the first file; the message names
+        it. Errors in the rows, or a change of a file since the scan, are raised when the rows are
+        read.
     ValueError
-        For any other argument.
+        If the data are of another kind, or another argument is wrong.
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
@@ -126,7 +126,7 @@ def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     ]
     first, mark = next((piece for of_file in pieces for piece in of_file()), (None, None))
     if first is None:
-        others = ", nor has any of the others" if len(paths) > 1 else ""
+        others = ", and neither have the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
     reading = replace(reading, header=None if reading.header is None else 1)
     load = _load_alike if reading.columns is None else _load
@@ -169,12 +169,12 @@ def _loaded(
 
 
 def kinds_in(piece: Any, path: Any, reading: Reading, names: Collection[str]) -> Bunch:
-    """Return some columns, and what is decided about them, as one part of files has them.
+    """Return the kinds of some columns in one part of files, and the decisions about them.
 
     Raises
     ------
     DataFileError
-        If the part cannot be read for itself.
+        If the part cannot be read on its own.
     """
     _, reading, _, _ = _as_written(path, reading)
     header = None if reading.header is None else 1
@@ -184,13 +184,13 @@ def kinds_in(piece: Any, path: Any, reading: Reading, names: Collection[str]) ->
 
 
 def with_kinds(source: Source, kinds: Sequence[Column]) -> Source:
-    """Return a source of files that reads some columns as others than the first part shows."""
+    """Return a source of files whose columns have these kinds, not those of the first part."""
     if not kinds:
         return source
     by_name = {column.name: column for column in kinds}
 
     def decided(reads: Any) -> partial[Any]:
-        """Return a function that reads parts, a partial one, with these kinds."""
+        """Return a partial function that loads parts, with these kinds."""
         arguments = (
             replace(value, columns=[by_name.get(str(own), own) for own in value.columns or ()])
             if isinstance(value, Reading)
@@ -206,7 +206,7 @@ def with_kinds(source: Source, kinds: Sequence[Column]) -> Source:
 
 
 def _random(path: Any, kind: str) -> bool:
-    """Return whether a part can be read without those before it."""
+    """Return whether a part of a file can be read without the parts before it."""
     if kind == "parquet":
         return True
     if is_packed(path) or not can_seek(path):
@@ -216,7 +216,7 @@ def _random(path: Any, kind: str) -> bool:
 
 
 def _as_written(path: Any, reading: Reading) -> tuple[Any, Reading, list[Decision], int]:
-    """Return the reader, how the text of all parts is read, and the lines above the header."""
+    """Return the reader, how to read all parts, decisions, and the lines above the header."""
     reader = reader_of(path, reading.format)
     reading = replace(reading, format=reader.name)
     if reader.written is None:
@@ -273,19 +273,19 @@ def _checked(mark: Mark | None) -> AbstractContextManager[None]:
 
 
 def _read(piece: Any, reading: Reading) -> Any:
-    piece = copy.copy(piece)  # which keeps its text while it is read
+    piece = copy.copy(piece)  # the copy caches its text, the piece does not
     if isinstance(piece, Block) and reading.format != "svmlight":
         piece.check_quotes()
     return rows_of(piece, reading)
 
 
 def _as_first(reading: Reading, rows: Any) -> Reading:
-    """Return how the parts of a table after the first are read, with the columns of the first."""
+    """Return how to read later parts of a table, with the columns of the first part."""
     return replace(reading, columns=rows.columns, target=rows.target_name, drop=())
 
 
 def read_parts(path: Any, part_bytes: int, reading: Reading) -> Iterator[Any]:
-    """Yield the results of `read` for the parts of files; unlike `scan`, with text, gaps, dates.
+    """Yield the result of `read` for each part of files; unlike `scan`, with text, gaps, dates.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
 
 
 def _check_dates(piece: Any, rows: Bunch, reading: Reading) -> None:
-    """Raise TableError for dates where the columns that are known of the table have numbers."""
+    """Raise TableError for dates in columns that had numbers in the first part."""
     late = [
         Obstacle(own.name, f"column {own.name!r} holds dates, not numbers", "")
         for own in rows.columns or ()
@@ -343,7 +343,7 @@ def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
                 name = [obstacle.column]
                 as_words = f"take the column as words (categories={name!r}), "
                 obstacle.hint = (
-                    "the first part, which decides, has none such; correct it, "
+                    "the first part, which decides, has no such values; correct it, "
                     f"{as_words if reading.prepare else ''}or leave the column out (drop={name!r})"
                 )
         raise TableError(error.path, error.obstacles, error.remedy, error.found) from None

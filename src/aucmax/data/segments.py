@@ -1,4 +1,4 @@
-"""Segments of rows: the values of a column, or ranges of one that has many numbers."""
+"""Segments of rows: the values of a column, or ranges of values if it has many."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Segments(NamedTuple):
     Parameters
     ----------
     names : list of str
-        The K segments: values in ascending order; rows without one come last, as "missing".
+        The K segments: values in ascending order; rows without a value come last, as "missing".
     code : ndarray of int, shape (n,)
-        The number of each row's segment.
+        The index of each row's segment.
     """
 
     names: list[str]
@@ -31,15 +31,15 @@ class Segments(NamedTuple):
 
     @classmethod
     def of(cls, values: NDArray[Any], column: str) -> Segments:
-        """Return the segments that the values of a column make.
+        """Divide rows into segments by the values of a column.
 
         Up to eight values are a segment each. More numbers or dates are divided at their quartiles;
-        of more words the seven most frequent are segments, and the others one together.
+        of more words, the seven most frequent are segments, and all others form one segment.
 
         Raises
         ------
         ValueError
-            If there are not two segments.
+            If there is only one segment.
         """
         if values.dtype.kind in "biufM":
             present = ~np.isnat(values) if values.dtype.kind == "M" else values == values
@@ -52,13 +52,13 @@ class Segments(NamedTuple):
         if len(names) < 2:
             raise ValueError(
                 f"segments={column!r}: all rows have the same value, {names[0]!r}; name a column "
-                "with several."
+                "with several values."
             )
         return cls(names, code)
 
 
 def _divided(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the segments of values, of which none is missing, and their numbers."""
+    """Return the names of the segments of values, none of them missing, and the codes."""
     if values.dtype.kind not in "biufM":
         values = np.array([str(value).strip() for value in values], dtype=object)
     distinct, code = np.unique(values, return_inverse=True)
@@ -71,20 +71,20 @@ def _divided(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
         number[largest] = np.arange(len(largest))
         names = [_shown(value) for value in distinct[largest]]
         return [*names, f"{len(distinct) - len(largest):,} others"], number[code]
-    # at most a quarter of the rows lies below the first cut, and so on
+    # at most a quarter of the rows is below the first cut, and so on
     cuts = np.unique(np.sort(code)[(_QUARTERS * (len(code) - 1)).astype(np.intp)])
     quarter = np.searchsorted(cuts, code)
     quarters, quarter = np.unique(quarter, return_inverse=True)
     names = []
     for k in range(len(quarters)):
-        own = code[quarter == k]
-        ends = dict.fromkeys(_shown(distinct[end]) for end in (own.min(), own.max()))
+        members = code[quarter == k]
+        ends = dict.fromkeys(_shown(distinct[end]) for end in (members.min(), members.max()))
         names.append(" to ".join(ends))
     return names, quarter
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it is shown: numbers without noise, dates without the time of day."""
+    """Return a value as text: numbers with six digits, dates without the time of day."""
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[D]"))
     if isinstance(value, (bool, np.bool_, str)):

@@ -1,8 +1,8 @@
 """Strata: only rows of the same stratum are compared.
 
-Between strata scores may differ as they like: J = Σ_g ω_g · mean over the pairs within g, with
-Σ ω_g = 1. Each class then has the weight ω_g in stratum g, in proportion to the weights of its rows
-there, and the weight of a pair is the product of those of its rows, divided by ω_g.
+Scores in different strata need not be comparable: J = Σ_g ω_g · mean over the pairs within g, with
+Σ ω_g = 1. Each class then has the weight ω_g in stratum g, divided in proportion to the weights of
+its rows there, and the weight of a pair is the product of its rows' weights, divided by ω_g.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 StrataWeight = Literal["positives", "pairs", "strata"]
-QUERY = "qid"  # what svmlight text calls strata
+QUERY = "qid"  # the name of strata in svmlight text
 STRATA_IN_ORDER = "the rows of a stratum must come one after another; sort them by stratum"
 _WHOLE, _DAY = re.compile("-?[1-9][0-9]*|0"), re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -49,32 +49,32 @@ def check_strata_weight(value: Any) -> None:
 
 
 def came_again(stratum: Any) -> str:
-    """Return the message for a stratum that comes again where each must be complete at once."""
+    """Return the message for a stratum whose rows do not come one after another."""
     name = stratum if isinstance(stratum, int | float) else str(stratum)
-    return f"the stratum {name!r} came before, and others since: {STRATA_IN_ORDER}"
+    return f"the stratum {name!r} comes again after others: {STRATA_IN_ORDER}"
 
 
 def omega_of(weighting: StrataWeight, positives: Any, negatives: Any, one: Any) -> Any:
-    """Return ω up to a factor of strata with rows of both classes, by the weights of these."""
+    """Return ω, up to a factor, for strata with both classes, from the weights of the classes."""
     return {"positives": positives, "pairs": positives * negatives, "strata": one}[weighting]
 
 
 def strata_name(values: Any) -> str | None:
-    """Return what strata are called, if their values have a name, as those of a data frame."""
+    """Return the name of strata if their values have one, as a column of a data frame does."""
     name = getattr(values, "name", None)
     return name if isinstance(name, str) else None
 
 
 def stratum_of(word: str) -> int | date | str:
-    """Return what a word names: a whole number or a day if it is written as usual, or the word.
+    """Return the stratum that a word means: a whole number or a day in the usual form, or the word.
 
-    So "7" is the stratum that 7 is where columns have types, while "07" is another.
+    So the text "7" and the number 7 are the same stratum, while "07" is another.
     """
     if _WHOLE.fullmatch(word) and -(2**63) <= int(word) < 2**63:
         return int(word)
     try:
         return date.fromisoformat(word) if _DAY.fullmatch(word) else word
-    except ValueError:  # as of the 31st of February
+    except ValueError:  # such as for the 31st of February
         return word
 
 
@@ -85,14 +85,14 @@ class Strata:
     Parameters
     ----------
     code : ndarray of int32, shape (n,)
-        0 … G − 1.
+        The index of the stratum, 0 … G − 1.
     digests : ndarray of uint64, shape (G,)
-        A digest of what each stratum is called: equal for equal numbers and for equal words, and
-        for a word and the number or the day that it is (`stratum_of`).
+        A digest of the name of each stratum: equal for equal numbers and for equal words, and for a
+        word and the number or day that it means (`stratum_of`).
     weighting : {"positives", "pairs", "strata"}
-        What ω_g is proportional to: the weight of the positives, that of the pairs, or 1.
+        What ω_g is proportional to: the weight of the positives, the weight of the pairs, or 1.
     memory : ndarray, shape (G,), optional
-        What ω_g and the rows' own weights are multiplied by, where old strata fade.
+        Factors of ω_g and of the rows' own weights, by which old strata fade.
     """
 
     code: NDArray[np.int32]
@@ -102,12 +102,12 @@ class Strata:
 
     @classmethod
     def of(cls, values: Any, n: int, weighting: StrataWeight = "positives") -> Strata:
-        """Return the strata that one value for each row names.
+        """Return the strata of rows from one value for each row.
 
         Raises
         ------
         ValueError
-            If there is not one value for each of n rows, or one is missing.
+            If there is not one value for each of n rows, or a value is missing.
         """
         check_strata_weight(weighting)
         values = np.asarray(values)
@@ -119,7 +119,7 @@ class Strata:
 
     @classmethod
     def joined(cls, parts: Sequence[Strata]) -> Strata:
-        """Return the strata of all rows of some parts, one after another."""
+        """Return the strata of all rows of some parts, in order."""
         digests, number = np.unique(
             np.concatenate([part.digests for part in parts]), return_inverse=True
         )
@@ -138,7 +138,7 @@ class Strata:
         return replace(self, weighting=weighting)
 
     def at(self, rows: NDArray[Any]) -> Strata:
-        """Return the strata of some rows, those without rows left out."""
+        """Return the strata of some rows, without strata that have no row left."""
         code = self.code[rows]
         present = np.bincount(code, minlength=len(self)) > 0
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
@@ -150,14 +150,14 @@ class Strata:
         return grouped(self.code, len(self))[0]
 
     def remembered(self, weight: NDArray[Any] | None) -> NDArray[Any] | None:
-        """Return the rows' own weights, as far as they are remembered; None if all are 1."""
+        """Return the rows' own weights times the memory of their strata; None if all are 1."""
         if self.memory is None:
             return weight
         of_row = self.memory[self.code]
         return of_row if weight is None else of_row * weight
 
     def compared(self, positive: NDArray[np.bool_], weight: NDArray[Any] | None) -> Compared:
-        """Return the weights of strata and rows, given those of the rows of each class."""
+        """Return the weights with which strata and rows count, from the rows' own weights."""
         side = 2 * self.code.astype(np.intp) + positive
         sums = np.bincount(side, weight, 2 * len(self)).reshape(-1, 2).astype(np.float64)
         negative, of_positives = sums.T
@@ -180,7 +180,7 @@ class Compared:
     of_stratum : ndarray, shape (G,)
         ω up to a factor.
     of_row : ndarray, shape (n,)
-        They sum to that of the stratum in each class.
+        In each class they sum to the weight of the stratum.
     """
 
     of_stratum: NDArray[np.float64]
@@ -199,7 +199,7 @@ class Compared:
 
 
 def _coded(values: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-    """Return the digests of the distinct values, and the number of that of each value."""
+    """Return the digests of the distinct values, and for each value the index of its digest."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * len(values):  # counting is faster than sorting
@@ -212,7 +212,7 @@ def _coded(values: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[Any]]:
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return 64 bits for each value: those of a number or day, a hash of another word."""
+    """Return 64 bits for each value: those of a number or day, or a hash of any other word."""
     kind = values.dtype.kind
     if kind in "mM":
         _refuse_gaps(np.isnat(values))
@@ -232,12 +232,12 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def digest_of(stratum: Any) -> int:
-    """Return the digest of one stratum, as `Strata.of` gives it for all."""
+    """Return the digest of one stratum, the same as in `Strata.of`."""
     return int(_bits_of(stratum))
 
 
 def _bits_of(value: Any) -> np.uint64:
-    """Return the bits of one value, those of an array if it is a number or a date."""
+    """Return the bits of one value; those of a number or a date are the same as in an array."""
     if isinstance(value, str):
         value = stratum_of(value)
     if (
@@ -256,7 +256,7 @@ def _refuse_gaps(missing: NDArray[np.bool_]) -> None:
     """Raise ValueError if a row has no stratum."""
     if missing.any():
         raise ValueError(
-            f"strata has no value for {int(missing.sum()):,} rows, the first of them row "
+            f"strata has no value for {int(missing.sum()):,} rows, the first being row "
             f"{int(np.argmax(missing)):,} (counted from 0); give every row a stratum, or leave "
             "these rows out."
         )

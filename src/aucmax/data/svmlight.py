@@ -1,8 +1,9 @@
 """svmlight text: ``label qid:query index:value … # comment``, indices from 1, ascending.
 
-`svmlight_text` reads regular text, scikit-learn's parser any other, such as that with queries,
-whole numbers. The latter neither reports the line of an error nor refuses nan, inf or rows without
-a query among others, so a failed or suspect file is read again, line by line, for the message.
+Queries are whole numbers. `svmlight_text` reads regular text, and scikit-learn's parser all other
+text, such as lines with queries. The latter neither reports the line of an error nor rejects nan,
+inf, or a missing query in some rows, so a failed or suspect file is read again, line by line, for
+the message.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 _INDEX = re.compile(rb"[+-]?[0-9]+")
 _LARGEST = np.iinfo(np.int32).max
 _SHOWN_CHARACTERS = 40
-_MAX_QUERY = 22  # characters, of 64 bits
+_MAX_QUERY = 22  # characters; the number has 64 bits
 _VECTORS_HELD = 16  # vectors of one number per feature that a fit holds at a time
 
 
@@ -37,8 +38,8 @@ def read_svmlight(
 ) -> tuple[sp.csr_matrix, NDArray[Any] | None, NDArray[np.int64] | None]:
     """Return rows and labels of an svmlight file, and the queries of the rows, if they have any.
 
-    `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
-    come as bytes such as ``b"33,59"``.
+    `labels` is as in `readers.read`, or "several": each row has any number of integer labels, which
+    are returned as bytes such as ``b"33,59"``.
     """
     try:
         X, y, query = _parse(path, labels)
@@ -81,24 +82,24 @@ def _parse(path: Path, labels: str) -> tuple[Any, Any, NDArray[np.int64]]:
 
 
 def _without_query(path: Path) -> DataFileError:
-    """Return the error of a file of which only some rows have a query."""
+    """Return the error for a file in which only some rows have a query."""
     with opened(path) as stream:
         rows = ((n, line.partition(b"#")[0]) for n, line in _numbered(stream))
         line = next(n for n, row in rows if row.split() and b"qid:" not in row)
     return fault(
-        path, "the row has no qid, though others have one: give one to all or to none", line
+        path, "the row has no qid, though others have one; give all rows a qid, or none", line
     )
 
 
 class _Lines:
-    """The lines for scikit-learn's parser, without errors that the parser overlooks."""
+    """The lines for scikit-learn's parser, with a check for an error that it overlooks."""
 
     def __init__(self, stream: io.BufferedReader, labels: str):
         self.stream = stream
         self.labels = labels
 
     def read(self) -> bytes:
-        """Never called: scikit-learn recognises files by this method."""
+        """Exist, but never be called: scikit-learn recognises files by this method."""
         raise io.UnsupportedOperation("read")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -109,7 +110,7 @@ class _Lines:
 
 
 def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int, bytes]]:
-    """Yield lines and their numbers from 1, without byte-order mark; several labels as one word."""
+    """Yield line numbers from 1 and lines, without byte-order mark, several labels as one word."""
     for number, line in enumerate(stream, 1):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -117,7 +118,7 @@ def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int
 
 
 def _check_memory(path: Path, d: int) -> None:
-    """Refuse an index so large that a model of that many features does not fit into memory."""
+    """Raise DataFileError if a model with d features would not fit into memory."""
     needed, free = _VECTORS_HELD * 8 * d, free_memory()
     if free is None or needed <= free:
         return
@@ -128,7 +129,7 @@ def _check_memory(path: Path, d: int) -> None:
         line = next(n for n, last in pairs if last and int(last[0].partition(b":")[0]) == d)
     raise fault(
         path,
-        f"the feature index {d} asks for a model of that many features, which needs about "
+        f"the feature index {d} implies a model of that many features, which needs about "
         f"{needed / 1e9:.0f} GB of memory, but {free / 1e9:.1f} GB are free; number the features "
         "without gaps",
         line,
@@ -136,7 +137,7 @@ def _check_memory(path: Path, d: int) -> None:
 
 
 def _canonical(X: Any, n_features: int) -> sp.csr_matrix:
-    """Return a CSR matrix without stored zeros, with int32 indices unless there are 2³¹ entries."""
+    """Return a CSR matrix without stored zeros, with int32 indices up to 2³¹ − 1 entries."""
     dtype = np.int32 if X.nnz <= _LARGEST else np.int64
     indices, indptr = (part.astype(dtype, copy=False) for part in (X.indices, X.indptr))
     X = sp.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
@@ -176,7 +177,7 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
 def _several_labels(path: Path, y: Any) -> NDArray[Any]:
     for row, labels in enumerate(y):
         if not all(float(label).is_integer() for label in labels):
-            raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
+            raise fault(path, "several labels must be integers, as in 33,59", _line_of(path, row))
     return np.array([b",".join(b"%d" % int(label) for label in labels) for labels in y])
 
 
@@ -186,7 +187,7 @@ def whole_labels(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_too_large(y: NDArray[Any]) -> str:
-    """Return what is wrong with the largest of the labels; empty if nothing is.
+    """Return what is wrong with the largest of the labels, or "".
 
     From 2⁵³ on, neighbouring whole numbers are read as the same number.
     """
@@ -218,7 +219,7 @@ def _first_fault(
 
 
 def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
-    """Return what is wrong with a line; empty if nothing is."""
+    """Return what is wrong with a line, or ""."""
     tokens = line.partition(b"#")[0].split()
     if not tokens:
         return ""
@@ -253,10 +254,10 @@ def _label_fault(label: bytes, labels: str) -> str:
 def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
     name, colon, value = token.partition(b":")
     if name == b"qid":
-        return f"{_show(token)} must stand once, after the label and before the features"
+        return f"{_show(token)} must occur once, after the label and before the features"
     if not colon or not _INDEX.fullmatch(name):
         return f"{_show(token)} is not of the form index:value"
-    if len(name) > 1000:  # Python does not convert all of these
+    if len(name) > 1000:  # Python may refuse to convert so many digits
         return f"the feature index {_show(name)} is not from 1 to {_LARGEST}"
     index = int(name)
     if index < 1:

@@ -1,7 +1,7 @@
 """Regular svmlight text, many lines at a time: NumPy finds the separators, Arrow reads the numbers.
 
 Regular text has only lines ``label index:value index:value …`` of plain decimal numbers, with one
-label and ascending indices. It is read four times as fast as line by line.
+label and ascending indices. It is read four times as fast as by a line-by-line parser.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def regular_rows(
     Parameters
     ----------
     stream : binary file
-        It has whole lines.
+        It consists of whole lines.
     """
     pieces = []
     while text := stream.read(PIECE_BYTES):
@@ -78,12 +78,12 @@ def _rows(text: bytes) -> tuple[NDArray[Any], ...] | None:
 
 
 def _plain(text: bytes) -> bytes:
-    """Return lines without the sign of +1 and trailing space."""
+    """Return lines without plus signs of labels and exponents, and without trailing space."""
     return (b"\n" + text).replace(b"\n+", b"\n").replace(b" \n", b"\n").replace(b"e+", b"e")[1:]
 
 
 def _numbers(text: bytes) -> NDArray[np.float64] | None:
-    """Return all numbers of a text in order; None if one is malformed."""
+    """Return all numbers of a text, in order; None if one is malformed."""
     pa = needs("pyarrow", "a file of rows")
     from pyarrow import csv
 

@@ -39,17 +39,17 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        `how` is none of these, is a label that does not occur, or leaves only one class.
+        If `how` is none of these, is a label that does not occur, or leaves only one class.
     """
     refuse_nul(y)
     y = np.asarray(y)
     if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; labels come in one dimension")
+        raise ValueError(f"y has shape {y.shape}; labels must be one-dimensional")
     labels = np.unique(y)
     positive = _positive(labels, how)
     if not 0 < len(positive) < len(labels):
         raise ValueError(
-            f"binarize={how!r} leaves one class only; the labels are {listing(labels)}"
+            f"binarize={how!r} leaves only one class; the labels are {listing(labels)}"
         )
     return np.where(np.isin(y, positive), 1, -1).astype(np.int64)
 
@@ -104,7 +104,7 @@ def scale(X: Any, how: str | None) -> Any:
     Raises
     ------
     ValueError
-        `how` is none of these, "minmax" is asked of sparse rows, or `X` is not finite.
+        If `how` is none of these, is "minmax" for sparse rows, or if `X` is not finite.
     """
     from sklearn.preprocessing import maxabs_scale, normalize
 
@@ -124,7 +124,7 @@ def scale(X: Any, how: str | None) -> Any:
 
 
 def check_scale(how: str | None) -> str | None:
-    """Return the canonical name of a scaling; raise ValueError for any other word."""
+    """Return the canonical name of a scaling; raise ValueError if there is no such scaling."""
     names = (*SCALES, *_ALIASES)
     if how is not None and (not isinstance(how, str) or how not in names):
         raise ValueError(f"scale={how!r} is not one of {', '.join(names)} or None")
@@ -146,14 +146,14 @@ def _minmax(X: NDArray[Any]) -> NDArray[Any]:
     varies = width > 0
     X -= low
     X /= np.where(varies, width, 1)
-    # From [0, 1] to [-1, 1]; a constant feature is 0 before and must stay so.
+    # from [0, 1] to [-1, 1]; a constant feature is 0 and must stay 0
     X *= 2
     X -= varies
     return X
 
 
 def listing(values: Any, limit: int = 10) -> str:
-    """Return a few values, separated by commas, and how many more there are."""
+    """Return a few values as text, separated by commas, and how many more there are."""
     items = [str(value) for value in list(values)[:limit]]
     more = len(values) - len(items)
     return ", ".join(items) + (f" and {more} more" if more > 0 else "")

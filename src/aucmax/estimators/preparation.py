@@ -568,7 +568,7 @@ def _decided_by_part(
             finding = f"{decision.what}, in the first part: left out"
             decisions.append(replace(decision, what=finding, leaves_out=True))
         elif column.name in codes:
-            finding = "codes in the first part, not amounts: taken as words"
+            finding = "codes in the first part, not amounts: treated as words"
             decisions.append(Decision(column.name, finding, {"numbers": [column.name]}))
     return decisions
 

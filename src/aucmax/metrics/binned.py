@@ -1,4 +1,4 @@
-"""AUC from counts of scores in bins, with its interval and a bound on its error.
+"""The AUC from counts of scores in bins, with its interval and a bound on its error.
 
 Pairs in different bins are ranked exactly. Pairs in the same bin count half, so the AUC of
 the bins differs from that of the scores by at most half the share of such pairs.
@@ -31,7 +31,7 @@ class BinnedAUC(NamedTuple):
 
     See Also
     --------
-    aucmax.ScoreSketch : Makes it.
+    aucmax.ScoreSketch : Computes it.
     """
 
     auc: float
@@ -51,9 +51,9 @@ def binned_auc(
     weight : ndarray, shape (2, B)
         Weight of the negatives and of the positives in each bin; neither sums to 0.
     square : ndarray, shape (2, B)
-        The same for the rows' squared weights.
+        The same for the squared weights of the rows.
     mixed : ndarray of bool, shape (B,), or bool
-        Whether a bin may hold different scores.
+        Whether a bin may contain different scores.
     confidence : float
         Coverage of the interval.
     """

@@ -1,6 +1,6 @@
-"""ROC and precision-recall curves: scikit-learn's, for any scores.
+"""ROC and precision-recall curves, computed by scikit-learn, for any scores.
 
-scikit-learn refuses infinite scores and compares the others as float64, so we pass it ranks.
+scikit-learn refuses infinite scores and compares others as float64, so it is given ranks.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def roc_curve(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """ROC curve: false-positive and true-positive rate at every threshold.
+    """Return the ROC curve: false-positive and true-positive rates at every threshold.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def precision_recall_curve(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Precision and recall at every threshold.
+    """Return the precision and the recall at every threshold.
 
     Parameters
     ----------

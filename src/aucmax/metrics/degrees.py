@@ -28,22 +28,23 @@ def concordance(
     strata_weight: StrataWeight = "pairs",
     confidence: float = 0.95,
 ) -> AUCInterval:
-    """Concordance index, with its standard error and a confidence interval.
+    """Return the concordance index with its standard error and a confidence interval.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Numbers, such as grades or amounts, higher ones with higher scores; or a structured array
-        with two fields, a bool, whether the event occurred, and its time, or that of the censoring.
+        Numbers, such as grades or amounts, where higher ones should have higher scores; or a
+        structured array with two fields, a bool (whether the event occurred) and a number (the time
+        of the event or of the censoring).
     score : array-like of shape (n,)
-        Scores; of times, a higher score means an earlier event.
+        Scores; for times, a higher score means an earlier event.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; a pair has the product of those of its rows.
+        Weights of the rows, zero or more; the weight of a pair is the product of its rows' weights.
     strata : array-like of shape (n,), optional
         Only rows of the same stratum are compared. Numbers or text.
     strata_weight : {"pairs", "positives", "strata"}
-        What a stratum counts in the mean: the weight of its pairs, so that each pair counts the
-        same; that of its rows that should rank above another one; or 1.
+        The weight of a stratum in the mean: that of its pairs, so that each pair counts the same;
+        that of its rows that should rank above another row; or 1.
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
 
@@ -51,13 +52,13 @@ def concordance(
     -------
     AUCInterval
         The named tuple ``(auc, low, high, std_error)``, as from `auc_interval`: ``auc`` is the
-        share of the pairs whose scores have the order of y, ties of scores counting half.
+        share of the pairs whose scores have the order of y; tied scores count half.
 
     Raises
     ------
     ValueError
-        If the order of no two rows is known, if there is not one finite value of y, and one score,
-        for each row, or if a setting is not one of the above.
+        If the order of no two rows is known, if a row lacks a score or a finite value of y, or if a
+        setting is not one of the above.
 
     See Also
     --------
@@ -66,13 +67,12 @@ def concordance(
 
     Notes
     -----
-    The order of two rows is known if their grades differ; of times, if the earlier one is that of
+    The order of two rows is known if their grades differ; for times, if the earlier time is that of
     an event [1]_. With two grades this is the area under the ROC curve. It takes O(n log n).
 
     The standard error is that of the linear approximation: the index is a ratio of two sums over
-    pairs, and each row moves it by the sum over its own pairs. The interval follows from it as that
-    of `auc_interval`. With strata these are the independent units, as in
-    `stratified_auc`.
+    pairs, and each row moves it by the sum over its own pairs. The interval follows from it as in
+    `auc_interval`. With strata, the strata are the independent units, as in `stratified_auc`.
 
     References
     ----------
@@ -110,7 +110,7 @@ def concordance(
 
 
 def _lost(pairs: Comparisons, scores: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return the weight of the pairs in the wrong order, by their upper and by their lower row."""
+    """Return the weight of the pairs in the wrong order, by upper row and by lower row."""
     z = scores.astype(np.float64)
     wrong, not_right = pairs.near(z, 0.0), pairs.near(z, 0.0, closed=True)
     return 0.5 * (wrong.lead + not_right.lead), 0.5 * (wrong.trail + not_right.trail)
@@ -125,8 +125,8 @@ def _interval(
     every = pairs.lead + pairs.trail
     counted = every > 0.0
     every, lost = every[counted], (lost_above + lost_below)[counted]
-    moved = (lost - miss * every) / total  # the derivative in how often each row occurs
-    # no more pairs than these are independent of each other
+    moved = (lost - miss * every) / total  # the derivative by the number of times each row occurs
+    # at most as many pairs are independent of each other
     rows = effective_rows(every)
     upper, lower = (effective_rows(own[of > 0.0]) for of in (pairs.lead, pairs.trail))
     units = min(upper, lower, 0.5 * rows)

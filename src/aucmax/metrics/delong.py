@@ -29,31 +29,31 @@ __all__ = [
     "variance_of_mean",
 ]
 
-ROUNDING = 1e-12  # shares of a class that differ by less are equal
+ROUNDING = 1e-12  # shares of a class that differ by less count as equal
 
 
 class Spread(NamedTuple):
-    """What one class adds to the variance of an area."""
+    """The contribution of one class to the variance of an area."""
 
     variance: float
-    rows: float  # independent ones; Kish's effective number with weights
+    rows: float  # number of independent rows; with weights, Kish's effective number
 
 
 class Placed(NamedTuple):
-    """Rows, and how many of the other class lie above each; or sums of these over groups of rows.
+    """Rows with the number of rows of the other class above each; or means over groups of rows.
 
     Parameters
     ----------
     positive : ndarray of bool, shape (n,)
-        Which of them are positive.
+        Which rows are positive.
     above : ndarray, shape (n,)
-        `rivals_above`, or a difference of two of them.
+        The `rivals_above` each row, or the difference of two such counts.
     weight : ndarray, shape (n,), optional
-        Their weights.
+        The weights of the rows.
     group : ndarray of int, shape (n,), optional
-        The groups, if each is what rows of one class and one group have in common.
+        The group of each entry, if entries stand for all rows of one class and one group.
     times : ndarray, shape (n,), optional
-        How many rows each one stands for, of rows without weights.
+        How many rows each entry stands for, if rows have no weights.
     """
 
     positive: Bools
@@ -64,7 +64,7 @@ class Placed(NamedTuple):
 
     @classmethod
     def at(cls, levels: Levels) -> "Placed":
-        """Return one row for all of a class at a level, of rows without weights."""
+        """Return one entry for all rows of a class at a level, for rows without weights."""
         counts = np.concatenate([levels.pos, levels.neg])
         positive = np.repeat([True, False], len(levels.rows))
         rivals = np.concatenate(above(levels)[::-1])
@@ -72,10 +72,10 @@ class Placed(NamedTuple):
         return cls(positive[occupied], rivals[occupied], times=counts[occupied])
 
     def by_group(self, group: NDArray[np.intp] | None) -> "Placed":
-        """Return one row for all of a class in a group: their mean, and the sum of their weights.
+        """Return one entry for all rows of a class in a group, with their mean and total weight.
 
-        Rows of a group are not independent, but their means are: what holds for rows with weights
-        holds for them, except that a group may have rows of both classes, see `shared`.
+        Rows of a group are not independent, but the means of groups are: they can be treated like
+        weighted rows, except that a group may have rows of both classes, see `shared`.
         """
         if group is None:
             return self
@@ -87,7 +87,7 @@ class Placed(NamedTuple):
         return Placed(cells % 2 == 1, above / total, total, cells // 2)
 
     def spreads(self) -> tuple[Spread, Spread]:
-        """Return var(V10)/m and var(V01)/n; zeros if a class has one row only."""
+        """Return var(V10)/m and var(V01)/n; zeros if a class has only one row."""
         above, weight = self.above, self.weight
         classes = (self.positive, ~self.positive)
         if weight is None:
@@ -97,8 +97,8 @@ class Placed(NamedTuple):
             totals = [float(weight[own].sum()) for own in classes]
         if min(rows) < 2 - ROUNDING:
             return Spread(0.0, rows[0]), Spread(0.0, rows[1])
-        # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
-        # Multiples of ½, less the first of them: equal shares have variance zero exactly.
+        # n (1 - V10) rivals are above a positive, with the same variance; m V01 above a negative.
+        # These are multiples of ½; minus the first one, equal shares have variance exactly zero.
         placed = [
             (above[own] - above[own][0]) / total
             for own, total in zip(classes, reversed(totals), strict=True)
@@ -124,13 +124,13 @@ class Placed(NamedTuple):
         return carrying_rows(self.above[own] / self.weight[~own].sum(), self.weight[own])
 
     def _count(self, own: Bools) -> float:
-        """Return the number of the rows of a class."""
+        """Return the number of rows of a class."""
         return float(np.count_nonzero(own) if self.times is None else self.times[own].sum())
 
     def shared(self) -> float:
         """Return twice the covariance between the classes, due to groups with rows of both.
 
-        Obuchowski's (1997), with Kish's effective numbers of groups in place of their numbers.
+        This is Obuchowski's (1997), with Kish's effective numbers of groups instead of counts.
         """
         if self.group is None or self.weight is None:
             return 0.0
@@ -142,7 +142,7 @@ class Placed(NamedTuple):
             placed = (self.above[own] - self.above[own][0]) / self.weight[~own].sum()
             by_group = share * (placed - share @ placed) * np.sqrt(k / (k - 1))
             moved.append(np.bincount(self.group[own], by_group, self.group.max() + 1))
-        # rivals above a positive cost area, those above a negative bring it
+        # rivals above a positive lower the area, rivals above a negative raise it
         return -2 * float(moved[0] @ moved[1])
 
 
@@ -151,9 +151,9 @@ class Pair(NamedTuple):
 
     difference: float
     variance: float  # DeLong's, or Obuchowski's for groups
-    shrunk: float  # the same, towards the largest possible
-    smaller: float  # rows, or groups, of the smaller class
-    alike: bool  # whether they rank all rows alike
+    shrunk: float  # the same, shrunk towards the largest possible variance
+    smaller: float  # number of rows, or groups, of the smaller class
+    alike: bool  # whether both scorers rank all rows alike
 
 
 def paired(
@@ -164,7 +164,7 @@ def paired(
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
 ) -> Pair:
-    """Return the difference of two areas, its variance, and what the bounds need."""
+    """Return the difference of two areas, its variance, and the data for bounds."""
     scores = {"score_a": score_a, "score_b": score_b}
     positive, weight, group, a, b = read_groups(y, sample_weight, pos_label, groups, **scores)
     rows_a, rows_b = ranked(positive, weight, a), ranked(positive, weight, b)
@@ -182,7 +182,7 @@ def paired(
         spreads, (positive, ~positive), (~positive, positive), strict=True
     ):
         size, square = _mean(np.abs(rise), own, weight, rivals), spread.variance * spread.rows
-        # the rows that the change is spread over, (Σ |v|)² / Σ v²
+        # the effective number of rows that carry the difference, (Σ |v|)² / Σ v²
         squares = square + difference**2
         carriers = spread.rows * size**2 / squares if squares > 0.0 else 0.0
         shrunk += shrunk_variance(spread, carriers, size - difference**2, added=2)
@@ -191,16 +191,16 @@ def paired(
 
 
 def _mean(rivals: Floats, own: Bools, weight: Floats | None, others: Bools) -> float:
-    """Return the mean over a class of shares of the other class."""
+    """Return the mean, over a class, of rivals as shares of the other class."""
     if weight is None:
         return float(rivals[own].mean()) / np.count_nonzero(others)
     return float(np.average(rivals[own], weights=weight[own]) / weight[others].sum())
 
 
 def shrunk_variance(spread: Spread, seen: float, largest: float, added: float) -> float:
-    """Return a class's part of the variance with rows `added` that spread as far as they can.
+    """Return the variance due to a class, with `added` rows of the largest possible variance.
 
-    The rows that were seen count as `seen`; `largest` is the largest variance of a row.
+    The observed rows count as `seen` rows; `largest` is the largest variance of a row.
     docs/auc_intervals.md has the formulas.
     """
     if seen <= 0.0:
@@ -214,21 +214,21 @@ def carrying_rows(
 ) -> float:
     """Return the effective number of rows that carry a class's variance, (Σ l²)² / Σ l⁴.
 
-    Of the losses l, or of 1 − l where that is less: the variance of a high AUC comes from the few
-    rows that lose much. `weight` is what each row counts for, or all rows of a loss; then `square`
-    is the sum of their squared weights.
+    The l are the losses, or 1 − losses if that gives less: the variance of a high AUC comes from
+    the few rows that lose much. `weight` is the weight of each row, or of all rows with a loss;
+    then `square` is the sum of their squared weights.
     """
     weight = np.ones(len(loss)) if weight is None else weight
     square = weight**2 if square is None else square
     numbers = []
     for part in (loss, 1 - loss):
-        fourth = float(square @ part**4)  # 0 also where decayed weights have no squares left
+        fourth = float(square @ part**4)  # 0 also if the squares of decayed weights underflow
         numbers.append(float(weight @ part**2) ** 2 / fourth if fourth > 0.0 else 0.0)
     return min(numbers)
 
 
 def effective_rows(weight: Floats) -> float:
-    """Return Kish's effective number of rows, (Σ w)² / Σ w²: their number if all weigh the same."""
+    """Return Kish's effective number of rows, (Σ w)² / Σ w²: their count if weights are equal."""
     share = weight / weight.max()
     return float(share.sum() ** 2 / (share @ share))
 
@@ -236,7 +236,7 @@ def effective_rows(weight: Floats) -> float:
 def placed(
     positive: Bools, weight: Floats | None, group: NDArray[np.intp] | None, score: NDArray[Any]
 ) -> tuple[Levels, Placed]:
-    """Return the levels of the scores, and the rows or groups among their rivals."""
+    """Return the levels of the scores, and the rows or groups placed among their rivals."""
     if weight is None and group is None:
         levels = levels_of(positive, None, score)
         return levels, Placed.at(levels)
@@ -245,7 +245,7 @@ def placed(
 
 
 def variance_of_counted(values: Floats, times: Floats) -> float:
-    """Return var/n of values that occur several times each; 0 of a single one."""
+    """Return var/n of values that each occur several times; 0 for a single value."""
     n = float(times.sum())
     apart = values - float(times @ values) / n
     return float(times @ apart**2) / max(n - 1.0, 1.0) / n
@@ -268,7 +268,7 @@ def hoeffding_interval(mean: float, k: float, confidence: float) -> tuple[float,
             theta = np.exp(log_theta)
             return float(rel_entr(mean, theta) + rel_entr(1 - mean, 1 - theta) - bound)
 
-        # Solved for log θ, in which the divergence is nearly linear; θ may be below any float.
+        # solved for log θ: the divergence is nearly linear in it, and θ may underflow
         least = np.log(np.finfo(float).tiny)
         if mean == 0.0 or excess(least) <= 0.0:
             return 0.0

@@ -1,6 +1,6 @@
 """The interval of a cross-validated area under the ROC curve.
 
-docs/auc_intervals.md gives the formulas, and how well the intervals cover.
+docs/auc_intervals.md gives the formulas and the coverage of the intervals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,31 +45,31 @@ def cv_auc_interval(
     *,
     small_sample: bool = True,
 ) -> AUCInterval:
-    """Cross-validated area under the ROC curve with its standard error and confidence interval.
+    """Return the cross-validated area under the ROC curve with its confidence interval.
 
-    The area is the mean of the folds' own areas: scores are compared only within a fold, as each
-    fold has a scorer of its own.
+    The area is the mean of the areas of the folds: scores are compared only within a fold, as each
+    fold has its own scorer.
 
     Parameters
     ----------
     y, pos_label
         As for `roc_auc`.
     score : array-like of shape (n,)
-        Of each row, the score of the model that was fitted without the row's fold.
+        For each row, the score of the model that was fitted without the row's fold.
     fold : array-like of shape (n,)
-        The fold in which each row was held out: numbers or text. Each needs both classes.
+        The fold in which each row was held out: numbers or text. Each fold needs both classes.
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
     sample_weight : array-like of shape (n,), optional
         As for `auc_interval`; each fold still counts the same.
     groups : array-like of shape (n,), optional
-        Rows of one group are not independent: those of one customer, say. Where rows were held out
-        more than once, by repeated folds or random splits, give each entry its row's number.
+        Rows of one group are not independent, such as those of one customer. If rows were held out
+        more than once, by repeated folds or random splits, give each entry the number of its row.
     small_sample : bool, default=True
-        False is the formula of LeDell, Petersen and van der Laan [1]_ unchanged, which is that
+        False gives the unchanged formula of LeDell, Petersen and van der Laan [1]_, that
         of R's ``cvAUC::ci.cvAUC``: an average over the folds of the squared influence curve, and
-        the normal quantile. It is too narrow for few rows of a class, has no width where all folds
-        are ranked perfectly, and takes neither `sample_weight` nor `groups`. True corrects it.
+        the normal quantile. It is too narrow for few rows of a class, has no width if all folds
+        are ranked perfectly, and takes neither `sample_weight` nor `groups`. True corrects this.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def cv_auc_interval(
     Raises
     ------
     ValueError
-        If a fold has one class only, if `confidence` is not in (0, 1), and for the reasons given
+        If a fold has only one class, if `confidence` is not in (0, 1), and for the reasons given
         in `roc_auc`.
 
     See Also
@@ -88,18 +88,18 @@ def cv_auc_interval(
 
     Notes
     -----
-    The interval is for the mean of the areas that the folds' models have on new rows, for settings
+    The interval is for the mean of the areas of the folds' models on new rows, for settings
     that were fixed beforehand. If the settings were chosen on the same folds, the area is biased
-    upwards, and so is the interval. It does not tell how the area would vary with other training
+    upwards, and so is the interval. It does not say how the area would vary with other training
     rows.
 
     Each row moves the area by its influence, estimated from its placement among the other class of
-    its fold; the variance is the sum of squares over rows, or over the groups' sums, set against
-    what such a sum is expected to be for independent placements. So one fold gives `auc_interval`,
+    its fold. The variance is the sum of squares over rows, or over sums of groups, scaled by the
+    expectation of such a sum for independent placements. So one fold gives `auc_interval`,
     folds of equal size their mean DeLong variance divided by their number, and rounds of folds the
     variance of their mean. Models that share training rows have errors in common. With several
-    rounds of folds their size is estimated from how a row's placement changes between rounds, and
-    added to the variance, and the normal quantile is used. With one round it cannot be estimated.
+    rounds of folds, the size of these is estimated from the changes in a row's placement between
+    rounds, and added to the variance, and the normal quantile is used. One round does not show it.
     In simulations with learnt linear scorers, 20 to 100 positives and ten negatives for each, the
     95 % interval covers 94 to 97 % with four rounds of five folds.
 
@@ -137,7 +137,7 @@ def cv_auc_interval(
         _fold(positive[rows], of_rows, scores[rows], group[rows])
         for rows, of_rows in zip(by_fold, weights, strict=True)
     ]
-    del y, score, fold, groups, by_fold, number_of, positive, scores  # room for what follows
+    del y, score, fold, groups, by_fold, number_of, positive, scores  # to save memory below
     auc = float(np.mean([each_fold.auc for each_fold in folds]))
     if not small_sample:
         std_error = _by_formula(folds)
@@ -155,8 +155,8 @@ def cv_auc_interval(
     shared = 2 * float(classes[0].moved @ classes[1].moved)
     pairs = min(of_class.pairs for of_class in classes)
     freedom = None
-    # Models that share training rows err together, so that areas vary more than the rows tell:
-    # rounds of different folds show by how much, one round does not.
+    # models that share training rows err together, so that areas vary more than the rows suggest;
+    # rounds of different folds show by how much, one round does not
     exchange = [of_class.exchange for of_class in classes if of_class.exchange is not None]
     if len(exchange) == 2:
         shared, freedom = shared + max(sum(exchange), 0.0), np.inf
@@ -169,7 +169,7 @@ def cv_auc_interval(
 def _rows_of_folds(
     names: NDArray[Any], number_of: NDArray[np.intp], positive: Bools
 ) -> list[NDArray[np.intp]]:
-    """Return the rows of each fold; raise ValueError for one that lacks a class."""
+    """Return the rows of each fold; raise ValueError if a fold lacks a class."""
     order = np.argsort(number_of, kind="stable")
     by_fold = np.split(order, np.flatnonzero(np.diff(number_of[order])) + 1)
     for rows in by_fold:
@@ -185,12 +185,12 @@ def _rows_of_folds(
 def interval_of_folds(
     held_out: Iterable[tuple[Bools, NDArray[Any]]], confidence: float
 ) -> AUCInterval:
-    """Return `cv_auc_interval` of independent rows without weights, each held out once.
+    """Return `cv_auc_interval` for independent rows without weights, each held out once.
 
     Parameters
     ----------
     held_out : iterable of (positive, score)
-        Of each fold, which rows are positive, and their scores; both classes occur.
+        For each fold, which rows are positive, and their scores; both classes must occur.
     confidence : float
         Coverage.
     """
@@ -209,14 +209,14 @@ def interval_of_folds(
 def _independent(
     folds: Sequence[Levels], side: int, rows: Floats, rivals: Floats
 ) -> tuple[Spread, float]:
-    """Return the spread of a class, and how many of its rows carry it, given counts by fold."""
+    """Return the spread of a class, and how many of its rows carry it, from counts by fold."""
     placed, times, variances = [], [], []
     for levels, total in zip(folds, rivals, strict=True):
         counts, share = (levels.pos, levels.neg)[side], above(levels)[1 - side] / total
         times.append(counts[counts > 0])
         placed.append(share[counts > 0])
         variances.append(variance_of_counted(placed[-1] - placed[-1][0], times[-1]))
-    # of a fold with one row of the class nothing is known: the others stand for it
+    # a fold with one row of the class shows no variance, so the others stand in for it
     shown = np.sum(1 / rows, where=rows > 1)
     factor = np.sum(1 / rows) / shown if shown > 0 else 0.0
     weight = np.concatenate([of_fold / n for of_fold, n in zip(times, rows, strict=True)])
@@ -230,10 +230,10 @@ class _Part(NamedTuple):
     """The rows of one class in one fold."""
 
     group: NDArray[np.intp]
-    share: Floats  # of the class's weight
-    moved: Floats  # how far each row moves the fold's area, compared with the others of its class
+    share: Floats  # the row's share of the weight of its class
+    moved: Floats  # how far each row moves the fold's area, compared with others of its class
     above: Floats  # the share of the other class above each row, ties half
-    noise: Floats  # the variance of what one rival adds to it; not finite for a single rival
+    noise: Floats  # the variance of one rival's contribution to it; not finite for a single rival
 
 
 class _Fold(NamedTuple):
@@ -245,12 +245,12 @@ class _Fold(NamedTuple):
 class _Class(NamedTuple):
     """The rows of one class in all folds."""
 
-    rows: float  # independent ones, by Kish's number
-    pairs: float  # independent ones that its rows allow
-    moved: Floats  # how far each group moves the mean area, for samples as small as these
-    carriers: float  # groups that carry its variance, by the mean of their placements
-    singles: bool  # whether no fold has two rows of it
-    exchange: float | None  # variance that models have in common; None if no rounds show it
+    rows: float  # effective number of independent rows, Kish's
+    pairs: float  # number of independent pairs that its rows allow
+    moved: Floats  # how far each group moves the mean area, corrected for small samples
+    carriers: float  # number of groups that carry its variance, by the mean of their placements
+    singles: bool  # whether no fold has two rows of the class
+    exchange: float | None  # variance due to errors that models share; None if it is not known
 
     def spread(self) -> Spread:
         return Spread(float(self.moved @ self.moved), self.rows)
@@ -263,7 +263,7 @@ def _fold(
     won, lost = pairs_won_and_lost(in_order.levels)
     above, tied = rivals_above(in_order, positive), rivals_tied(in_order, positive)
     weight = np.ones(len(above)) if weight is None else weight
-    parts = (  # negatives above a positive cost area, positives above a negative bring it
+    parts = (  # negatives above a positive lower the area, positives above a negative raise it
         _part(positive, weight, -1, above, tied, group),
         _part(~positive, weight, 1, above, tied, group),
     )
@@ -278,7 +278,7 @@ def _part(
     placed = above[own] / total
     moved = sign * (placed - placed[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        # of values 0, 1/2 for a tie, and 1
+        # the variance of values 0, 1/2 for a tie, and 1
         noise = (placed * (1 - placed) - tied[own] / total / 4) * k / (k - 1)
     moved[np.abs(moved) <= ROUNDING] = 0.0  # equal placements have no spread at all
     return _Part(group[own], share, share * (moved - share @ moved), placed, noise)
@@ -287,10 +287,10 @@ def _part(
 def _class(
     parts: Sequence[_Part], share: csr_array, common: csr_array, of_rivals: csr_array
 ) -> _Class:
-    """Return what the rows of a class tell; `common` is P, shape (V, V), `of_rivals` of others."""
+    """Return the results of a class; `common` is its P, (V, V), `of_rivals` the other class's."""
     n_groups = share.shape[1]
     one_fold = common.diagonal()  # 1/k of each fold
-    # Pairs of rows of all folds make as many independent sets as a group was held out at most.
+    # pairs of rows in all folds: they divide into as many independent sets as a group was held out
     pairs = len(parts) / float(one_fold.max()) / float(np.bincount(share.indices).max())
     rows = len(parts) ** 2 / float(common.sum())
     spread = one_fold <= 1 / (2 - ROUNDING)
@@ -311,11 +311,11 @@ def _class(
 def _exchange(
     parts: Sequence[_Part], share: csr_array, common: csr_array, of_rivals: csr_array
 ) -> float | None:
-    """Return the variance that models have in common, from how placements change with the folds.
+    """Return the variance due to errors that models share, from changes of placements over folds.
 
-    D² (1 − p)², where D² is the mean square by which the placement of a row changes when one of the
-    rows beside it in the fold is exchanged, and p the chance to be held out. None if rows were held
-    out less than twice on average, beside the same rows, several of a group at once, or against a
+    It is D² (1 − p)², where D² is the mean squared change of a row's placement when another row of
+    its fold is exchanged, and p the probability of being held out. None if rows were held out less
+    than twice on average, always with the same rows, several of a group at once, or against a
     single rival.
     """
     n_groups = share.shape[1]
@@ -327,14 +327,14 @@ def _exchange(
         return None
     size, pairs = 1 / common.diagonal(), common.tocoo()
     u, v = pairs.coords
-    shared_rows = pairs.data * size[u] * size[v]  # rows that are in both folds
+    shared_rows = pairs.data * size[u] * size[v]  # number of rows in both folds
     exchanged = float(shared_rows @ (size[u] + size[v] - 2 * shared_rows))
-    if exchanged < float(shared_rows[u != v].sum()):  # less than a row between two folds
+    if exchanged < float(shared_rows[u != v].sum()):  # less than one row between two folds
         return None
     placed = _values(parts, [part.above for part in parts], n_groups)
     sums, squares = placed.sum(axis=0), placed.power(2).sum(axis=0)
     changes = 2 * float(held_out @ squares - sums @ sums)
-    # The rivals of two folds differ, too: Σ noise (P_uu + P_vv − 2 P_uv), with P of the rivals.
+    # the rivals of two folds differ, too: Σ noise (P_uu + P_vv − 2 P_uv), with the rivals' P
     noise = _values(parts, [part.noise for part in parts], n_groups)
     pairs, one_fold = (noise @ share.sign().T).tocoo(), of_rivals.diagonal()
     u, v = pairs.coords
@@ -351,10 +351,10 @@ def _values(parts: Sequence[_Part], values: Sequence[Floats], n_groups: int) -> 
 
 
 def _expected(common: coo_array, one_fold: Floats, scale: Floats) -> float:
-    """Return Σ s_u s_v P_uv (1 − P_uu − P_vv + P_uv): the sum of squares that variance 1 leads to.
+    """Return Σ s_u s_v P_uv (1 − P_uu − P_vv + P_uv), the expected sum of squares for variance 1.
 
-    Of placements whose mean in each fold is taken off. Folds that share rows take off parts of the
-    same sums: without repeats this is Σ P_uv.
+    It is that of placements minus their mean in each fold. Folds that share rows subtract parts of
+    the same sums; without repeats this is Σ P_uv.
     """
     u, v = common.coords
     sums = common.data * (1 - one_fold[u] - one_fold[v] + common.data)
@@ -365,7 +365,7 @@ def _by_formula(folds: list[_Fold]) -> float:
     """Return the standard error of LeDell, Petersen and van der Laan (2015)."""
     sizes = np.array([[len(part.group) for part in fold.parts] for fold in folds])
     n = sizes.sum()
-    inverse = n / sizes.sum(axis=0)  # 1/P(Y = 1), 1/P(Y = 0): of all rows, not of the fold's
+    inverse = n / sizes.sum(axis=0)  # 1/P(Y = 1), 1/P(Y = 0): over all rows, not in each fold
     means = []
     for fold, counts in zip(folds, sizes, strict=True):
         curve = [w * m * part.moved for w, m, part in zip(inverse, counts, fold.parts, strict=True)]

@@ -30,15 +30,15 @@ class MomentAUC(NamedTuple):
 
 
 def moment_auc(gap: ArrayLike, variance: ArrayLike) -> MomentAUC:
-    """Area under the ROC curve implied by means and variances of the scores.
+    """Return the area under the ROC curve implied by means and variances of the scores.
 
     Parameters
     ----------
     gap : float or array-like
-        The mean score of the positives minus that of the negatives, in the scores' units.
+        The mean score of the positives minus that of the negatives, in units of the scores.
     variance : float or array-like
-        The sum of both classes' variances, in the units squared. For the area of given rows, not
-        of a population, use variances divided by the number of rows (ddof 0).
+        The sum of the variances of both classes, in these units squared. For the area of particular
+        rows, not of a population, use variances divided by the number of rows (ddof 0).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How far each row moves a measure of scored rows, from which its variance follows.
+"""The influence of each row on a measure of scored rows, from which its variance follows.
 
 docs/measures.md gives the formulas and references.
 """
@@ -40,22 +40,22 @@ __all__ = [
     "recall_at_k",
 ]
 
-_REACH = 2.0  # standard errors of a threshold's rank, within which a measure's slope is taken
+_REACH = 2.0  # a slope at a threshold is taken within so many standard errors of its rank
 
 
 class Influence(NamedTuple):
-    """A measure, and how far each row moves it, or another independent unit.
+    """A measure, and how far each row, or other independent unit, moves it.
 
     Parameters
     ----------
     value : float
         The measure, between 0 and 1.
     moved : ndarray, shape (u,)
-        Its derivative in the number of times that each unit occurs; sums to 0.
+        The derivative of the measure by the number of times that each unit occurs; sums to 0.
     trials : ndarray, shape (u,)
-        How much each counts in the mean that the measure is; 0 for those that it does not count.
+        The weight of each unit in the mean that the measure is; 0 for units that do not count.
     times : ndarray or float
-        How many units each one stands for.
+        How many units each entry stands for.
     """
 
     value: float
@@ -70,7 +70,7 @@ class Influence(NamedTuple):
 
     @property
     def units(self) -> float:
-        """Kish's effective number of the trials."""
+        """Kish's effective number of trials."""
         share = self.trials / self.trials.max()
         return float(np.sum(self.times * share) ** 2 / np.sum(self.times * share**2))
 
@@ -82,15 +82,15 @@ class Influence(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Scored rows, of which a measure asks the influence.
+    """Scored rows, whose influence on a measure is computed.
 
     Parameters
     ----------
     positive, weight, score
         As `read` returns them.
     alike : bool
-        Whether rows of one class with no positive between them may be one unit, if none has a
-        weight: a fraction of the memory where positives are rare.
+        Whether rows of one class with no positive between them may form one unit, if rows have no
+        weights: this takes a fraction of the memory if positives are rare.
     """
 
     positive: Bools
@@ -99,7 +99,7 @@ class Scores(NamedTuple):
     alike: bool = False
 
     def units(self, *cuts: Any) -> "_Units":
-        """Return the units of the rows; those alike are also divided at these scores."""
+        """Return the units of the rows; units of several rows are divided at the cuts."""
         if not self.alike or self.weight is not None:
             rows = ranked(self.positive, self.weight, self.score)
             weight = np.ones(len(self.positive)) if self.weight is None else self.weight
@@ -111,22 +111,22 @@ class Scores(NamedTuple):
 
 
 def _highest(score: NDArray[Any], rank: int) -> Any:
-    """Return the score of a rank, counted from 1 for the highest, but at most the lowest."""
+    """Return the score of a rank, which is 1 for the highest score, or the lowest score beyond."""
     place = max(len(score) - rank, 0)
     return np.partition(score, place)[place]
 
 
 class _Units(NamedTuple):
-    """Rows, or all of a class at a level."""
+    """Units: single rows, or all rows of a class at a level."""
 
     levels: Levels
     positive: Bools  # (u,)
-    weight: Floats  # (u,) of each of its rows
-    times: Floats | float  # how many rows it has
+    weight: Floats  # (u,) the weight of each row of the unit
+    times: Floats | float  # how many rows the unit has
     rows: Ranked | None = None
 
     def at(self, of_pos: Floats, of_neg: Floats) -> Floats:
-        """Return for each unit the value of its class at its level."""
+        """Return, for each unit, the value of its class at its level."""
         if self.rows is None:
             return np.concatenate([of_pos, of_neg])
         return at_rows(self.rows, self.positive, of_pos, of_neg)
@@ -137,7 +137,7 @@ class _Units(NamedTuple):
         return self.sum(own) ** 2 / self.sum(own**2)
 
     def sum(self, values: Floats) -> float:
-        """Return the sum of the rows' values."""
+        """Return the sum of values over rows."""
         return float(np.sum(self.times * values))
 
 
@@ -145,13 +145,13 @@ Measure = Callable[[Scores], Influence]
 
 
 def rate(share: Floats, weight: Floats) -> Influence:
-    """Return the influence of rows on the mean of shares in [0, 1] of theirs."""
+    """Return the influence of rows on the mean of their shares, numbers in [0, 1]."""
     value = min(float(np.average(share, weights=weight)), 1.0)
     return Influence(value, weight * (share - value) / weight.sum(), weight)
 
 
 def area(scores: Scores) -> Influence:
-    """Return the influence of rows on the area under the ROC curve; its trials are the rarer class.
+    """Return the influence of rows on the area under the ROC curve; the rarer class are the trials.
 
     The variance is DeLong's without the corrections for few rows.
     """
@@ -171,7 +171,7 @@ def average_precision(scores: Scores) -> Influence:
     pos, neg = units.levels.pos, units.levels.neg
     hits, alarms = np.cumsum(pos), np.cumsum(neg)
     value, total = mean_precision(units.levels), hits[-1]
-    # a row changes the precision at its own level and at all levels below
+    # a row changes the precision at its own level and at all levels below it
     gain, loss = (
         np.cumsum((pos / total * part / (hits + alarms) ** 2)[::-1])[::-1]
         for part in (alarms, hits)
@@ -212,8 +212,8 @@ class _Top(NamedTuple):
     """The k rows with the highest scores."""
 
     units: _Units
-    share: Floats  # (u,) how much of each is among them
-    around: Floats  # (u,) the rows around the cut; sums to 1
+    share: Floats  # (u,) the share of each unit that is among them
+    around: Floats  # (u,) the weights of the units around the cut; sum to 1
     rows: float  # k/n
 
     @classmethod
@@ -228,10 +228,9 @@ class _Top(NamedTuple):
         return cls(units, share, (lower - higher) / max(ends[2] - ends[0], 1.0), k / n)
 
     def sum_of(self, weight: Floats) -> tuple[float, Floats]:
-        """Return the weight among them, and how far each row moves it.
+        """Return the total weight of these rows, and how far each row moves it.
 
-        A further row among them takes the place of one at the cut, and each further row lets k grow
-        by k/n.
+        A further row among them displaces one at the cut, and any further row raises k by k/n.
         """
         at_the_cut = self.units.sum(weight * self.around)
         moved = weight * self.share + at_the_cut * (self.rows - self.share)
@@ -261,12 +260,12 @@ def recall_at_fpr(max_fpr: float) -> Measure:
 
 
 def flagged_at_k(k: float, scores: Scores) -> Floats:
-    """Return how much of each row is among the k highest scores, shape (n,)."""
+    """Return the share of each row that is among the k highest scores, shape (n,)."""
     return _Top.of(k, scores).share
 
 
 def flagged_at_fpr(max_fpr: float, scores: Scores) -> Floats:
-    """Return which rows a false-positive rate allows to flag, 1 or 0, shape (n,)."""
+    """Return which rows may be flagged at a false-positive rate, 1 or 0, shape (n,)."""
     units = scores.units()
     share = np.zeros(len(units.levels.rows))
     share[: flagged_up_to(units.levels, max_fpr)[0]] = 1.0

@@ -1,4 +1,4 @@
-"""The interval of an area under the ROC curve; the difference of two, its interval and test."""
+"""The area under the ROC curve and its interval; the difference of two, its interval and test."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,12 +32,12 @@ __all__ = [
     "wilson",
 ]
 
-# A row of each class that spreads as far as it can and that a sample may have missed.
+# rows of each class, of the largest possible variance, that a sample may have missed
 _UNSEEN_ROWS = 1.0
-# The largest tail whose probability is taken from a beta distribution: beyond it the intervals of
-# growing confidence would not contain each other.
+# the largest tail probability that is taken from a beta distribution: with larger ones, intervals
+# would not contain those of lower confidence
 _MAX_TAIL = 0.025
-_MIN_SIZE = 1e-9  # α + β of a beta distribution, for a variance as large as that of one coin
+_MIN_SIZE = 1e-9  # least α + β of a beta distribution, for a variance as large as that of one coin
 
 
 class AUCDifference(NamedTuple):
@@ -46,13 +46,13 @@ class AUCDifference(NamedTuple):
     Parameters
     ----------
     difference : float
-        The first area less the second.
+        The first area minus the second.
     low, high : float
         The ends of the interval.
 
     See Also
     --------
-    auc_difference : Makes it.
+    auc_difference : Computes it.
     """
 
     difference: float
@@ -74,7 +74,7 @@ class AUCInterval(NamedTuple):
 
     See Also
     --------
-    auc_interval : Makes it.
+    auc_interval : Computes it.
     """
 
     auc: float
@@ -89,7 +89,7 @@ class AUCTest(NamedTuple):
     Parameters
     ----------
     difference : float
-        The first area less the second.
+        The first area minus the second.
     z : float
         The difference in standard errors.
     p_value : float
@@ -97,7 +97,7 @@ class AUCTest(NamedTuple):
 
     See Also
     --------
-    auc_test : Makes it.
+    auc_test : Computes it.
     """
 
     difference: float
@@ -113,7 +113,7 @@ def auc_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> AUCInterval:
-    """Area under the ROC curve with DeLong's standard error and a confidence interval.
+    """Return the area under the ROC curve with DeLong's standard error and a confidence interval.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def auc_interval(
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
+        Weights of the rows, zero or more: how much each row counts, not how often it occurred.
     groups : array-like of shape (n,), optional
-        Rows of one group are not independent: those of one customer, say. Numbers or text.
+        Rows of one group are not independent, such as those of one customer. Numbers or text.
 
     Returns
     -------
@@ -144,18 +144,18 @@ def auc_interval(
 
     Notes
     -----
-    The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
-    pairs as DeLong's variance says, with Student's quantile. For the end nearer to ½ this variance
-    is shrunk towards its largest possible value by one row of each class: at a high AUC the rare
-    rows that are ranked low may be missing from a small sample. Where no sample could miss that
-    end, the other one may be missed in nearly all of the 5 %. With many rows it is the area plus
-    or minus DeLong's error. In simulations with normal, exponential and logistic scores, and with
-    heavy tails (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 98 % from 15
-    rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds for every
-    distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or 1, all
-    scores tied. Weights must not stand for repeated rows. With `groups` the standard error is
-    Obuchowski's [4]_, and what is said of rows holds for groups: their number counts, not that of
-    the rows. docs/auc_intervals.md gives the formulas, and how well the interval covers.
+    The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for the
+    number of pairs that DeLong's variance implies, with Student's quantile. For the end nearer to ½
+    this variance is shrunk towards its largest possible value by one row of each class: at a high
+    AUC, the rare rows that are ranked low may be missing from a small sample. If no sample could
+    miss that end, the other end may be missed in nearly all of the 5 %. With many rows the interval
+    is the area plus or minus multiples of DeLong's error. In simulations with normal, exponential
+    and logistic scores, and with heavy tails (Student's t, 3 degrees of freedom), the 95 % interval
+    covers 93 to 98 % from 15 rows of a class on, up to an AUC of .98. Hoeffding's interval, which
+    holds for every distribution [3]_, is used if a class shows no variance: one row, an AUC of 0 or
+    1, all scores tied. Weights must not stand for repeated rows. With `groups` the standard error
+    is Obuchowski's [4]_, and statements about rows apply to groups: what counts is the number of
+    groups, not of rows. docs/auc_intervals.md gives the formulas and the interval's coverage.
 
     References
     ----------
@@ -181,7 +181,7 @@ def auc_interval(
     positive, weight, group, scores = read_groups(y, sample_weight, pos_label, groups, score=score)
     levels, units = placed(positive, weight, group, scores)
     won, lost = pairs_won_and_lost(levels)
-    # lost / (won + lost) is 1 - auc without cancellation.
+    # lost / (won + lost) is 1 - auc without cancellation
     auc, miss = won / (won + lost), lost / (won + lost)
     return interval_around(
         auc, miss, units.spreads(), units.carriers(), confidence, shared=units.shared()
@@ -199,28 +199,29 @@ def interval_around(
     pairs: float | None = None,
     freedom: float | None = None,
 ) -> AUCInterval:
-    """Return Wilson's interval; towards ½ with rows that the sample may have missed.
+    """Return Wilson's interval, with allowance towards ½ for rows that the sample may have missed.
 
-    The one rule behind every interval of an area; docs/auc_intervals.md derives it.
+    All intervals of an area follow this rule; docs/auc_intervals.md derives it.
 
     Parameters
     ----------
     auc, miss : float
-        The area, and 1 less it.
+        The area, and 1 minus the area.
     spreads : sequence of Spread
-        What each class adds to the variance of the area, and its rows; or what strata do.
+        The contribution of each class, or of strata, to the variance of the area, and its rows.
     carriers : sequence of float
         The effective number of rows of each class, or of strata, that carry its variance.
     confidence : float
         Coverage.
     shared : float
-        The rest of the variance: the covariance of the classes, of groups that have rows of both,
-        and what models that share training rows have in common.
+        The rest of the variance: the covariance of the classes due to groups with rows of both, and
+        the variance due to errors that models with common training rows share.
     pairs : float, optional
-        Independent pairs of a positive and a negative: the rows of the smaller class by default.
+        Number of independent pairs of a positive and a negative; by default the number of rows of
+        the smaller class.
     freedom : float, optional
-        Degrees of freedom of Student's quantile, one less than the rows of the smaller class by
-        default; infinite for the normal one.
+        Degrees of freedom of Student's quantile; by default one less than the number of rows of the
+        smaller class; infinite for the normal quantile.
     """
     rows = min(spread.rows for spread in spreads)
     pairs = rows if pairs is None else pairs
@@ -238,39 +239,39 @@ def interval_around(
         high = 1.0 - region.nearer_end(miss, auc) if auc <= miss else region.farther_end(auc, miss)
     else:
         low, high = hoeffding_interval(auc, pairs, confidence)
-    # Rounding must not close the interval, nor leave the AUC outside it.
+    # rounding must neither close the interval nor leave the AUC outside it
     low, high = min(low, float(np.nextafter(auc, 0.0))), max(high, float(np.nextafter(auc, 1.0)))
     return AUCInterval(auc, float(low), float(high), std_error)
 
 
 class _Region(NamedTuple):
-    """The areas that a sample is expected to have at a true area θ of ½ or more.
+    """The areas that a sample is expected to have if the true area is θ ≥ ½.
 
-    Those from θ − z(α − u)·√(plain θ(1 − θ)) to θ + z(α/2)·√(wide θ(1 − θ)), where u is the
-    probability to exceed the latter, at most α/2.
+    It extends from θ − z(α − u)·√(plain θ(1 − θ)) to θ + z(α/2)·√(wide θ(1 − θ)), where u is the
+    probability of exceeding the latter, at most α/2.
     """
 
     wide: float  # the variance as a share of θ(1 − θ), with rows that the sample may have missed
-    plain: float  # the same without
-    error: float  # α, the probability of other areas
+    plain: float  # the same without such rows
+    error: float  # α, the probability of areas outside
     freedom: float
-    pairs: float  # independent ones, of which no variance is larger than θ(1 − θ)/pairs
+    pairs: float  # number of independent pairs: no variance is larger than θ(1 − θ)/pairs
 
     def square(self, share: float, probability: float) -> float:
         """Return z²·share, for the z that Student's distribution exceeds with a probability ≤ ½.
 
-        It is the normal one for the largest variance, which is known, not estimated.
+        For the largest variance, which is known rather than estimated, z is the normal quantile.
         """
         probability, normal = min(probability, 0.5), float(ndtri(min(probability, 0.5)))
         student = normal if np.isinf(self.freedom) else float(stdtrit(self.freedom, probability))
         return min(student**2 * share, normal**2 / self.pairs)
 
     def nearer_end(self, auc: float, miss: float) -> float:
-        """Return the lowest θ whose region contains an area."""
+        """Return the lowest θ whose region contains the area."""
         return wilson(auc, miss, self.square(self.wide, self.error / 2))[0]
 
     def farther_end(self, auc: float, miss: float) -> float:
-        """Return the highest θ whose region contains an area."""
+        """Return the highest θ whose region contains the area."""
         lowest, highest = (
             wilson(auc, miss, self.square(self.plain, error))[1]
             for error in (self.error, self.error / 2)
@@ -282,12 +283,12 @@ class _Region(NamedTuple):
         return float(brentq(self._above, lowest, highest, args=(auc,)))
 
     def _above(self, theta: float, auc: float) -> float:
-        """Return how far the region of θ begins above an area."""
+        """Return how far above the area the region of θ begins."""
         square = self.square(self.plain, self.error - self._exceeded(theta))
         return theta - auc - float(np.sqrt(square * theta * (1.0 - theta)))
 
     def _exceeded(self, theta: float) -> float:
-        """Return u, by the beta distribution with mean θ and variance plain·θ(1 − θ)."""
+        """Return u, from the beta distribution with mean θ and variance plain·θ(1 − θ)."""
         tail = min(self.error / 2, _MAX_TAIL)
         top = theta + float(np.sqrt(self.square(self.wide, tail) * theta * (1.0 - theta)))
         if top >= 1.0:
@@ -304,7 +305,7 @@ def wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
 
 
 def largest_error(auc: float, k: float) -> float:
-    """Return the largest standard error of k pairs at an area a little nearer to ½ than `auc`."""
+    """Return the largest standard error for k pairs, at an area a little nearer to ½ than `auc`."""
     shrunk = (k * auc + 1) / (k + 2)
     return float(np.sqrt(shrunk * (1 - shrunk) / k))
 
@@ -329,9 +330,9 @@ def auc_test(
     Returns
     -------
     AUCTest
-        The named tuple ``(difference, z, p_value)``: AUC of `score_a` less AUC of `score_b`, the
+        The named tuple ``(difference, z, p_value)``: AUC of `score_a` minus AUC of `score_b`, the
         difference in standard errors, and the two-sided p-value. Swapping the scorers changes
-        the sign of the first two and nothing else.
+        the signs of the first two and nothing else.
 
     Raises
     ------
@@ -346,11 +347,11 @@ def auc_test(
     Notes
     -----
     DeLong's test for paired samples, in O(n log n): z = difference / √variance, compared with the
-    normal distribution. Where the variance is zero or undefined, p is Hoeffding's bound on so large
-    a difference between equal scorers, and z the quantile that belongs to p. With fewer than 50
-    rows of a class p is approximate: equal scorers come out as different at 5 % in up to 7 % of
-    samples. The interval of `auc_difference` allows for few rows; difference ± 1.96 standard errors
-    is too narrow where unequal areas are above .95. The references are those of `auc_interval`;
+    normal distribution. If the variance is zero or undefined, p is Hoeffding's bound on the
+    probability of so large a difference between equal scorers, and z the quantile of p. With fewer
+    than 50 rows of a class p is approximate: at 5 %, equal scorers are found different in up to 7 %
+    of samples. The interval of `auc_difference` allows for few rows; difference ± 1.96 standard
+    errors is too narrow if unequal areas are above .95. The references are those of `auc_interval`;
     docs/auc_intervals.md gives the formulas, and how often the test errs.
 
     Examples
@@ -379,7 +380,7 @@ def auc_difference(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> AUCDifference:
-    """Difference of the areas under the ROC curves of two scorers, with a confidence interval.
+    """Return the difference of the areas under two scorers' ROC curves, with its interval.
 
     Parameters
     ----------
@@ -393,8 +394,8 @@ def auc_difference(
     Returns
     -------
     AUCDifference
-        The named tuple ``(difference, low, high)``: AUC of `score_a` less AUC of `score_b`, and the
-        ends of the interval, from −1 to 1.
+        The named tuple ``(difference, low, high)``: AUC of `score_a` minus AUC of `score_b`, and
+        the ends of the interval, from −1 to 1.
 
     Raises
     ------
@@ -403,14 +404,14 @@ def auc_difference(
 
     See Also
     --------
-    auc_test : The test that belongs to it.
+    auc_test : The corresponding test.
 
     Notes
     -----
     DeLong's variance is shrunk towards its largest possible value by two rows of each class, one
-    for each scorer. So the interval holds all differences that `auc_test` does not reject, and with
-    few rows more: a 95 % interval contains 0 wherever p ≥ 0.05. Scorers that rank all rows alike
-    give 0 to 0.
+    for each scorer. So the interval contains all differences that `auc_test` does not reject, and
+    with few rows more: a 95 % interval contains 0 whenever p ≥ 0.05. For scorers that rank all rows
+    alike it is 0 to 0.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The table from which the metrics are computed: the weight of each class at each level of scores.
+"""The table from which metrics are computed: the weight of each class at each level of the scores.
 
-It needs one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
+It takes one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ __all__ = [
     "share_of_top",
 ]
 
-# relative tolerance: ten weights of 0.1 must count like ten of 1, though their sums are rounded
+# relative tolerance: ten weights of 0.1 must count like ten of 1, although sums are rounded
 _ROUNDING_FACTOR = 1 + 1e-12
 
 
@@ -51,18 +51,18 @@ class Ranked(NamedTuple):
     """Rows in the order of their scores; each distinct score is a level."""
 
     levels: Levels
-    score: NDArray[Any]  # (t,) that of each level
+    score: NDArray[Any]  # (t,) the score of each level
     order: NDArray[np.intp]  # (n,) rows, from the highest score to the lowest
 
 
 def levels_of(
     positive: Bools, weight: Floats | None, score: NDArray[Any], cuts: Sequence[Any] = ()
 ) -> Levels:
-    """Return the levels of rows with these scores; weights, if given, are above 0.
+    """Return the levels of rows with these scores; weights, if any, must be above 0.
 
-    Without weights, all negatives between two scores of positives are one level, which no metric
-    tells from several: the table is as long as there are positives, and two sorts of scores alone
-    make it. Scores of ``cuts`` are levels of their own, too.
+    Without weights, all negatives between two scores of positives form one level, which makes no
+    difference to any metric: the table then has about one entry for each positive, and takes only
+    two sorts of scores. The scores in ``cuts`` are separate levels, too.
     """
     if weight is not None:
         return ranked(positive, weight, score).levels
@@ -86,7 +86,7 @@ def levels_of(
 
 
 def ranked(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Ranked:
-    """Return rows with these scores in their order; weights, if given, are above 0."""
+    """Return rows in the order of their scores; weights, if any, must be above 0."""
     order = np.argsort(score)[::-1]
     descending = score[order]
     starts = _starts(descending)
@@ -103,13 +103,13 @@ def ranked(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Ranke
 
 
 def _starts(in_order: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where runs of equal scores begin."""
-    # Compare, do not subtract: infinite and unsigned scores have no usable difference.
+    """Return the positions at which runs of equal scores begin."""
+    # compare rather than subtract: infinite and unsigned scores have no usable difference
     return np.flatnonzero(np.concatenate(([True], in_order[1:] != in_order[:-1])))
 
 
 def pairs_won_and_lost(levels: Levels) -> tuple[float, float]:
-    """Return the weight of the pairs ranked correctly and wrongly, ties half to each."""
+    """Return the weight of the pairs ranked correctly, and wrongly; ties count half for each."""
     pos_above, neg_above = above(levels)
     return float(levels.neg @ pos_above), float(levels.pos @ neg_above)
 
@@ -117,14 +117,14 @@ def pairs_won_and_lost(levels: Levels) -> tuple[float, float]:
 def area(levels: Levels) -> float:
     """Return the area under the ROC curve."""
     won, lost = pairs_won_and_lost(levels)
-    # Divided by the sum, not by the product of the totals, which could give more than 1.
+    # divided by the sum, since the product of the totals could give more than 1
     return won / (won + lost)
 
 
 def area_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> float:
     """Return the area under the ROC curve of rows with these scores.
 
-    Without weights it needs no table, which takes a third of the time.
+    Without weights it needs no table, and takes a third of the time.
     """
     if weight is not None:
         return area(levels_of(positive, weight, score))
@@ -151,7 +151,7 @@ def recall_up_to(levels: Levels, max_fpr: float) -> float:
 
 
 def flagged_up_to(levels: Levels, max_fpr: float) -> tuple[int, float, float]:
-    """Return how many levels a false-positive rate allows to flag, and both rates if they are."""
+    """Return how many levels may be flagged at a false-positive rate, and the resulting rates."""
     fpr, tpr = _rates(levels)
     flagged = int(np.searchsorted(fpr, max_fpr * _ROUNDING_FACTOR, side="right")) - 1
     return flagged, float(fpr[flagged]), float(tpr[flagged])
@@ -186,7 +186,7 @@ def rivals_tied(rows: Ranked, positive: Bools) -> Floats:
 
 
 def at_rows(rows: Ranked, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
-    """Return for each row the value of its class at its score, shape (n,)."""
+    """Return, for each row, the value of its class at its score, shape (n,)."""
     values = np.repeat(of_neg, rows.levels.rows)
     np.copyto(values, np.repeat(of_pos, rows.levels.rows), where=positive[rows.order])
     in_place = np.empty(positive.size)

@@ -1,6 +1,6 @@
 """Intervals and paired tests of measures other than the AUC, from the influence of each row.
 
-docs/measures.md gives the formulas, and how well the intervals cover.
+docs/measures.md gives the formulas and the coverage of the intervals.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +40,8 @@ __all__ = [
     "recall_at_k_test",
 ]
 
-_FEW = 0.5  # rows per positive, below which how many are flagged bounds the recall
-_UNSEEN_UNITS = 1.0  # that spread as far as they can, and that a sample may have missed
+_FEW = 0.5  # flagged rows per positive, below which their number limits the recall
+_UNSEEN_UNITS = 1.0  # units of the largest possible variance that a sample may have missed
 
 
 class MeasureInterval(NamedTuple):
@@ -58,7 +58,7 @@ class MeasureInterval(NamedTuple):
 
     See Also
     --------
-    average_precision_interval : Makes one.
+    average_precision_interval : Computes one.
     """
 
     value: float
@@ -68,12 +68,12 @@ class MeasureInterval(NamedTuple):
 
 
 class MeasureTest(NamedTuple):
-    """The difference of a measure of two scorers, with its confidence interval and its test.
+    """The difference of a measure between two scorers, with its confidence interval and test.
 
     Parameters
     ----------
     difference : float
-        The first scorer's measure less the second's.
+        The first scorer's measure minus the second's.
     low, high : float
         The ends of the interval, from −1 to 1.
     z : float
@@ -83,7 +83,7 @@ class MeasureTest(NamedTuple):
 
     See Also
     --------
-    average_precision_test : Makes one.
+    average_precision_test : Computes one.
     """
 
     difference: float
@@ -101,7 +101,7 @@ def average_precision_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> MeasureInterval:
-    """Average precision with its standard error and a confidence interval.
+    """Return the average precision with its standard error and a confidence interval.
 
     Parameters
     ----------
@@ -126,12 +126,12 @@ def average_precision_interval(
     Notes
     -----
     The standard error is that of a smooth function of the rows, from the influence of each row, in
-    one sort; rows are taken to be drawn at random, so that the share of positives varies, too. With
-    `groups`, influences are added up over each group before they are squared. The interval is
-    symmetric on the scale of the logit, as Boyd, Eng & Page [1]_ recommend, with Student's quantile
+    one sort. It assumes that rows are drawn at random, so that the share of positives varies, too.
+    With `groups`, influences are added up over each group before they are squared. The interval is
+    symmetric on the logit scale, as Boyd, Eng & Page [1]_ recommend, with Student's quantile
     for the number of positives; at an average precision of 1 it is that of as many successes. With
-    few positives the average precision of a sample is biased upwards if that of the population is
-    low. docs/measures.md gives the formulas, and how well the interval covers.
+    few positives, the average precision of a sample is biased upwards if that of the population is
+    low. docs/measures.md gives the formulas and the coverage of the interval.
 
     References
     ----------
@@ -159,7 +159,7 @@ def precision_at_k_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> MeasureInterval:
-    """Precision among the `k` highest scores, with its standard error and a confidence interval.
+    """Return the precision among the `k` highest scores, with its error and confidence interval.
 
     Parameters
     ----------
@@ -185,11 +185,11 @@ def precision_at_k_interval(
 
     Notes
     -----
-    The interval is Wilson's for as many trials as the variance says. It is that of the precision at
-    the threshold that the same share of the population exceeds. So the variance has a part for the
-    threshold, which differs between samples: it needs the share of positives near the threshold,
-    taken as far around it as twice the standard error of its rank, in the way of Woodruff [1]_.
-    docs/measures.md gives the formulas, and how well the interval covers.
+    The interval is Wilson's, for the number of trials that the variance implies. It is for the
+    precision at the threshold that the same share of the population exceeds. So the variance has a
+    part for the threshold, which differs between samples. This part needs the share of positives
+    near the threshold, estimated within twice the standard error of its rank, as in Woodruff [1]_.
+    docs/measures.md gives the formulas and the coverage of the interval.
 
     References
     ----------
@@ -215,7 +215,7 @@ def recall_at_k_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> MeasureInterval:
-    """Recall among the `k` highest scores, with its standard error and a confidence interval.
+    """Return the recall among the `k` highest scores, with its error and confidence interval.
 
     Parameters
     ----------
@@ -238,9 +238,10 @@ def recall_at_k_interval(
 
     Notes
     -----
-    The interval is made as that of `precision_at_k_interval`. Where k is less than half the number
-    of positives, it is made from that of the precision, which the recall is, times k over the
-    positives: the variance of that ratio is added to the squared distance of each end [1]_.
+    The interval is computed as in `precision_at_k_interval`. If k is less than half the number of
+    positives, it follows from that of the precision, since the recall is the precision times k over
+    the number of positives: the variance of that ratio is added to the squared distance of each end
+    [1]_.
 
     References
     ----------
@@ -270,7 +271,7 @@ def recall_at_fpr_interval(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> MeasureInterval:
-    """Recall at a false-positive rate, with its standard error and a confidence interval.
+    """Return the recall at a false-positive rate, with its error and confidence interval.
 
     Parameters
     ----------
@@ -297,10 +298,9 @@ def recall_at_fpr_interval(
     -----
     The variance is that of a point of the ROC curve at a given false-positive rate [1]_: that of
     the recall at the threshold, plus the squared slope of the curve times the variance of the
-    false-positive rate. The slope is that of the curve between the rates two standard errors below
-    and above. A rate that allows only a few false positives has a threshold that their number does
-    not determine well, and the interval is too narrow. The interval is Wilson's, as for
-    `precision_at_k_interval`.
+    false-positive rate. The slope is taken between the rates two standard errors below and above.
+    If the rate allows only a few false positives, they do not determine its threshold well, and the
+    interval is too narrow. The interval is Wilson's, as in `precision_at_k_interval`.
 
     References
     ----------
@@ -338,7 +338,7 @@ def average_precision_test(
     Returns
     -------
     MeasureTest
-        The named tuple ``(difference, low, high, z, p_value)``: the measure of `score_a` less that
+        The named tuple ``(difference, low, high, z, p_value)``: the measure of `score_a` minus that
         of `score_b`, its interval, the difference in standard errors, and the two-sided p-value.
 
     Raises
@@ -355,7 +355,7 @@ def average_precision_test(
     -----
     The variance is that of the differences in influence, row by row or group by group, plus
     difference² / m for m positives, as if the measures were equal; for recalls at given thresholds
-    this is McNemar's test. The interval contains 0 just where p is 1 − `confidence` or more.
+    this is McNemar's test. The interval contains 0 if and only if p is 1 − `confidence` or more.
     docs/measures.md gives the formulas, and how often the tests err.
 
     Examples
@@ -501,12 +501,12 @@ def _interval(
     confidence: float,
     ends: Callable[[float, float, float], tuple[float, float]] = wilson,
 ) -> MeasureInterval:
-    """Return the interval of a measure of rows as `read_groups` returns them."""
+    """Return the interval of a measure of rows in the form of `read_groups`."""
     return interval_of(_influence(measure, rows), confidence, ends)
 
 
 def _influence(measure: Measure, rows: tuple[Any, ...]) -> Influence:
-    """Return the influence of each independent unit of rows as `read_groups` returns them."""
+    """Return the influence of each independent unit, for rows in the form of `read_groups`."""
     positive, weight, group, score = rows
     return by_group(measure(Scores(positive, weight, score, alike=group is None)), group)
 
@@ -518,12 +518,12 @@ def interval_of(
 ) -> MeasureInterval:
     """Return the interval of a measure, given the influence of each independent unit.
 
-    Its ends are made of the value, 1 − value, and z² times the variance over their product.
+    ``ends`` takes the value, 1 − value, and z² times the variance over their product.
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     value, spread = influence.value, Spread(influence.variance, influence.units)
     low, high = ends(value, 1.0 - value, _square(influence, spread, (1.0 - confidence) / 2))
-    # Rounding must not close the interval, nor leave the value outside it.
+    # rounding must neither close the interval nor leave the value outside it
     low, high = min(low, np.nextafter(value, 0.0)), max(high, np.nextafter(value, 1.0))
     shown = spread.variance > ROUNDING**2
     std_error = np.sqrt(spread.variance) if shown else largest_error(value, spread.rows)
@@ -533,7 +533,7 @@ def interval_of(
 def interval_of_recall(
     recall: Influence, precision: Influence, confidence: float
 ) -> MeasureInterval:
-    """Return the interval of the recall among k rows, whose precision bounds it if they are few."""
+    """Return the interval of the recall among k rows, which their precision limits if k is low."""
     own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
     if own.value >= _FEW * of_few.value:  # k is not small, or no positive is among these rows
         return own
@@ -550,7 +550,7 @@ def interval_of_recall(
 
 
 def by_group(influence: Influence, group: NDArray[np.intp] | None, n_groups: int = 0) -> Influence:
-    """Return one row for each group: what its rows add up to."""
+    """Return one unit for each group, with the sums over its rows."""
     if group is None:
         return influence
     of_rows = influence.moved, influence.trials
@@ -564,10 +564,10 @@ def mean_of(samples: Sequence[tuple[Influence, NDArray[np.intp]]], n_units: int)
     Parameters
     ----------
     samples : sequence of (influence, unit)
-        Of each sample, the measure with the influence of its rows, and the unit of each row, a
+        For each sample, the measure with the influence of its rows, and the unit of each row, a
         number below `n_units`; samples may have units in common.
     n_units : int
-        The number of units. One moves a sample that it is not in by 0.
+        The number of units. A unit moves samples without it by 0.
     """
     parts = [by_group(of_rows, unit, n_units) for of_rows, unit in samples]
     return Influence(
@@ -578,9 +578,9 @@ def mean_of(samples: Sequence[tuple[Influence, NDArray[np.intp]]], n_units: int)
 
 
 def _square(influence: Influence, spread: Spread, tail: float) -> float:
-    """Return z² times the variance as a share of the largest that one trial can have.
+    """Return z² times the variance as a share of the largest variance of one trial.
 
-    Student's z, or the normal one for the largest variance, which is known.
+    z is Student's quantile, or the normal one for the largest variance, which is known.
     """
     largest, normal = influence.value * (1.0 - influence.value), float(ndtri(tail)) ** 2
     if largest <= ROUNDING:
@@ -611,9 +611,9 @@ def _test(measure: Measure, rows: tuple[Any, ...], confidence: float) -> Measure
 
 
 def paired_test(difference: float, spread: Spread, confidence: float) -> MeasureTest:
-    """Return the test of a difference, given its variance and on how many units it rests.
+    """Return the test of a difference, given its variance and the number of units behind it.
 
-    The variance is taken around 0, as if there were no difference, for the interval as well.
+    The variance is taken around 0, as if there were no difference, also for the interval.
     """
     std_error = float(np.sqrt(spread.variance + difference**2 / spread.rows))
     if std_error <= ROUNDING:

@@ -20,7 +20,7 @@ def multiclass_auc(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean area under the ROC curve of the scores of K classes.
+    """Return the mean area under the ROC curve for the scores of K classes.
 
     Parameters
     ----------
@@ -28,15 +28,16 @@ def multiclass_auc(
         Labels.
     score : array-like, shape (n, K)
         The score of each class, in the order of the sorted labels; higher means "more likely that
-        class". They need not be probabilities.
+        class". Scores need not be probabilities.
     scheme : {"ovr", "ovo"}
-        "ovr": each class against the rest, by its own score. "ovo": each pair of classes on their
-        own rows, by the score of the one and by that of the other [1]_. Both are defined as in
-        scikit-learn's ``roc_auc_score``.
+        "ovr": each class against the rest, by its own score. "ovo": each pair of classes, on the
+        rows of these two, by the score of one class and by that of the other [1]_. Both are defined
+        as in scikit-learn's ``roc_auc_score``.
     average : {"macro", "weighted"}
-        "macro": equal weight for all classes, or pairs. "weighted": by the weight of their rows.
+        "macro": all classes, or pairs, have equal weights. "weighted": they have the weights of
+        their rows.
     labels : array-like, shape (K,), optional
-        The labels of the columns in ascending order; by default those of y.
+        The labels of the columns, in ascending order; by default those of y.
     sample_weight : array-like, shape (n,), optional
         Weights of the rows, zero or more.
 

@@ -1,8 +1,8 @@
 """Ranking quality in one number: the area under the ROC curve and related metrics.
 
 Every metric takes labels and scores; a higher score means "more likely positive". Only the order
-and the ties of the scores count: an increasing transform does not change the value, and scores may
-be infinite.
+and ties of the scores count: increasing transforms do not change the value, and scores may be
+infinite.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def roc_auc(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Area under the ROC curve: the share of pairs ranked correctly, ties counted half.
+    """Return the area under the ROC curve: the share of pairs ranked correctly, ties counting half.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def partial_auc(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Area under the ROC curve for false-positive rates up to `max_fpr`, standardised.
+    """Return the standardised area under the ROC curve for false-positive rates up to `max_fpr`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def average_precision(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Average precision: the mean, over the positives, of the precision at their score.
+    """Return the average precision: the mean, over the positives, of the precision at their score.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def average_precision(
 
     See Also
     --------
-    precision_recall_curve : The curve this is the area of.
+    precision_recall_curve : The curve whose area this is.
 
     Notes
     -----
@@ -186,7 +186,7 @@ def precision_at_k(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Share of positives among the `k` rows with the highest scores.
+    """Return the share of positives among the `k` rows with the highest scores.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def recall_at_k(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Share of the positives that are among the `k` rows with the highest scores.
+    """Return the share of the positives that are among the `k` rows with the highest scores.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def recall_at_fpr(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Largest recall of a threshold whose false-positive rate is at most `max_fpr`.
+    """Return the largest recall of a threshold whose false-positive rate is at most `max_fpr`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Labels = ArrayLike | Source  # a source also provides weights, if none are given
+Labels = ArrayLike | Source  # a source also provides weights, unless others are passed
 
 
 def read(
@@ -51,7 +51,7 @@ def read_groups(
     groups: ArrayLike | None,
     **scores: ArrayLike,
 ) -> tuple[Any, ...]:
-    """Return what `read` does, with the number of each row's group, or None, before the scores."""
+    """Return the same as `read`, with the index of each row's group, or None, before the scores."""
     if groups is None:
         positive, weight, *plain = read(y, sample_weight, pos_label, **scores)
         return positive, weight, None, *plain
@@ -103,7 +103,7 @@ def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
 
 def scores_of(values: ArrayLike, name: str, n: int, rows: Bools | None = None) -> NDArray[Any]:
     """Return the scores of some of n rows, or of all; raise ValueError if one is missing."""
-    # Scores keep their type: as float64, different int64 scores above 2**53 could become ties.
+    # scores keep their type: as float64, different int64 scores above 2**53 could become ties
     array = _numeric(values, name, n)
     missing = np.isnan(array)
     if rows is not None:
@@ -117,7 +117,7 @@ def scores_of(values: ArrayLike, name: str, n: int, rows: Bools | None = None) -
 
 
 def weights_of(values: ArrayLike, n: int) -> Floats:
-    """Return the weights of n rows, scaled; raise ValueError unless some can be weights."""
+    """Return the weights of n rows, scaled; raise ValueError if they are invalid or all 0."""
     weight = _numeric(values, "sample_weight", n).astype(np.float64)
     invalid = ~(np.isfinite(weight) & (weight >= 0))
     if invalid.any():
@@ -131,9 +131,9 @@ def weights_of(values: ArrayLike, n: int) -> Floats:
 
 
 def scaled(weight: Floats) -> Floats:
-    """Return weights of at most 1, whose sums and products of sums can be computed.
+    """Scale weights to at most 1, so that sums and products of sums do not overflow.
 
-    No metric depends on their scale. The factor is a power of two, so that sums of integer weights
+    No metric depends on the scale. The factor is a power of two, so that sums of integer weights
     stay exact.
     """
     return np.asarray(np.ldexp(weight, -np.frexp(weight.max())[1]))
@@ -152,28 +152,28 @@ def _positive(labels: NDArray[Any], pos_label: Any, scope: str = "") -> Bools:
             "y has missing labels, or labels of different types, which cannot be ordered; "
             "every row needs a label, all of one type."
         ) from None
-    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+    listed = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
     if pos_label is not None:
         chosen = [i for i, label in enumerate(values) if label == pos_label]
         if not chosen:
-            raise ValueError(f"pos_label={pos_label!r} is not a label of y{scope}: {shown}.")
+            raise ValueError(f"pos_label={pos_label!r} is not a label of y{scope}: {listed}.")
     else:
         chosen = [len(values) - 1]
     if len(values) == 1:
         raise ValueError(
-            f"y has only one class{scope}, {shown}; it needs at least one positive and one "
+            f"y has only one class{scope}, {listed}; it needs at least one positive and one "
             "negative row."
         )
     if len(values) > 2 and pos_label is None:
         raise ValueError(
-            f"y has {len(values)} labels ({shown}); give two, or name the positive one with "
+            f"y has {len(values)} labels ({listed}); give two, or name the positive one with "
             "pos_label to compare it with the rest."
         )
     return np.asarray(labels == distinct[chosen[0]])
 
 
 def row_count(k: Any, n: int) -> float:
-    """Return k if it is an integer from 1 to n; of a share between 0 and 1, its number of rows."""
+    """Return k if it is an integer from 1 to n, or the number of rows if it is a share below 1."""
     if isinstance(k, float | np.floating) and 0 < k < 1:
         return float(k) * n
     try:

@@ -23,11 +23,11 @@ class Scored(NamedTuple):
     positive : ndarray of bool, shape (n,)
         Which rows are positive; both classes must occur.
     score : ndarray of shape (n,)
-        Their scores.
+        The scores of the rows.
     weight : ndarray of shape (n,), optional
-        Their weights.
+        The weights of the rows.
     groups : ndarray of shape (n,), optional
-        Their groups, whose rows are not independent.
+        The groups of the rows; rows of one group are not independent.
     """
 
     positive: Bools
@@ -42,16 +42,16 @@ class Scored(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights of the rows, 1 where there are none."""
+        """The weights of the rows, 1 if they have none."""
         return np.ones(len(self.positive)) if self.weight is None else self.weight
 
     @property
     def share(self) -> float:
-        """The positives' share of the weight."""
+        """The share of the weight that the positives have."""
         return float(np.average(self.positive, weights=self.weight))
 
     def effective(self, positive: bool) -> float:
-        """Return Kish's effective number of rows of one class, or of groups that have some."""
+        """Return Kish's effective number of rows of one class, or of groups with such rows."""
         own = self.positive == positive
         weight = self.weights[own]
         if self.groups is not None:
@@ -63,11 +63,11 @@ class Scored(NamedTuple):
         return self if self.weight is None or self.weight.all() else self.at(self.weight != 0)
 
     def at(self, rows: NDArray[Any]) -> Scored:
-        """Return some rows, by a mask or their positions; they may be of one class."""
+        """Return some rows, by a mask or by position; they may all be of one class."""
         weight, groups = (None if of is None else of[rows] for of in (self.weight, self.groups))
         return Scored(self.positive[rows], self.score[rows], weight, groups)
 
     def auc_interval(self, confidence: float) -> AUCInterval:
-        """Return the area under their ROC curve with its interval."""
+        """Return the area under the ROC curve of the rows, with its interval."""
         by: dict[str, Any] = {"sample_weight": self.weight, "groups": self.groups}
         return auc_interval(self.positive, self.score, confidence, **by)

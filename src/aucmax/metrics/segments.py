@@ -1,4 +1,4 @@
-"""Whether a measure is equal in all segments of the rows."""
+"""Tests whether a measure is equal in all segments of the rows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,9 +21,9 @@ class Equality(NamedTuple):
     chi2 : float
         Wald's statistic.
     freedom : int
-        Its degrees of freedom, one less than the segments.
+        Its degrees of freedom, one less than the number of segments.
     p_value : float
-        The probability of a larger one if the measure is equal.
+        The probability of a larger statistic if the measure is equal.
     """
 
     chi2: float
@@ -36,20 +36,20 @@ def equal_rates(
 ) -> Equality:
     """Test whether two or more rates in [0, 1] are equal, such as AUCs or recalls.
 
-    The variance of each is that at the common rate, for its effective number of trials. How many
-    trials the variances say there are for each of these is estimated from all segments together, as
-    that of one with few rows is small by chance. Of shares this is the χ² test of proportions.
-    Groups of m trials, alike by ρ, have 1 + (m − 1) ρ times the variance, and ρ is estimated from
-    all segments, too: these may differ in how many rows a group has.
+    The variance of each rate is that at the common rate, for its effective number of trials. The
+    ratio of actual to binomial variance is estimated from all segments together, since the variance
+    in a segment of few rows may be small by chance. For shares this is the χ² test of proportions.
+    Groups of m trials with correlation ρ have 1 + (m − 1) ρ times the variance. ρ is estimated from
+    all segments, too, although their groups may differ in size.
 
     Parameters
     ----------
     parts : sequence of Influence
-        Of each segment: the rate, and how far each of the independent units moves it.
+        For each segment, the rate, and how far each independent unit moves it.
     correlation : ndarray, shape (K, K)
-        Between the rates of the segments.
+        The correlations of the rates of the segments.
     of_rows : sequence of Influence, optional
-        The same by rows, if the units are groups of these.
+        The same by rows, if the units are groups of rows.
     """
     rows = parts if of_rows is None else of_rows
     rates = np.array([part.value for part in rows])

@@ -1,4 +1,4 @@
-"""Distances between two distributions: scores of two classes, or rows then and now."""
+"""Distances between two distributions: scores of two classes, or rows before and now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ks_statistic", "population_stability"]
 def ks_statistic(
     y: Labels, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> float:
-    """Kolmogorov-Smirnov distance between the two classes' scores: the largest ∣TPR − FPR∣.
+    """Return the Kolmogorov-Smirnov distance between two classes' scores, the largest ∣TPR − FPR∣.
 
     Parameters
     ----------
@@ -45,25 +45,25 @@ def ks_statistic(
 
 
 def population_stability(expected: ArrayLike, actual: ArrayLike) -> float:
-    """Population stability index: Σ (a − e) log(a / e) over the shares of rows in bins.
+    """Return the population stability index: Σ (a − e) log(a / e) over the shares of rows in bins.
 
-    By convention, less than 0.1 means no change and more than 0.25 a large one.
+    By convention, less than 0.1 means no change, and more than 0.25 a large change.
 
     Parameters
     ----------
     expected, actual : array-like, shape (k,)
-        Rows in each bin, before and now. An empty bin counts as half a row, unless it is empty in
-        both.
+        The number of rows in each bin, before and now. An empty bin counts as half a row, unless it
+        is empty in both.
 
     Returns
     -------
     float
-        0 or more.
+        The index, 0 or more.
 
     Raises
     ------
     ValueError
-        If their lengths differ, or one of them has no rows.
+        If the lengths differ, or one of the two has no rows.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The area under the ROC curve over pairs of the same stratum, with its interval and test.
 
-docs/measures.md gives the formulas, and how well the interval covers.
+docs/measures.md gives the formulas and the coverage of the interval.
 """
 
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ def stratified_auc(
     confidence: float = 0.95,
     pos_label: Any = None,
 ) -> AUCInterval:
-    """Area under the ROC curve over pairs of the same stratum, with a confidence interval.
+    """Return the area under the ROC curve over pairs of the same stratum, with its interval.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def stratified_auc(
     strata : array-like of shape (n,)
         The stratum of each row: a day, a hospital, a query, a matched set. Numbers or text.
     strata_weight : {"positives", "pairs", "strata"}
-        What a stratum counts in the mean: the weight of its positives, so that each positive counts
+        The weight of a stratum in the mean: that of its positives, so that each positive counts
         the same; that of its pairs; or 1.
     confidence : float, default=0.95
         Coverage of the two-sided interval, above 0 and below 1.
@@ -67,15 +67,15 @@ def stratified_auc(
 
     Notes
     -----
-    Scores of different strata are never compared, so they may differ between strata as they like.
+    Scores of different strata are never compared, so they need not be comparable.
     With ``strata_weight="positives"`` this is the area adjusted for the strata as a covariate [1]_;
-    of rankings within queries or users it is called GAUC. It takes O(n log n).
+    for rankings within queries or users it is called GAUC. It takes O(n log n).
 
-    Strata are the independent units, as new strata would be drawn; their rows may depend on each
+    Strata are the independent units, as if new strata were drawn; their rows may depend on each
     other. The area is a ratio of two sums over strata, and its variance that of its linear
     approximation [2]_: Σ h² (AUC − mean)² · k/(k − 1) for strata with shares h of the weight and
-    their effective number k = 1/Σ h². The interval follows from it as that of `auc_interval`, with
-    strata for rows. With few strata it is wide, however many rows they have.
+    their effective number k = 1/Σ h². The interval follows from it as in `auc_interval`, with
+    strata instead of rows. With few strata it is wide, however many rows they have.
 
     References
     ----------
@@ -137,8 +137,8 @@ def stratified_auc_test(
 
     Notes
     -----
-    The variance is that of `stratified_auc`, of the differences between the areas of each
-    stratum, plus difference² / k for k effective strata, as if the areas were equal; of matched
+    The variance is that of `stratified_auc`, for the differences between the areas of each
+    stratum, plus difference² / k for k effective strata, as if the areas were equal; for matched
     pairs this is McNemar's test. With few strata it is a little stricter than Student's test.
 
     Examples
@@ -164,14 +164,14 @@ def _codes(strata: ArrayLike) -> NDArray[np.intp]:
 
 
 class StratumAreas(NamedTuple):
-    """The strata that have rows of both classes.
+    """The areas of the strata that have rows of both classes.
 
     Parameters
     ----------
     number : ndarray of int, shape (G,)
-        Which of the strata they are.
+        The indices of these strata.
     auc : ndarray, shape (G,)
-        The area of each.
+        The area of each stratum.
     pos, neg : ndarray, shape (G,)
         The weight of its positives and of its negatives.
     """
@@ -182,7 +182,7 @@ class StratumAreas(NamedTuple):
     neg: Floats
 
     def omega(self, strata_weight: StrataWeight) -> Floats:
-        """Return what each stratum weighs, shape (G,)."""
+        """Return the weight of each stratum, shape (G,)."""
         check_strata_weight(strata_weight)
         return np.asarray(omega_of(strata_weight, self.pos, self.neg, np.ones_like(self.pos)))
 
@@ -192,17 +192,17 @@ class StratumAreas(NamedTuple):
         return np.asarray(omega / omega.sum())
 
     def mean(self, strata_weight: StrataWeight) -> float:
-        """Return the mean of their areas."""
+        """Return the mean of the areas."""
         return min(float(self.share(strata_weight) @ self.auc), 1.0)
 
     def spread(self, strata_weight: StrataWeight) -> Spread:
-        """Return the variance of the mean, and how many strata it rests on, by Kish's number."""
+        """Return the variance of the mean, and Kish's effective number of strata behind it."""
         share = self.share(strata_weight)
         strata, apart = effective_rows(share), self.auc - self.auc[0]
         return Spread(variance_of_mean(apart, share) if strata > 2 - ROUNDING else 0.0, strata)
 
     def interval(self, strata_weight: StrataWeight, confidence: float) -> AUCInterval:
-        """Return the mean of their areas with its interval."""
+        """Return the mean of the areas with its interval."""
         auc, share = self.mean(strata_weight), self.share(strata_weight)
         carriers = carrying_rows(1.0 - self.auc, share)
         return interval_around(auc, 1.0 - auc, [self.spread(strata_weight)], [carriers], confidence)
@@ -211,7 +211,7 @@ class StratumAreas(NamedTuple):
 def areas_within(
     positive: Bools, weight: Floats | None, score: NDArray[Any], stratum: NDArray[np.intp]
 ) -> StratumAreas:
-    """Return the areas of the strata with rows of both classes; raise ValueError without any."""
+    """Return the areas of strata with rows of both classes; raise ValueError if there are none."""
     order = np.argsort(score)
     order = order[np.argsort(stratum[order], kind="stable")]  # half the time of a lexsort
     own = np.ones(len(order)) if weight is None else weight[order]
@@ -236,7 +236,7 @@ def areas_in_order(
     positive, own : ndarray, shape (n,)
         Whether the rows are positive, and their weights.
     """
-    begins = np.ones((2, len(stratum)), dtype=bool)  # of a stratum, of a level of scores in it
+    begins = np.ones((2, len(stratum)), dtype=bool)  # whether a stratum, or a score in it, begins
     begins[0, 1:] = stratum[1:] != stratum[:-1]
     begins[1, 1:] = begins[0, 1:] | (score[1:] != score[:-1])
     of_class = np.where(positive, own, 0.0), np.where(positive, 0.0, own)
@@ -256,13 +256,13 @@ def interval_within_folds(
 ) -> AUCInterval:
     """Return the area of held-out rows within strata with its 95 % interval; strata are the units.
 
-    Scores of different folds are not compared. ``held_out`` has whether rows are positive, their
-    weights and their scores.
+    Scores of different folds are not compared. ``held_out`` consists of a mask of the positives,
+    the weights and the scores.
     """
     count = int(stratum.max()) + 1
     areas = areas_within(*held_out, fold * count + stratum)
     share, unit = areas.share(strata_weight), areas.number % count
     total, area = (np.bincount(unit, of).astype(np.float64) for of in (share, share * areas.auc))
-    held = np.flatnonzero(total)
-    of_units = StratumAreas(held, area[held] / total[held], total[held], total[held])
+    units = np.flatnonzero(total)
+    of_units = StratumAreas(units, area[units] / total[units], total[units], total[units])
     return of_units.interval("positives", 0.95)

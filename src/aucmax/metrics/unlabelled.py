@@ -22,12 +22,12 @@ def unlabelled_auc(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> AUCInterval:
-    """Area under the ROC curve of positives and negatives, where the latter are not labelled.
+    """Return the area under the ROC curve if only some positives are labelled, and no negatives.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        The positive label for labelled positives, another one for unlabelled rows.
+        The positive label for labelled positives, another label for unlabelled rows.
     score, pos_label, sample_weight, groups
         As for `auc_interval`.
     prior : float
@@ -43,15 +43,15 @@ def unlabelled_auc(
     Raises
     ------
     ValueError
-        If `prior` is not in [0, 1), if no area from 0 to 1 agrees with it, and for the reasons
-        given in `auc_interval`.
+        If `prior` is not in [0, 1), if no area from 0 to 1 is compatible with it, and for the
+        reasons given in `auc_interval`.
 
     Notes
     -----
-    A share π of the unlabelled rows are positives, and of these half score below a labelled one:
+    A share π of the unlabelled rows are positives, half of which score below a labelled positive:
     the area against unlabelled rows is (1 − π) AUC + π/2 [1]_. The labelled positives must be a
-    random sample of all positives. π cannot be learnt from the ranking and is taken as given: the
-    interval covers the chance of the rows only, so look at the area for several π.
+    random sample of all positives. π cannot be learnt from the ranking and is treated as known: the
+    interval only reflects the sampling of rows, so compare the areas for several π.
 
     References
     ----------
@@ -83,7 +83,7 @@ def unlabelled_auc(
         raise ValueError(
             f"the area against unlabelled rows, {observed.auc:.3f} (at most {observed.high:.3f}), "
             f"is smaller than prior={prior:g} allows: at least {0.5 * prior:.3f}; give a smaller "
-            "prior, or turn the scores round."
+            "prior, or negate the scores."
         )
     auc, low, high = (min(max(area, 0.0), 1.0) for area in (auc, low, high))
     return AUCInterval(auc, low, high, observed.std_error / (1.0 - prior))

@@ -1,4 +1,4 @@
-"""The base of all class statistics, which learn rows, add, subtract and decay.
+"""The base of all class statistics, which learn from rows, add, subtract and decay.
 
 A subclass defines the arrays it keeps for each class besides the weight T and the mean c
 (`_shapes`), how it computes them from rows (`_measure`), and how they change when rows join
@@ -53,14 +53,14 @@ Part = dict[str, Any]  # the arrays of one class, by name
 
 
 def members(X: Rows, rows: np.ndarray) -> Rows:
-    """Return the rows of X at these positions, without a copy if they are all rows in order."""
+    """Return the rows of X at these positions, without a copy if these are all rows in order."""
     return X if np.array_equal(rows, np.arange(n_rows(X))) else take_rows(X, rows)
 
 
 def checked_rows(
     X: Any, y: Any, sample_weight: Any, min_rows: int = 1
 ) -> tuple[Rows, np.ndarray, np.ndarray | None, list[str] | None]:
-    """Return rows as kernels see them, their labels and weights, and the names of their columns.
+    """Return rows in the form for kernels, labels, weights, and the names of the columns.
 
     Raises
     ------
@@ -86,10 +86,10 @@ _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST, "origins": LARGEST}
 _AVERAGES, _SUMS = ("means", "origins"), ("squares", "scatter", "own")
 _STRATA_OF_PARTS = (
-    "the rows of a stratum may be in any part of a source, which is read once here; take the "
+    "the rows of a stratum may be spread over a source, which is read only once here; use the "
     "moments_ of AUCClassifier().fit(source), or ClassMoments.from_query."
 )
-_SAMPLED_LABELS = 1_000  # among the first so many labels, each class is likely to occur
+_SAMPLED_LABELS = 1_000  # each class is likely to occur among so many first labels
 _SUBTRACTION_ROUNDING = 64 * np.finfo(np.float64).eps  # relative to the minuend
 
 
@@ -101,7 +101,7 @@ class ClassStatistics:
     Parameters
     ----------
     classes : sequence of labels, optional
-        The allowed labels; any other raises ValueError. By default all labels are allowed.
+        The allowed labels; others raise ValueError. By default all labels are allowed.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the first data frame.
 
@@ -112,27 +112,27 @@ class ClassStatistics:
     guarantee : dict or None
         The guarantee of a private release, see `aucmax.statistics.private`; None for others.
     steps : str or None
-        What made the features of columns, as text, if it is known; equal for equal steps.
+        The steps that made the features, as text, if known; equal for equal steps.
     strata : KnownStrata or None
-        The strata within which rows are compared; None if all rows are.
+        The strata within which rows are compared; None if all rows are compared.
     is_unmixed : bool
-        Whether `ClassMoments.unmixed` made them of unlabelled rows: the smaller label then stands
-        for negatives that no rows show, so rows are neither added nor taken out.
+        Whether the statistics come from `ClassMoments.unmixed`: the smaller label then stands for
+        negatives of which there are no labelled rows, so rows can be neither added nor removed.
     positive : label or None
-        The label that the model ranks first of which `steps` are, if it is known.
+        The label that is ranked first by the model that has these `steps`, if known.
     merged : int
         How many files of moments ``aucmax moments merge`` added.
     """
 
-    # also of those in files of earlier versions
+    # defaults, also for statistics in files of earlier versions
     steps: str | None = None
     strata: KnownStrata | None = None
     is_unmixed: bool = False
     positive: Any = None
     merged: int = 1
 
-    kind: ClassVar[str]  # in the header of its files
-    has_covariances: ClassVar[bool] = False  # in full, as `covs`
+    kind: ClassVar[str]  # the name in the header of files
+    has_covariances: ClassVar[bool] = False  # full ones, as `covs`
     _settings: ClassVar[tuple[str, ...]] = ()
     _not_negative: ClassVar[tuple[str, ...]] = (
         "counts", "squares", "variances", "lost", "scatter", "own",
@@ -170,7 +170,7 @@ class ClassStatistics:
         ----------
         X, y, sample_weight, strata, strata_weight
             As for `update`. X may be a `Source`, which includes labels and weights: it is read
-            once, in parts, and memory does not grow with the number of rows.
+            once, in parts, and memory use does not grow with the number of rows.
         classes : sequence, optional
             The allowed labels.
         **settings
@@ -188,7 +188,7 @@ class ClassStatistics:
 
     @classmethod
     def within_strata(cls, classes: Sequence[Any], strata: KnownStrata) -> Self:
-        """Return statistics of these two classes within strata, without rows."""
+        """Return statistics of two classes within strata, without rows."""
         blank = cls(classes=classes)
         blank.strata = strata
         blank._parts = blank._blank(len(blank._classes), 0)
@@ -204,18 +204,18 @@ class ClassStatistics:
         return of_rows | {"origins": (d,), "scatter": (d,), "own": ()}
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-        """Return the arrays of one class, whose ``rows`` of X have positive weights ``share``."""
+        """Return the arrays of one class, from ``rows`` of X with positive weights ``share``."""
         raise NotImplementedError
 
     def _measure_seen(self, seen: SeenFromStrata, side: int) -> Part:
-        """Return the arrays of one class of rows that are seen from their strata."""
+        """Return the arrays of one class, from rows relative to their strata."""
         X, share = seen.rows(side)
         return self._measure(X, np.arange(len(share)), share)
 
     def _join(self, mine: Part, part: Part) -> None:
         """Update the arrays of a class, except weights and mean, when rows of ``part`` join it.
 
-        Both have weight; ``mine`` is changed in place.
+        Both have a weight above 0; ``mine`` is changed in place.
         """
         raise NotImplementedError
 
@@ -224,12 +224,12 @@ class ClassStatistics:
         raise NotImplementedError
 
     def taken_from(self, other: "ClassStatistics") -> Self:
-        """Return statistics of this kind and settings made from others of the same rows.
+        """Convert other statistics of the same rows to this kind with these settings.
 
         Raises
         ------
         ValueError
-            If the other kind does not keep what this one needs.
+            If the other kind lacks what this kind needs.
         """
         if not self._alike(other):
             raise ValueError(
@@ -247,12 +247,12 @@ class ClassStatistics:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """The arrays that are kept of the classes, by name, the class along the first axis."""
+        """The arrays of the classes, by name, with the class along the first axis."""
         return self._parts
 
     @property
     def declared(self) -> bool:
-        """Whether no other labels are allowed."""
+        """Whether only the declared labels are allowed."""
         return self._declared
 
     @property
@@ -262,7 +262,7 @@ class ClassStatistics:
 
     @property
     def row_weights(self) -> np.ndarray:
-        """Total weight of the rows of each class, shape (K,), also if strata weigh otherwise."""
+        """Total own weight of the rows of each class, shape (K,), whatever the strata weigh."""
         return self._parts["counts" if self.strata is None else "own"]
 
     @property
@@ -282,7 +282,7 @@ class ClassStatistics:
     def means(self) -> np.ndarray:
         """Class means, shape (K, d); zero for a class without rows.
 
-        With strata they are the means of those of the strata, as these are weighed.
+        With strata they are the weighted means over the strata.
         """
         means = self._parts["means"]
         return means if self.strata is None else means + self._parts["origins"]
@@ -300,8 +300,7 @@ class ClassStatistics:
     def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
         """Return D (d,) and B (r, d) such that diag(D) + BᵀB approximates the sum of covariances.
 
-        ``weights`` are the weights of the class covariances in the sum, in the order of
-        ``classes``.
+        ``weights`` are those of the class covariances in the sum, in the order of ``classes``.
         """
         raise NotImplementedError
 
@@ -310,7 +309,7 @@ class ClassStatistics:
         raise NotImplementedError
 
     def nbytes(self, d: int) -> int:
-        """Return the bytes of the matrices of two classes with d features."""
+        """Return how many bytes the matrices of two classes with d features take."""
         shapes = self._shapes(d).values()
         return 16 * sum(shape[0] * shape[1] for shape in shapes if len(shape) == 2)
 
@@ -350,7 +349,7 @@ class ClassStatistics:
     def spread_within_strata(self) -> np.ndarray:
         """Twice the variance of each feature within strata, shape (d,).
 
-        The rows of both classes count with their own weights.
+        Rows of both classes count with their own weights.
         """
         return 2.0 * self._parts["scatter"].sum(axis=0) / self._parts["own"].sum()
 
@@ -386,21 +385,22 @@ class ClassStatistics:
         Parameters
         ----------
         X : array-like or sparse, shape (n, d)
-            Sparse rows are never converted to dense as a whole.
+            Sparse rows are never converted to dense all at once.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are skipped.
         strata : array-like, shape (n,), optional
-            The stratum of each row, of whole strata: only rows of one stratum are compared.
+            The stratum of each row: only rows of the same stratum are compared. All rows of a
+            stratum must be added in one call.
         strata_weight : {"positives", "pairs", "strata"}
             What the weight of a stratum is proportional to: its positives, its pairs, or 1. Strata
-            with rows of one class have none.
+            with rows of only one class have weight 0.
 
         Raises
         ------
         ValueError
-            If shapes do not match, values are not finite, a weight is negative, a label is
-            not among the allowed ones, a stratum was added before, or strata are weighed otherwise.
+            If shapes do not match, values are not finite, a weight is negative, a label is not
+            allowed, a stratum was added before, or strata were weighted differently before.
         """
         target = getattr(y, "name", None)
         rows, y, weight, names = checked_rows(X, y, sample_weight)
@@ -427,7 +427,7 @@ class ClassStatistics:
         """Add checked rows of whole strata."""
         self._check_mixture()
         if self.strata is None and self.counts.any():
-            raise ValueError("the rows so far have no strata; give none, or begin anew with them.")
+            raise ValueError("the rows so far have no strata; pass none, or start over with them.")
         self._match(n_features(X), names)
         labels = np.union1d(self._classes, np.unique(y)) if len(self._classes) else np.unique(y)
         if len(labels) != 2 or (self._declared and len(self._classes) < len(labels)):
@@ -457,7 +457,7 @@ class ClassStatistics:
     def of_seen(
         self, blocks: Iterable[SeenFromStrata], labels: np.ndarray, strata: KnownStrata, d: int
     ) -> Self:
-        """Return statistics of this kind of rows of two labels that are seen from their strata."""
+        """Return statistics of this kind, from rows of two labels relative to their strata."""
         added = self.empty(labels)
         added.strata = strata
         added._grow(labels, d)
@@ -473,10 +473,10 @@ class ClassStatistics:
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
     ) -> Self:
-        """Add checked rows: what `update` does after its checks."""
+        """Add checked rows, as `update` does after its checks."""
         self._check_mixture()
         if self.strata is not None:
-            raise ValueError("the rows so far have strata; give those of these rows, too.")
+            raise ValueError("the rows so far have strata; pass those of these rows, too.")
         self._match(n_features(X), names)
         # sorting all labels takes as long as the moments of few features
         labels = self._classes if self._declared else np.unique(y[:_SAMPLED_LABELS])
@@ -540,7 +540,7 @@ class ClassStatistics:
         return total
 
     def __radd__(self, other: Any) -> Self:
-        """Support ``sum(shards)``, whose start is 0."""
+        """Support ``sum(shards)``, which starts with 0."""
         if isinstance(other, int) and other == 0:
             return self.copy()
         return NotImplemented
@@ -551,15 +551,15 @@ class ClassStatistics:
         Raises
         ------
         ValueError
-            If ``other`` has a class that is missing here, or more weight of a class; or if a
+            If ``other`` has a class that is missing here, or more weight in a class; or if a
             feature (with covariances, a combination of features) would have a negative variance.
 
         Notes
         -----
         The ε and δ of private releases add up, because the rows of ``other`` are in both.
 
-        The check cannot be complete: subtracting rows that were never added, but are about as close
-        to the mean, gives the moments of some other rows.
+        The check cannot be complete: if rows are subtracted that were never added, but are about as
+        close to the mean, the result looks like the moments of other rows.
         """
         if not isinstance(other, ClassStatistics):
             return NotImplemented
@@ -589,7 +589,7 @@ class ClassStatistics:
         return difference
 
     def decay(self, gamma: float) -> Self:
-        """Return a copy with all counts multiplied by gamma, which reduces the weight of old rows.
+        """Return a copy with all counts multiplied by gamma, so that old rows count less.
 
         Parameters
         ----------
@@ -615,7 +615,7 @@ class ClassStatistics:
         Parameters
         ----------
         d : int
-            At least the current number; if it is equal, nothing is copied.
+            At least the current number; if it is the same, nothing is copied.
         """
         if d == self._d:
             return self
@@ -659,7 +659,7 @@ class ClassStatistics:
         return renamed
 
     def among(self, labels: Sequence[Any] | np.ndarray) -> Self:
-        """Return a copy with only the classes that have these labels."""
+        """Return a copy with only the classes of these labels."""
         chosen = np.isin(self._classes, labels)
         if chosen.sum() < len(np.unique(labels)):
             unknown = np.setdiff1d(labels, self._classes).tolist()[0]
@@ -704,12 +704,12 @@ class ClassStatistics:
     # ---- files ---------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a file that `load` reads: arrays and JSON protected by a digest, no code.
+        """Write a file for `load`: arrays and JSON protected by a digest, without code.
 
         Parameters
         ----------
         path : path
-            An existing file is replaced once the new one is complete.
+            An existing file is replaced once the new file is complete.
         """
         classes = self._stored_classes
         if classes.dtype == object:
@@ -737,7 +737,7 @@ class ClassStatistics:
 
     @property
     def _stored_classes(self) -> np.ndarray:
-        """The labels in the form of a file: words as text, not as Python objects."""
+        """The labels in the form for files: words as text, not as Python objects."""
         words = self._classes.dtype == object and all(isinstance(c, str) for c in self._classes)
         return self._classes.astype(str) if words else self._classes
 
@@ -753,7 +753,7 @@ class ClassStatistics:
         Raises
         ------
         ModelFileError
-            If the file is not one of this kind, is damaged, or comes from a newer version.
+            If the file is of another kind, is damaged, or comes from a newer version.
         """
         with readable(path, f"{cls.kind} file"):
             facts, arrays = unpack_arrays(path, cls.kind, cls._file_specs)
@@ -773,7 +773,7 @@ class ClassStatistics:
 
     @classmethod
     def _file_specs(cls, facts: dict[str, Any]) -> dict[str, ArraySpec]:
-        """Return the declarations of the arrays of a file with these facts."""
+        """Return the specifications of the arrays in a file with this header."""
         if not is_whole(facts["n_features"]):
             raise ValueError("its number of features is not a whole number")
         blank = cls(**{name: facts[name] for name in cls._settings})
@@ -787,7 +787,7 @@ class ClassStatistics:
         return self._parts
 
     def _packed_specs(self, d: int) -> dict[str, ArraySpec]:
-        """Return the declarations of the arrays in a file."""
+        """Return the specifications of the arrays in a file."""
         return self._specs(d)
 
     def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -795,7 +795,7 @@ class ClassStatistics:
         return arrays
 
     def _specs(self, d: int) -> dict[str, ArraySpec]:
-        """Return the declarations of the arrays for d features and any number of classes."""
+        """Return the specifications of the arrays for d features and any number of classes."""
         specs = {}
         for name, shape in self._shapes(d).items():
             low = 0.0 if name in self._not_negative else None
@@ -804,7 +804,7 @@ class ClassStatistics:
         return specs
 
     def check_state(self) -> None:
-        """Raise ValueError unless these are statistics of some rows."""
+        """Raise ValueError unless some rows could have these statistics."""
         flags = self._declared, self.is_unmixed
         if not is_whole(self._d) or not all(isinstance(flag, bool) for flag in flags):
             raise ValueError("its number of features is not a whole number")
@@ -816,7 +816,7 @@ class ClassStatistics:
         if not isinstance(self.steps, (str, type(None))):
             raise ValueError("its steps are not text")
         if self.positive is not None and not is_label(self.positive):
-            raise ValueError("the label that ranks first is no label")
+            raise ValueError("the label that ranks first is not a label")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("its guarantee does not have the form of a private release's")
         labels = {"classes": self._stored_classes}
@@ -830,11 +830,11 @@ class ClassStatistics:
         return {name: getattr(self, name) for name in self._settings}
 
     def _alike(self, other: "ClassStatistics") -> bool:
-        """Whether the two can be added."""
+        """Return whether the two are of the same kind and can be added."""
         return type(self) is type(other) and self._set() == other._set()
 
     def _blank(self, K: int, d: int) -> dict[str, np.ndarray]:
-        """Return the arrays of K classes without rows, the class along the first axis."""
+        """Return the arrays of K classes without rows, with the class along the first axis."""
         return {name: np.zeros((K, *shape)) for name, shape in self._shapes(d).items()}
 
     def _reordered(self, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -848,20 +848,20 @@ class ClassStatistics:
     def _strata_with(
         self, other: "ClassStatistics", combine: Callable[[KnownStrata, KnownStrata], KnownStrata]
     ) -> KnownStrata | None:
-        """Return the strata of both, combined; raise ValueError if one alone has rows without."""
+        """Return the strata of both, combined; raise ValueError if only one has strata."""
         mine, theirs = self.strata, other.strata
         if mine is not None and theirs is not None:
             return combine(mine, theirs)
         has_rows = [part.strata is None and part.counts.any() for part in (self, other)]
         if mine is not theirs and any(has_rows):
             raise ValueError(
-                "one of the two compares rows within strata, the other all rows; do the same in "
-                "all parts."
+                "one of the two compares rows within strata, the other compares all rows; use "
+                "strata in all parts, or in none."
             )
         return theirs if mine is None else mine
 
     def _leave_strata(self, mine: Part, part: Part, weight: float) -> None:
-        """Take what is kept of strata besides the moments out of a class, which keeps a weight."""
+        """Subtract the data on strata from a class, which keeps this weight."""
         T, t = float(mine["counts"]), float(part["counts"])
         if weight > 0.0:
             mine["origins"][...] = (T * mine["origins"] - t * part["origins"]) / weight
@@ -869,7 +869,7 @@ class ClassStatistics:
             mine[name][...] = np.maximum(mine[name] - part[name], 0.0) if weight > 0.0 else 0.0
 
     def _check_mixture(self, other: "ClassStatistics | None" = None) -> None:
-        """Raise ValueError if these alone are unmixed, or others alone; by default for rows."""
+        """Raise ValueError if only one of the two is unmixed; rows, the default, are not."""
         unmixed = other is not None and other.is_unmixed
         if (
             self.is_unmixed != unmixed
@@ -877,24 +877,24 @@ class ClassStatistics:
             and (other is None or other.counts.any())
         ):
             raise ValueError(
-                "unmixed moments are those of negatives that no rows show; add or take out rows "
-                "before: the labelled positives and unlabelled rows, of whose moments `unmixed` is "
-                "then taken."
+                "unmixed moments cannot be combined with rows or with other moments; first add or "
+                "subtract labelled positives and unlabelled rows, and then call `unmixed` on the "
+                "result."
             )
 
     def _check_features(self, other: "ClassStatistics") -> None:
-        """Raise ValueError if those of the other are known to be others, or made otherwise."""
+        """Raise ValueError if the features of the two are known to differ, or their steps."""
         if None not in (self.steps, other.steps) and self.steps != other.steps:
             raise ValueError(
-                "the columns became features otherwise, by other levels, medians or knots; prepare "
-                "those of all parts by the same steps."
+                "the features were made by different steps, with other levels, medians or knots; "
+                "prepare all parts with the same steps."
             )
         if self._d and other._d:
             prepared, bare = (self, other) if other.steps is None else (other, self)
             if prepared.steps is not None and bare.feature_names is None:
                 raise ValueError(
-                    "one of the two is of columns that steps made features, the features of the "
-                    "other have no names; prepare those of all parts by the same steps."
+                    "the features of one were made by steps, and those of the other have no names; "
+                    "prepare all parts with the same steps."
                 )
             self._match(other._d, other.feature_names)
 
@@ -918,7 +918,7 @@ class ClassStatistics:
             )
 
     def _grow(self, labels: np.ndarray, d: int) -> None:
-        """Make room for labels, keeping their order sorted, and for d features."""
+        """Make room for labels, in sorted order, and for d features."""
         old, d = self._classes, d or self._d
         if labels is old and d == self._d:
             return
@@ -944,7 +944,7 @@ class ClassStatistics:
             self.guarantee = self.guarantee | noise
 
     def _each(self) -> list[tuple[Any, Part]]:
-        """Return the label of each class with weight, and views of its arrays."""
+        """Return the label of each class with a weight above 0, and views of its arrays."""
         return [
             (label, {name: values[k, ...] for name, values in self._parts.items()})
             for k, label in enumerate(self._classes.tolist())
@@ -968,9 +968,9 @@ class ClassStatistics:
         mine["counts"] += t
 
     def _settle(self, minuend: "ClassStatistics") -> None:
-        """Make features constant whose variance is only rounding error of the subtraction.
+        """Make features constant if their variance is only rounding error of the subtraction.
 
-        Otherwise `standardize` would magnify them. These are what is left of ``minuend``.
+        Otherwise `standardize` would magnify the error. ``minuend`` is what it was before.
         """
         occupied = self.counts > 0
         if not occupied.any():
@@ -1011,13 +1011,13 @@ Statistics = TypeVar("Statistics", bound=ClassStatistics)
 def leaving_out(parts: Sequence[Statistics]) -> tuple[list[Statistics], Statistics]:
     """Return, for each part, the sum of all others, and the sum of all.
 
-    They are sums of prefixes and suffixes. Subtracting a part from the total would leave noise
-    where a feature varies in that part alone.
+    They are computed from sums of prefixes and suffixes. Subtracting a part from the total would
+    leave noise if a feature varies only in that part.
 
     Parameters
     ----------
     parts : sequence of ClassStatistics
-        At least one; all of one kind.
+        At least one; all of the same kind.
     """
     empty = parts[0].empty()
     prefixes = [empty, *itertools.accumulate(parts)]

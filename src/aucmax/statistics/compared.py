@@ -1,12 +1,12 @@
 """Moments of the differences of rows that are compared by degree, in one pass.
 
-With p_ij the weights of the pairs, which sum to 1, they are δ = Σ p_ij (x_i − x_j) and
+With pair weights p_ij that sum to 1, the moments are δ = Σ p_ij (x_i − x_j) and
 
     M = Σ p_ij (x_i − x_j)(x_i − x_j)ᵀ = Σ_i x_i b_iᵀ + b_i x_iᵀ,   b_i = ½ q_i x_i − Σ_j p_ij x_j,
 
 where q_i is the weight of row i's pairs and j runs over the rows of lower degree, whose sums grow
 as the rows are read by degree. The square loss is that of two classes of rows whose means differ
-by δ and whose covariances add up to S = M − δδᵀ. Rows are seen from the mean of their stratum.
+by δ and whose covariances add up to S = M − δδᵀ. Rows are relative to the mean of their stratum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["PairMoments", "pair_moments"]
 
-_BLOCK_CELLS = 1 << 20  # of rows and of sums over their partners at a time
+_BLOCK_CELLS = 1 << 20  # numbers in a block of rows
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class PairMoments(NamedTuple):
     within : ndarray, shape (d, d) or (d,)
         S, or its diagonal.
     spread : ndarray, shape (d,)
-        The mean squared difference over any two rows of a stratum, twice the variance.
+        The mean squared difference of two rows of the same stratum, twice the variance.
     """
 
     origin: Floats
@@ -70,11 +70,11 @@ def pair_moments(X: Rows, pairs: Comparisons, own: Floats, full: bool = True) ->
     ----------
     X : ndarray or CSR, shape (n, d)
     pairs : Comparisons
-        Whose weights sum to 1.
+        Pairs whose weights sum to 1.
     own : ndarray, shape (n,)
-        The weights of the rows; those without pairs do not count in the spread.
+        The weights of the rows; rows without pairs do not count in the spread.
     full : bool
-        Return the matrix S, not its diagonal.
+        Whether to return the matrix S rather than its diagonal.
     """
     d = n_features(X)
     weight = np.where(pairs.lead + pairs.trail > 0.0, own, 0.0)
@@ -96,7 +96,7 @@ def pair_moments(X: Rows, pairs: Comparisons, own: Floats, full: bool = True) ->
 def _blocks(
     X: Rows, pairs: Comparisons, weight: Floats, state: _State
 ) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
-    """Yield rows by degree, seen from the mean of their stratum, with b."""
+    """Yield rows by degree, relative to the mean of their stratum, with their b."""
     rows, start, d = pairs.rows, pairs.start, n_features(X)
     facts = _Facts(pairs.ahead, pairs.behind, pairs.lead, pairs.trail, weight, pairs.level)
     size = max(_BLOCK_CELLS // max(d, 1), 1)
@@ -110,7 +110,7 @@ def _blocks(
 
 
 class _Facts(NamedTuple):
-    """What is known of n rows: the factors of their pairs, these pairs' and their own weights."""
+    """Facts about n rows: the factors and weights of their pairs, their own weights and degrees."""
 
     ahead: Floats
     behind: Floats
@@ -121,10 +121,10 @@ class _Facts(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What a pass over the rows keeps.
+    """The state of a pass over the rows.
 
-    Sums over the rows of lower and of the same degree, (2, q, d); the first row of the stratum, and
-    the mean relative to it, (2, d); and Σ p_ij x_j, (d,).
+    It consists of sums over the rows of lower and of the same degree, (2, q, d); the first row of
+    the stratum, and the mean relative to it, (2, d); and Σ p_ij x_j, (d,).
     """
 
     sums: Floats
@@ -134,8 +134,8 @@ class _State(NamedTuple):
 
 @compiled
 def _see(X, rows, start, first, facts, state, centred, beside):
-    # rows first, first + 1, … by degree, of the strata that begin at start; a stratum may have
-    # begun in the block before
+    # reads rows first, first + 1, … by degree, in the strata that begin at start; the first stratum
+    # may have begun in the block before
     ahead, behind, lead, trail, own, level = facts
     sums, centre, origin = state
     d, q = centred.shape[1], ahead.shape[1]
@@ -169,7 +169,7 @@ def _see(X, rows, start, first, facts, state, centred, beside):
 
 @compiled
 def _centre(X, rows, own, trail, centre, origin):
-    # of a constant feature, rows minus the first and their mean are 0 without rounding
+    # for a constant feature, rows minus the first row and their mean are exactly 0
     d, total, behind = centre.shape[1], 0.0, 0.0
     for j in range(d):
         centre[0, j], centre[1, j] = 0.0, 0.0

@@ -32,7 +32,7 @@ def cross_covariances(
         Negatives are the first class.
     weight : ndarray, shape (n,), optional
     strata : Strata, optional
-        Of the rows, which are then seen from the means of the negatives of their strata.
+        The strata of the rows, which are then relative to the mean of their stratum's negatives.
     """
     n, groups = len(positive), 0 if strata is None else len(strata)
     share = np.ones(n) if weight is None else weight

@@ -1,4 +1,4 @@
-"""Diagonal moments: class moments with the diagonals of the covariances only."""
+"""Diagonal moments: class moments with only the diagonals of the covariances."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["DiagonalMoments"]
 class DiagonalMoments(ClassStatistics):
     """Counts, means and variances of K classes, without covariances.
 
-    These are O(d) exact numbers: up to rounding, they do not depend on the order of the rows or on
+    These are O(d) exact numbers: up to rounding, they do not depend on the order of the rows or
     their division into calls.
 
     Parameters
@@ -28,7 +28,7 @@ class DiagonalMoments(ClassStatistics):
     kind = "diagonal"
 
     def taken_from(self, other: ClassStatistics) -> "DiagonalMoments":
-        """Return counts, means and variances of statistics of any kind."""
+        """Return the counts, means and variances of statistics of any kind."""
         diagonal = DiagonalMoments(other.classes, other.feature_names)
         diagonal._declared, diagonal._d = other._declared, other.n_features
         diagonal.strata = other.strata

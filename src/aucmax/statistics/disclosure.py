@@ -10,19 +10,19 @@ from aucmax.statistics.base import ClassStatistics
 __all__ = ["MIN_ROWS", "Disclosed", "are_few", "disclosures"]
 
 MIN_ROWS = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
-_VARIANCE_ROUNDING = 1e-9  # of a 0/1 feature
-_NONE, _COUNT_ROUNDING = 0.5, 1e-6  # effective rows
+_VARIANCE_ROUNDING = 1e-9  # tolerance for the variance of a 0/1 feature
+_NONE, _COUNT_ROUNDING = 0.5, 1e-6  # in effective rows: less means none; tolerance
 
 
 class Disclosed(NamedTuple):
-    """A count that is so small that moments would disclose a row."""
+    """A count so small that moments would disclose a row."""
 
     words: str
     rows: float
 
 
 def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disclosed]:
-    """List the counts that are so small that moments would disclose a row.
+    """List the counts so small that moments would disclose a row.
 
     The mean of one row is the row, and two rows follow from their mean and covariance. The
     covariances of a 0/1 feature reveal the means of the rows in which it is 1 and of those in
@@ -32,9 +32,9 @@ def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disc
     Parameters
     ----------
     moments : ClassStatistics
-        Of any type.
+        Statistics of any kind.
     fewest : float
-        The minimum of effective rows.
+        The minimum number of effective rows.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def disclosures(moments: ClassStatistics, fewest: float = MIN_ROWS) -> list[Disc
 
 
 def are_few(counts: NDArray[np.float64], fewest: float) -> NDArray[np.bool_]:
-    """Return whether counts of effective rows, of any shape, are so small that they reveal rows."""
+    """Return whether counts of effective rows, of any shape, are small enough to reveal a row."""
     return (counts > _NONE) & (counts < fewest - _COUNT_ROUNDING)
 
 

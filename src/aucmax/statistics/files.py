@@ -1,4 +1,4 @@
-"""Files of moments, of any kind, and of the bounds that private ones need."""
+"""Files of moments of any kind, and of the bounds that private moments need."""
 
 import csv
 import os
@@ -21,11 +21,11 @@ __all__ = ["load_moments", "read_bounds"]
 _KINDS: dict[str | None, type[ClassStatistics]] = {
     cls.kind: cls for cls in (ClassMoments, DiagonalMoments, FrequentDirections)
 }
-_MAX_LINE_CHARACTERS = 2**17  # characters; longer ones are cut, as csv takes no longer fields
+_MAX_LINE_CHARACTERS = 2**17  # longer lines are cut, as csv accepts no longer fields
 
 
 def load_moments(path: str | PathLike[str]) -> ClassStatistics:
-    """Return what the ``save`` of class statistics of any kind wrote.
+    """Return class statistics of any kind from a file that their ``save`` wrote.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def load_moments(path: str | PathLike[str]) -> ClassStatistics:
     Raises
     ------
     ModelFileError
-        If the file holds none, is damaged, or comes from a newer version.
+        If the file is not one of moments, is damaged, or comes from a newer version.
     """
     return _KINDS.get(kind_of(path), ClassMoments).load(path)
 
@@ -46,26 +46,26 @@ def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.n
     Parameters
     ----------
     path : path
-        A header line ``feature,low,high``, and a line for each feature, in any order.
+        A file with a header line ``feature,low,high``, and a line for each feature, in any order;
+        other features are ignored.
     feature_names : sequence of str
-        In the order of the result.
+        The features, in the order of the result.
 
     Raises
     ------
     DataFileError
-        If it is not a regular file, or does not have bounds, two numbers, for each feature; others
-        may be in it.
+        If it is not a regular file, or lacks bounds, two numbers, for a feature.
     """
     mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder has its own error
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises its own error
         raise DataFileError(f"{path}: not a regular file; give a CSV file of bounds.")
     features, bounds = set(feature_names), dict[str, tuple[float, float]]()
     with open(path, encoding="utf-8-sig", newline="") as stream:
-        # a line without an end would fill the memory
+        # an endless line would fill the memory
         lines = csv.reader(iter(partial(stream.readline, _MAX_LINE_CHARACTERS), ""))
         try:
             head = next(lines, [])
-        except (ValueError, csv.Error):  # no text, or an endless word
+        except (ValueError, csv.Error):  # not text, or an endless word
             head = []
         if [name.strip() for name in head] != ["feature", "low", "high"]:
             raise DataFileError(f"{path}: the first line must be: feature,low,high")

@@ -15,7 +15,7 @@ from aucmax.statistics.strata import SeenFromStrata
 
 __all__ = ["FrequentDirections"]
 
-BLOCK_ROWS = 512  # rows added at a time
+BLOCK_ROWS = 512  # rows to add at a time
 BLOCK_BYTES = 64e6  # maximum size of such a block if it is dense
 _DIRECTIONS_AT_A_TIME = 8
 
@@ -23,30 +23,30 @@ _DIRECTIONS_AT_A_TIME = 8
 class FrequentDirections(DiagonalMoments):
     """Counts, means, variances, and a low-rank sketch of each class covariance.
 
-    Let A be the centred rows of a class times the square roots of their weights. The class keeps a
-    matrix B of ``rank`` rows such that
+    Let A be the centred rows of a class times the square roots of their weights. For each class a
+    matrix B of ``rank`` rows is kept such that
 
         0 ⪯ AᵀA − BᵀB ⪯ Δ I,    Δ ≤ ‖A‖_F² / (rank + 1).
 
     Blocks of rows are stacked under B; the singular values of the stack are shrunk by
     σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of the σ²_{rank+1}. Adding two sketches works
     the same way, with an extra row √(Tt/(T+t)) (c′ − c) for the difference of the means, so rows
-    need not be centred beforehand. The variances are exact; `within` adds the part that BᵀB lacks
-    on the diagonal, as D.
+    need not be centred beforehand. The variances are exact; `within` adds what BᵀB lacks on the
+    diagonal, as D.
 
     Each class has its own B, because Σ₊ and Σ₋ are divided by the weights of their classes, which
-    change along a stream.
+    change in the course of a stream.
 
     Parameters
     ----------
     rank : int
-        Rows of B for each class.
+        The number of rows of B for each class.
     classes, feature_names
         As for `ClassMoments`.
 
     Notes
     -----
-    The division of rows into calls changes B within its bound, but not counts, means and variances.
+    The division of rows into calls changes B within its bound, but not counts, means or variances.
     Sparse rows stay sparse: only B and one more row are dense. Rows cannot be subtracted.
 
     References
@@ -81,7 +81,7 @@ class FrequentDirections(DiagonalMoments):
         return f"rank-{self.rank} {super().__repr__()}"
 
     def taken_from(self, other: ClassStatistics) -> "FrequentDirections":
-        """Return a sketch of this rank, computed from full covariances."""
+        """Return a sketch of this rank, computed from statistics with full covariances."""
         if not other.has_covariances:
             return ClassStatistics.taken_from(self, other)
         sketch = self.empty(other.classes)
@@ -180,7 +180,7 @@ def _cut(M: np.ndarray, rank: int) -> tuple[np.ndarray, float]:
 def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
     """Return the sketch of B stacked on A, and the amount of the shrinkage."""
     b = len(B)
-    # a few directions at a time: temporary arrays stay small compared with B
+    # a few directions at a time, so that temporary arrays are small compared with B
     cross = [
         A.times(np.ascontiguousarray(B[lo : lo + _DIRECTIONS_AT_A_TIME].T))
         for lo in range(0, b, _DIRECTIONS_AT_A_TIME)

@@ -1,12 +1,12 @@
 """Class moments: counts, means and covariances of K classes, as a monoid.
 
 The pairwise square loss depends on the data only through these. They add, subtract and scale, so
-models from different machines combine exactly and rows can be forgotten. Each class keeps its total
-weight T, mean c and biased covariance S; adding one row is
+models from different machines combine exactly and rows can be forgotten. For each class, the total
+weight T, mean c and biased covariance S are kept. One row is added by
 
     c ← c + (x − c)/T,    S ← (1 − 1/T) S + ((T − 1)/T²)(x − c)(x − c)ᵀ,
 
-and the code below is the block form (Chan, Golub & LeVeque 1983; Gao et al. 2013).
+and the code below uses the block form (Chan, Golub & LeVeque 1983; Gao et al. 2013).
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 __all__ = ["ClassMoments", "block_moments"]
 
 _CENTRE_ROWS = 64  # rows whose mean is close enough to the mean of all rows
-_MAX_MEAN_SHARE = 0.99  # of mean² in the second moment, up to which the mean is subtracted later
-_UNMIXED_ROUNDING = 1e-12  # of the variances that two mixed classes have
-_MAX_ASYMMETRY = 1e-6  # of a covariance, relative to the variances, because of rounding
+_MAX_MEAN_SHARE = 0.99  # share of mean² in the second moment up to which mean² can be subtracted
+_UNMIXED_ROUNDING = 1e-12  # relative to the variances of the two mixed classes
+_MAX_ASYMMETRY = 1e-6  # rounding error of a covariance, relative to the variances
 
 
 class ClassMoments(ClassStatistics):
@@ -40,7 +40,7 @@ class ClassMoments(ClassStatistics):
     Parameters
     ----------
     classes : sequence of labels, optional
-        The allowed labels; any other raises ValueError. By default all labels are allowed.
+        The allowed labels; others raise ValueError. By default all labels are allowed.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the first data frame.
 
@@ -51,9 +51,9 @@ class ClassMoments(ClassStatistics):
     counts : ndarray, shape (K,)
         Total sample weight of each class.
     means : ndarray, shape (K, d)
-        Class means, in the features' units.
+        Class means, in the units of the features.
     covs : ndarray, shape (K, d, d)
-        Biased class covariances (divided by the count), in the features' units squared.
+        Biased class covariances (divided by the count), in the units of the features squared.
 
     References
     ----------
@@ -74,40 +74,41 @@ class ClassMoments(ClassStatistics):
         strata: str | None = None,
         strata_weight: StrataWeight = "positives",
     ) -> Self:
-        """Compute the moments of a table where it is: in a database, a cluster, a lazy frame.
+        """Compute the moments of a table in place: in a database, a cluster, a lazy frame.
 
         A first query computes counts, means and ranges of the classes, a second the products of
         deviations from the means. With more than 200 features, with more than 20 in DuckDB and
         Polars, and for a frame in memory, batches of rows are read instead, which is faster.
-        Memory stays small in all cases, whatever the number of rows.
+        Memory use is small in all cases, whatever the number of rows.
 
         Parameters
         ----------
         frame : frame or relation
-            Any that narwhals supports: Polars (lazy, too), DuckDB, PySpark, Dask, Ibis, pandas,
+            Any that narwhals supports: Polars (lazy or not), DuckDB, PySpark, Dask, Ibis, pandas,
             Arrow.
         target : str
-            The column of labels, which has two values, of any type that can be ordered.
+            The column of labels, with two values, of any type that can be ordered.
         features : sequence of str, optional
             Columns of numbers or booleans; by default all other columns.
         weight : str, optional
             The column of sample weights.
         strata : str, optional
-            The column of strata, of any type: only rows of the same stratum are compared. The
-            rows are grouped by it where they are; a label and two numbers of each stratum are read.
+            The column of strata, of any type: only rows of the same stratum are compared. The rows
+            are grouped in place; only a label and two numbers for each stratum are read.
         strata_weight : {"positives", "pairs", "strata"}
             As for `update`.
 
         Returns
         -------
         ClassMoments
-            Equal to `from_data` of the same rows, up to rounding, with the names of the columns.
+            The same as from `from_data` for these rows, up to rounding, with the names of the
+            columns.
 
         Raises
         ------
         ValueError
-            If a column is missing, is not numeric, or has missing, NaN or infinite values, which
-            the message counts, or has integers or decimals with more digits than double precision;
+            If a column is missing, is not numeric, has missing, NaN or infinite values (the message
+            counts them), or has integers or decimals with more digits than double precision;
             or if the target does not have two values, or rows have no stratum.
         ImportError
             If narwhals is not installed: ``pip install 'aucmax[query]'``.
@@ -161,10 +162,10 @@ class ClassMoments(ClassStatistics):
         return self._of(0, "covariances")
 
     def mapped(self, T: Any) -> "ClassMoments":
-        """Return the moments of Tᵀx, as if rows had been mapped before they were counted.
+        """Return the moments of Tᵀx, as if rows had been mapped before they were added.
 
-        Of rows within strata they have the same J, and stay within these; only the spread within
-        strata is not known of sums of features, and is that of the rows as the strata weigh them.
+        With strata, J is the same, and the strata are kept; but the spread within strata is not
+        known for sums of features, and is replaced by that of the rows as weighted by strata.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ class ClassMoments(ClassStatistics):
     def scaled(self, factor: np.ndarray) -> "ClassMoments":
         """Return the moments of the first k features, multiplied by factors (k,).
 
-        Of rows within strata, here and below, these are moments of two classes without strata that
+        With strata, here and below, the result is the moments of two classes without strata that
         have the same means and the same J.
 
         Parameters
@@ -203,9 +204,9 @@ class ClassMoments(ClassStatistics):
         Parameters
         ----------
         other : ClassMoments
-            Of k features.
+            The moments of k features.
         cross : ndarray, shape (K, d, k)
-            Covariances of both in each class.
+            The covariances between both sets of features in each class.
         """
         covariances = [
             np.block([[own, between], [between.T, theirs]])
@@ -214,7 +215,7 @@ class ClassMoments(ClassStatistics):
         return self._with(np.hstack([self.means, other.means]), np.array(covariances))
 
     def unmixed(self, prior: float) -> "ClassMoments":
-        """Return the moments of positives and negatives, given those of positives and unlabelled.
+        """Return the moments of positives and negatives, from those of positives and unlabelled.
 
         Parameters
         ----------
@@ -225,19 +226,19 @@ class ClassMoments(ClassStatistics):
         Returns
         -------
         ClassMoments
-            The weight of the negatives is 1 − π of that of the unlabelled rows. They add to other
-            unmixed moments only: add rows before.
+            The weight of the negatives is 1 − π times that of the unlabelled rows. The result can
+            only be added to other unmixed moments: add rows before.
 
         Raises
         ------
         ValueError
-            If these are not two classes with weight, or if a combination of features of the
-            negatives would have a negative variance: then π is too large, or the labelled positives
-            are no such sample.
+            If these are not two classes with weights above 0, or if a combination of features of
+            the negatives would have a negative variance: then π is too large, or the labelled
+            positives are not such a sample.
 
         Notes
         -----
-        With μ_U = πμ₊ + (1−π)μ₋ and Σ_U = πΣ₊ + (1−π)Σ₋ + π(1−π)δδᵀ, δ = μ₊ − μ₋, the rest follows.
+        μ₋ and Σ₋ follow from μ_U = πμ₊ + (1−π)μ₋ and Σ_U = πΣ₊ + (1−π)Σ₋ + π(1−π)δδᵀ, δ = μ₊ − μ₋.
 
         Examples
         --------
@@ -255,7 +256,7 @@ class ClassMoments(ClassStatistics):
                 f"these are {self!r}."
             )
         if self.is_unmixed:
-            raise ValueError("these moments are unmixed already; give those of the rows.")
+            raise ValueError("these moments are already unmixed; use those of the rows.")
         (of_unlabelled, of_positives), (cov_unlabelled, cov_positives) = self.means, self.covs
         rest = 1.0 - prior
         delta = (of_positives - of_unlabelled) / rest
@@ -277,7 +278,7 @@ class ClassMoments(ClassStatistics):
     # ---- inside --------------------------------------------------------------------------
 
     def _with(self, means: np.ndarray, covariances: np.ndarray) -> "ClassMoments":
-        """Return other features of the same rows."""
+        """Return the moments of other features of the same rows."""
         features = self.empty(self.classes)
         features._d, features._declared = means.shape[1], self._declared
         features.target_name, features.guarantee = self.target_name, self.guarantee
@@ -310,7 +311,7 @@ class ClassMoments(ClassStatistics):
         gap = part["means"] - mine["means"]
         S *= T / (T + t)
         S += (t / (T + t)) * part["covariances"]
-        root = np.sqrt(T / (T + t) * (t / (T + t))) * gap  # the same twice keeps S symmetric
+        root = np.sqrt(T / (T + t) * (t / (T + t))) * gap  # an outer square keeps S symmetric
         S += np.outer(root, root)
 
     def _leave(self, mine: Part, part: Part, remains: Remainder, label: Any) -> None:
@@ -378,14 +379,14 @@ def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         second = np.einsum("jj->j", cov).copy()
         cov -= np.outer(mean, mean)
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
-        # unless a nearly full column far from zero has lost its digits
+        # else a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= CANCELLED * variance):
             return {"counts": total, "squares": share @ share, "means": mean, "covariances": cov}
     return _about_their_mean(X, rows, share)
 
 
 def _about_their_mean(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-    """Return `block_moments` by squares about a point near the mean, which avoids cancellation."""
+    """Return `block_moments` from squares about a point near the mean, to avoid cancellation."""
     total = float(share.sum())
     s = share / total
     first_rows, q = rows[:_CENTRE_ROWS], share[:_CENTRE_ROWS] / share[:_CENTRE_ROWS].sum()

@@ -1,7 +1,7 @@
-"""What the gains of pairs need to know of rows, as sums: those of parts add up to those of all.
+"""The sums over rows that the gains of pairs need; the sums of parts add up to those of all rows.
 
-Which rows are positive, and where the class means of the scores are, comes from the sums; so one
-pass over rows is enough, once there are scores.
+The weights of the classes and the class means of the scores follow from the sums, so that one pass
+over the rows is enough once there are scores.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class PairSums:
     Parameters
     ----------
     weight, scores : ndarray, shape (2, m, c)
-        Of negatives and of positives: their weight, and their scores times it. There are m pairs
-        of at most c cells; beyond the cells of a pair there are zeros.
+        For negatives and positives: the weight of the rows in each cell, and the sum of their
+        scores times weights. There are m pairs of at most c cells; further entries are 0.
     pairs : tuple of (str, str)
-        The names of the columns, if they are known.
+        The names of the columns, if known.
     model : str
-        A digest of the model whose scores and cells these are, if it is known.
+        A digest of the model that the scores and cells come from, if known.
     """
 
     weight: Floats
@@ -62,38 +62,38 @@ class PairSums:
         return cls(*np.moveaxis(sums, -1, 0).reshape(2, 2, *sums.shape[:2]))
 
     def __add__(self, other: PairSums) -> PairSums:
-        """Return the sums of both rows; ValueError if they are of other pairs or another model."""
+        """Return the sums over the rows of both; raise ValueError if pairs or models differ."""
         if (self.pairs, self.model) != (other.pairs, other.model):
             raise ValueError("these are sums of other pairs, or of another model.")
         return replace(self, weight=self.weight + other.weight, scores=self.scores + other.scores)
 
     def gains(self, alpha: float, tau: float = 0.5) -> Floats:
-        """Return how much the square loss at the scores falls for each pair, shape (m,).
+        """Return how much each pair lowers the square loss at the scores, shape (m,).
 
         Parameters
         ----------
         alpha : float
-            α > 0 of the cells.
+            The penalty α > 0 of the cells.
         tau : float
             τ.
 
         Raises
         ------
         ValueError
-            If there are rows of one class only.
+            If there are only rows of one class.
         """
         *_, g = self._model(tau)
         return -0.5 * np.einsum("mc,mc->m", g, self.steps(alpha, tau))
 
     def steps(self, alpha: float, tau: float = 0.5) -> Floats:
-        """Return what the best map of each pair alone adds to the scores, shape (m, c)."""
+        """Return the best map of each pair alone, which adds to the scores, shape (m, c)."""
         return steps(*self._model(tau), alpha, tau)
 
     def _model(self, tau: float) -> tuple[Floats, Floats, Floats]:
         """Return the shares of positives and of negatives in each cell, and their slopes."""
         total = self.weight.sum(axis=2, keepdims=True)
         if not total.all():
-            raise ValueError("there are rows of one class only; add sums of the other.")
+            raise ValueError("there are only rows of one class; add sums of the other.")
         q, p = share = self.weight / total
         mean = self.scores.sum(axis=2, keepdims=True) / total
         below, above = self.scores / total - mean * share  # Σ share · (score − its class mean)

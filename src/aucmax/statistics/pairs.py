@@ -1,13 +1,13 @@
-"""The worth of pairs of columns: how much the loss can fall if a map of the two is added.
+"""The gains of pairs of columns: how much a map of the two can lower the loss.
 
-Rows are counted in the cells that the places of two columns make, class by class, with the sum of
-the slopes of the loss. The square loss's quadratic model of a block of cells is
+Rows are counted in the cells formed by the places of two columns, class by class, with the sum of
+the slopes of the loss. The square loss's quadratic model for a block of cells is
 
     g·v + ½ v·(H + αI)v,   H = diag(2τp + 2(1−τ)q) − 2τ ppᵀ − 2(1−τ) qqᵀ + (p − q)(p − q)ᵀ,
 
-with p and q the cells' shares of the positives and of the negatives and g their slopes. H is a
-diagonal and a matrix of rank 2, so that its largest drop, ½ g·(H + αI)⁻¹g, takes as long as the
-cells take to count. Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with
+with p and q the cells' shares of the positives and of the negatives and g their slopes. H is the
+sum of a diagonal and a matrix of rank 2, so that the largest drop, ½ g·(H + αI)⁻¹g, takes only as
+long as counting the cells. Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with
 pairwise interactions", screen pairs by such counts, for other models.
 """
 
@@ -21,8 +21,8 @@ from aucmax.data.rows.kernels import compiled, unless
 
 __all__ = ["Cells", "all_pairs", "cell_sums", "steps"]
 
-_FEW = 100_000  # summands of all pairs
-_PAIRS_AT_A_TIME = 256  # whose cells are in memory
+_FEW = 100_000  # summands over all pairs
+_PAIRS_AT_A_TIME = 256  # pairs whose cells are in memory
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.uint8]
@@ -36,16 +36,16 @@ def all_pairs(d: int) -> NDArray[np.int64]:
 def cell_sums(
     cells: Cells, sizes: NDArray[np.int64], pairs: NDArray[np.int64], summands: Floats
 ) -> Floats:
-    """Return the sums of rows in the cells of each pair, shape (m, c, k).
+    """Return the sums over rows in the cells of each pair, shape (m, c, k).
 
-    Beyond the cells of a pair there are zeros.
+    If a pair has fewer than c cells, further entries are 0.
 
     Parameters
     ----------
     cells : ndarray of uint8, shape (d, n)
         The place of each row in each column.
     sizes : ndarray of int, shape (d,)
-        The number of places.
+        The number of places of each column.
     pairs : ndarray of int, shape (m, 2)
     summands : ndarray, shape (n, k)
     """
@@ -57,7 +57,7 @@ def cell_sums(
 
 
 class _Counted(NamedTuple):
-    """Rows by their places, and the sums of each place of each column.
+    """Rows by their places, and the sums over each place of each column.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ class _Counted(NamedTuple):
     summands : ndarray, shape (n, k)
     of_places : ndarray, shape (d, places, k)
     common : ndarray of int, shape (d,)
-        The place with most rows.
+        The place with the most rows, for each column.
     ends : ndarray of int, shape (d + 1,)
     others : ndarray of int32
-        The rows at other places, column by column: those of j are ends[j] to ends[j + 1].
+        The rows at other places, column by column: those of column j are ends[j] to ends[j + 1].
     """
 
     cells: Cells
@@ -93,7 +93,7 @@ class _Counted(NamedTuple):
 
 
 def steps(p: Floats, q: Floats, g: Floats, alpha: float, tau: float) -> Floats:
-    """Return the minimum of the quadratic model of each pair, (m, c), given its cells (m, c)."""
+    """Return the minimiser of each pair's quadratic model, (m, c), given its cells (m, c)."""
     diagonal = 2.0 * tau * p + 2.0 * (1.0 - tau) * q + alpha
     solved = g / diagonal
     U = np.stack([p, q], axis=-1)
@@ -116,7 +116,7 @@ def _add_few(
 @unless(lambda counted, sizes, pairs, out: len(pairs) * counted.summands.size <= _FEW, _add_few)
 @compiled
 def _add_up(counted, sizes, pairs, out):
-    # only rows that are not at the common place of one column: the sums of all others follow
+    # visit only rows that are not at the common place of one column: the other sums follow
     cells, summands, of_places, common, ends, others = counted
     for m in range(len(pairs)):
         i, j = pairs[m]

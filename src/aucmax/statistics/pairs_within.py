@@ -1,12 +1,13 @@
-"""The worth of pairs of columns within strata: how much the loss can fall by a map of the two.
+"""The gains of pairs of columns within strata: how much a map of the two can lower the loss.
 
-The square loss's quadratic model of a block of cells is g·v + ½ v·(H + αI)v with
+The square loss's quadratic model for a block of cells is g·v + ½ v·(H + αI)v with
 
     H = diag(p + q) − C − Cᵀ,   C = Σ_g ω_g p_g q_gᵀ,
 
 with p_g and q_g the cells' shares of the positives and of the negatives of stratum g, p and q their
-means with the weights ω_g, and g the cells' slopes. With one stratum it is that of
-`aucmax.statistics.pairs`, and C = pqᵀ. A map that is constant in each stratum has slope and bend 0.
+means with the weights ω_g, and g the cells' slopes. With one stratum it is the model of
+`aucmax.statistics.pairs`, and C = pqᵀ. A map that is constant in each stratum has slope and
+curvature 0.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from aucmax.statistics.pairs import Cells, cell_sums
 
 __all__ = ["PairsWithin"]
 
-_NUMBERS_AT_A_TIME = 1 << 22  # of the matrices C of some pairs
+_NUMBERS_AT_A_TIME = 1 << 22  # in the matrices C of the pairs in memory
 
 Floats = NDArray[np.float64]
 
@@ -53,16 +54,16 @@ class PairsWithin:
     strata: Strata
 
     def gains(self, alpha: float) -> Floats:
-        """Return how much the loss falls for each of m pairs, shape (m,); α > 0 of the cells."""
+        """Return how much each pair lowers the loss, shape (m,), with penalty α > 0 for cells."""
         falls = [-0.5 * np.einsum("mc,mc->m", g, step) for g, step in self._solved(alpha)]
         return np.concatenate([[], *falls])
 
     def steps(self, alpha: float) -> Floats:
-        """Return what the best map of each pair alone adds to the scores, shape (m, c)."""
+        """Return the best map of each pair alone, which adds to the scores, shape (m, c)."""
         return np.concatenate([step for _, step in self._solved(alpha)])
 
     def _solved(self, alpha: float) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the slopes of the cells of some pairs, and the minimum of their models."""
+        """Yield the slopes of the cells of some pairs, and the minimisers of their models."""
         counted = self.strata.order[self.share[self.strata.order] > 0.0]
         code = self.strata.code[counted]
         ends = np.flatnonzero(np.diff(code, append=-1)) + 1
@@ -85,7 +86,7 @@ class PairsWithin:
 
 @compiled
 def _add_products(cells, positive, share, ends, sizes, pairs, out):
-    # Σ_g ω_g p_g q_gᵀ, given the rows stratum by stratum
+    # adds Σ_g ω_g p_g q_gᵀ; rows come stratum by stratum
     most = out.shape[1]
     sums, occupied = np.zeros((2, most)), np.empty((2, most), np.int64)
     count = np.zeros(2, np.int64)

@@ -1,20 +1,21 @@
 """Class moments with calibrated noise, for differential privacy.
 
 Every feature has bounds that the user knows without looking at the rows; values are clipped to
-them, and z = 2(x − low)/(high − low) − 1 is in [−1, 1]. A class with rows z₁ … zₙ releases
+them, and z = 2(x − low)/(high − low) − 1 is in [−1, 1]. For a class with rows z₁ … zₙ the release
+contains
 
     n,    s = Σ zᵢ  (d numbers),    Q = Σ zᵢ zᵢᵀ  (its d(d+1)/2 entries on and above the diagonal).
 
 **Neighbours** are two data sets, one of which has one additional row. That row is in one class and
-changes no sums of the others, so the sensitivity of all classes together is that of one class: 1
-for n, d for s and d(d+1)/2 for Q in the l1 norm, reached at a corner of the box; in the l2 norm,
+does not change the sums of others, so the sensitivity of all classes together is that of one class:
+1 for n, d for s and d(d+1)/2 for Q in the l1 norm, reached at a corner of the box; in the l2 norm,
 the square roots of these.
 
 With δ = 0 every number gets discrete Laplace noise. Its scale is the sensitivity of its group
 divided by the group's share of ε: one tenth for n, three for s, six for Q. The release is
 ε-differentially private. With δ > 0 the noise is discrete Gaussian, and the groups have the same
-shares of ρ, the largest for which ρ-zCDP implies (ε, δ). Replacing a row is one removal and one
-addition: for such neighbours the guarantee is 2ε, or 4ρ.
+shares of ρ, the largest ρ for which ρ-zCDP implies (ε, δ). Replacing a row means one removal and
+one addition: for such neighbours the guarantee is 2ε, or 4ρ.
 
 Postprocessing costs no privacy: counts are raised to at least 1, means are clipped to the bounds,
 and negative eigenvalues of a covariance are set to 0.
@@ -23,8 +24,8 @@ The guarantee is exact, not an approximation. Sums and noise are integers (z is 
 multiples of 2⁻¹⁶), so the low digits of floating-point numbers reveal nothing about a
 row (Mironov 2012). Noise is drawn from random bits of the operating system by comparing integers,
 with exact probabilities and tails that are not truncated; its scale is rounded up by
-less than 10⁻⁵ of its value. 64-bit sums wrap around, which happens to the noisy number and so costs
-no privacy. The duration of a release is not hidden.
+less than 10⁻⁵ of its value. 64-bit sums wrap around; since this happens to the noisy numbers, it
+costs no privacy. The duration of a release is not hidden.
 
 References
 ----------
@@ -58,12 +59,12 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["SHARES", "BoundedSums", "noise_scales", "sensitivity", "zcdp_delta"]
 
 SHARES = {"counts": 0.1, "sums": 0.3, "products": 0.6}  # of ε or ρ
-UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # per 1; in units the sums are integers
-_BLOCK_ROWS = 2**14  # rows whose products are exact in floating point
-_MAX_ROWS = 2**29  # rows whose sums fit into 64 bits, with room for noise
-_MAX_NOISE_SCALE = 2.0**56  # scale of noise that fits into 64 bits
-_MIN_EPSILON = 1e-100  # smallest ε whose square can be computed
-_SCALE_BITS = 20  # bits of the scale of small noise, beyond which it is rounded up
+UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # units in 1; sums of units are integers
+_BLOCK_ROWS = 2**14  # products of up to so many rows are exact in floating point
+_MAX_ROWS = 2**29  # sums of up to so many rows fit into 64 bits, with room for noise
+_MAX_NOISE_SCALE = 2.0**56  # the largest scale of noise that fits into 64 bits
+_MIN_EPSILON = 1e-100  # the smallest ε whose square can be computed
+_SCALE_BITS = 20  # the scale of small noise is rounded up to so many bits
 _DRAWS_AT_A_TIME = 2**17
 
 Random = Callable[[int], bytes]
@@ -75,7 +76,7 @@ def sensitivity(d: int, order: int) -> dict[str, float]:
     Parameters
     ----------
     d : int
-        Features.
+        Number of features.
     order : {1, 2}
         1 for the l1 norm, 2 for the l2 norm.
     """
@@ -106,7 +107,7 @@ def _rho(u: float, epsilon: float) -> float:
 
 
 def _root(rises: Callable[[float], float]) -> float:
-    """Return the root of an increasing function on [10⁻²⁰⁴, 10²⁰⁴], or the nearer end."""
+    """Return the root of an increasing function in [10⁻²⁰⁴, 10²⁰⁴], or the nearer end."""
     low, high = -470.0, 470.0  # of log u
     for end, beyond in ((low, rises(np.exp(low)) >= 0), (high, rises(np.exp(high)) <= 0)):
         if beyond:
@@ -115,12 +116,12 @@ def _root(rises: Callable[[float], float]) -> float:
 
 
 def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]:
-    """Return the scales of Laplace noise, or with δ > 0 the standard deviations of Gaussian noise.
+    """Return the scales of Laplace noise, or for δ > 0 the standard deviations of Gaussian noise.
 
     Parameters
     ----------
     d : int
-        Features.
+        Number of features.
     epsilon : float
         ε, from 10⁻¹⁰⁰ to 10¹⁰⁰.
     delta : float
@@ -129,7 +130,7 @@ def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]
     Returns
     -------
     dict
-        For the counts, sums and products of rows scaled to [−1, 1].
+        The scales for counts, sums and products of rows that are scaled to [−1, 1].
     """
     number(d, "d", whole=True)
     epsilon = float(number(epsilon, "epsilon", low=_MIN_EPSILON, high=1 / _MIN_EPSILON))
@@ -164,7 +165,7 @@ class BoundedSums:
     Attributes
     ----------
     classes : ndarray, shape (K,)
-        Sorted.
+        Sorted labels.
     counts, sums, products : ndarray of int64, shapes (K,), (K, d), (K, d, d)
         n, s in units of 2⁻¹⁶ and Q in units of 2⁻³², as defined in the module's docstring.
     target_name : str or None
@@ -210,7 +211,7 @@ class BoundedSums:
         Parameters
         ----------
         X : array-like or sparse, shape (n, d)
-            Finite.
+            Finite numbers.
         y : array-like, shape (n,)
             Labels, all of them among ``classes``.
 
@@ -275,17 +276,17 @@ class BoundedSums:
     ) -> ClassMoments:
         """Return noisy moments, which are (ε, δ)-differentially private.
 
-        Every release of the same rows spends its own ε and δ.
+        The ε and δ of several releases of the same rows add up.
 
         Parameters
         ----------
         epsilon : float
-            ε > 0. Noise of more than 10⁷ times the largest product of a row is refused.
+            ε > 0. If noise would exceed 10⁷ times the largest product of a row, an error is raised.
         delta : float
-            δ in [0, 1). 0 uses Laplace noise, which is much larger with many features.
+            δ in [0, 1). With 0, the noise is Laplace, which is much larger with many features.
         random : callable
-            Returns a given number of random bytes. Only the operating system's give a guarantee;
-            others, such as those of a seeded generator, are for tests.
+            Returns a given number of random bytes. Only those of the operating system give a
+            guarantee; others, such as those of a seeded generator, are for tests.
 
         Returns
         -------
@@ -317,7 +318,7 @@ class BoundedSums:
             root = half[:, None] * U * np.sqrt(np.maximum(values, 0.0))
             part = {"counts": n, "squares": n, "means": centre + half * mean}
             moments._add(label, part | {"covariances": root @ root.T})
-        spread = 1.0 if delta else np.sqrt(2.0)  # of a Laplace variable of scale 1
+        spread = 1.0 if delta else np.sqrt(2.0)  # standard deviation of noise of scale 1
         noise_of = {f"noise_of_{name}": float(spread * scale) for name, scale in scales.items()}
         moments.guarantee = {"epsilon": float(epsilon), "delta": float(delta), **noise_of}
         return moments
@@ -339,7 +340,7 @@ class BoundedSums:
         return np.rint(UNITS["sums"] * z)
 
 
-# ---- noise: all probabilities are rational, or exp of a negative rational number
+# ---- noise: all probabilities are rational, or the exponential of a negative rational number
 
 
 def _integer_noise(scale: float, size: int, normal: bool, random: Random) -> np.ndarray:
@@ -397,7 +398,7 @@ def _normal(t: int, shift: int, n: int, random: Random) -> np.ndarray:
 
 
 def _signed(size: np.ndarray, random: Random) -> np.ndarray:
-    """Return numbers of these sizes with random signs, without one of the two zeros."""
+    """Return numbers of these sizes with random signs, where −0 is dropped."""
     negative = _below(2, len(size), random) == 1
     return np.where(negative, -size, size)[~(negative & (size == 0))]
 
@@ -414,9 +415,9 @@ def _geometric(n: int, random: Random) -> np.ndarray:
 def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) -> np.ndarray:
     """Draw n events of probability exp(−γᵢ), γᵢ ≤ 1.
 
-    ``chance(i)`` is true with probability γᵢ, independently at each call. Of draws with
+    ``chance(i)`` is true with probability γᵢ, independently in each call. Of draws with
     probabilities γ, γ/2, γ/3, … the first m are all true with probability γᵐ/m!, so the first false
-    one has an odd index with probability exp(−γ).
+    draw has an odd index with probability exp(−γ).
     """
     events, going, m = np.zeros(n, dtype=bool), np.arange(n), 1
     while len(going):

@@ -21,11 +21,11 @@ __all__ = [
 ]
 
 _MAX_DENSE_SIDE = 8  # side of a matrix, in multiples of k, above which Lanczos is faster
-_MIN_VARIANCE_SHARE = 1e-13  # of the largest variance, below which an axis is rounding error
+_MIN_VARIANCE_SHARE = 1e-13  # share of the largest variance below which an axis is rounding error
 
 
 def random_features(d: int, k: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return the positions of k of d features in ascending order."""
+    """Return the positions of k random features of d, in ascending order."""
     return np.sort(rng.permutation(d)[:k]).astype(np.int64)
 
 
@@ -82,7 +82,7 @@ def lifted(w: np.ndarray, basis: np.ndarray, d: int) -> np.ndarray:
 
 
 def lowered(coef: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return the w (k,) whose lift is closest to the coefficients (d,)."""
+    """Return the w (k,) for which `lifted` is closest to the coefficients (d,)."""
     if basis.ndim == 1:
         return coef[basis]
     return np.linalg.lstsq(basis, coef, rcond=None)[0]

@@ -1,4 +1,4 @@
-"""Class moments by queries: the data are summed up where they are.
+"""Class moments by queries: the data are summed in place.
 
 A frame or relation that narwhals supports (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
 queried twice. The first query computes Σw, Σwx and the range of each class and feature. They
@@ -9,14 +9,14 @@ with Σwz the sums of (x − c)/s,
 
     mean = c + s Σwz/Σw,    covariance = s sᵀ (Σwzzᵀ/Σw − (Σwz/Σw)(Σwz/Σw)ᵀ).
 
-An engine adds numbers one by one, and after 100 million positive ones may have lost half the
-digits. So the weights of a class are divided by a power of two, such that they add up to at most 1,
+An engine adds numbers one by one, and may have lost half the digits after 100 million positive
+numbers. So the weights of a class are divided by a power of two, such that they sum to at most 1,
 and every product is split into a multiple of 2⁻⁴⁹ and a rest: sums of the multiples are exact, and
 the rests are small.
 
 The products are divided among several queries. A matrix product of batches of rows is faster than
-single products, so with more than `MAX_FEATURES` features batches are read instead; with
-more than `MAX_LOCAL_FEATURES` if the engine runs in this process, so that rows stay where they are.
+single products, so with more than `MAX_FEATURES` features batches are read instead; or with more
+than `MAX_LOCAL_FEATURES` if the engine runs in this process, so that rows need not be transferred.
 """
 
 import math
@@ -37,15 +37,15 @@ from aucmax.statistics.strata_query import StrataOfTable, batches_of_strata
 
 __all__ = ["MAX_FEATURES", "MAX_LOCAL_FEATURES", "TILE_FEATURES", "Batches", "Queried", "query"]
 
-MAX_FEATURES = 200  # up to which queries are used
+MAX_FEATURES = 200  # queries are used for up to so many features
 MAX_LOCAL_FEATURES = 20  # the same for DuckDB and Polars
-TILE_FEATURES = 12  # features of a block; a query computes the products of two blocks
+TILE_FEATURES = 12  # features in a block; a query computes the products of two blocks
 
 
 class Queried(NamedTuple):
-    """Result of the queries: feature names, and labels with the arrays of their class.
+    """The result of the queries: feature names, and labels with the arrays of their classes.
 
-    With strata ``labels`` are both, though no rows of them may be compared.
+    With strata, ``labels`` has both labels even if no rows can be compared.
     """
 
     feature_names: list[str]
@@ -57,7 +57,7 @@ class Queried(NamedTuple):
 class Batches(NamedTuple):
     """The names of the features, and the rows as (X, y, weight, strata).
 
-    With strata, batches are of whole strata, and ``labels`` are those of all.
+    With strata, batches consist of whole strata, and ``labels`` has the labels of all rows.
     """
 
     feature_names: list[str]
@@ -73,7 +73,7 @@ def query(
     strata: str | None = None,
     strata_weight: StrataWeight = "positives",
 ) -> Queried | Batches:
-    """Return the moments of both classes of a frame, or its rows if it has many features.
+    """Return the moments of both classes of a frame, or its rows if there are many features.
 
     Parameters are those of `ClassMoments.from_query`.
     """
@@ -98,7 +98,7 @@ def query(
 class Around(NamedTuple):
     """Centres and scales of the features in each class, shape (K, d).
 
-    Scales are powers of two, as are ``weights``, shape (K,), the scales of the class weights.
+    Scales are powers of two, and so are ``weights``, shape (K,), the scales of the class weights.
     """
 
     centres: np.ndarray
@@ -128,7 +128,7 @@ class _Source(Relation):
         for name in features:
             if name in roles:
                 raise ValueError(
-                    f"the column {name!r} has the {roles[name]}, and is not a feature."
+                    f"the column {name!r} has the {roles[name]}, so it cannot be a feature."
                 )
         if len(set(features)) < len(features):
             duplicate = next(name for name in features if list(features).count(name) > 1)
@@ -168,7 +168,7 @@ class _Source(Relation):
     def parts(
         self, labels: list[Any], squares: np.ndarray, around: "Around"
     ) -> list[tuple[Any, Part]]:
-        """Return each label with weight and the arrays of its class, given those of `centres`."""
+        """Return the labels with weight above 0, and their arrays; arguments as from `centres`."""
         classes = []
         for k, sums in enumerate(self.products(labels, around)):
             total, scale = sums[0, 0], around.scales[k]
@@ -195,19 +195,19 @@ class _Source(Relation):
         return _two_labels(self.target, table["y"])
 
     def _stratum_missing(self) -> Any:
-        """Return an expression of whether a row has no stratum."""
+        """Return an expression that is true for rows without a stratum."""
         g, dtype = self.nw.col("g"), self.schema[self.strata]
         return g.is_null() | g.is_nan() if dtype.is_float() else g.is_null()
 
     def _refuse_missing_strata(self, table: dict[str, list[Any]]) -> None:
-        """Raise ValueError for the rows of each label that have no stratum."""
+        """Raise ValueError if rows have no stratum, given their counts by label."""
         if missing := sum(table["bad_g"]):
             raise ValueError(
                 f"the stratum {self.strata!r} is missing in {missing:,} rows; leave these out."
             )
 
     def centres(self) -> tuple[list[Any], np.ndarray, Around]:
-        """Return the two labels, Σw² of each, shape (K,), and the centres of its features.
+        """Return the two labels, Σw² of each class, shape (K,), and the centres of its features.
 
         Raises ValueError for missing values.
         """
@@ -242,7 +242,7 @@ class _Source(Relation):
         order = [table["y"].index(label) for label in labels]
 
         def of_classes(names: list[str]) -> np.ndarray:
-            # None and NaN are sums of nothing
+            # sums over no rows are None or NaN
             return np.nan_to_num(np.array([table[name] for name in names], dtype=float).T[order])
 
         total, squares = of_classes(["w"]), of_classes(["ww"])[:, 0]
@@ -252,7 +252,7 @@ class _Source(Relation):
         return labels, squares, around
 
     def check_digits(self) -> None:
-        """Refuse columns with more digits than double precision, as `centres` does."""
+        """Raise ValueError, as `centres` does, for columns with too many digits."""
         if self.long:
             lazy = self.table.lazy().select(*self._ends(self.long.values()))
             self._refuse_lost_digits(self.collected(self._ends_as_words(lazy)))
@@ -354,12 +354,12 @@ class _Source(Relation):
         _two_labels(self.target, labels)
 
 
-_MAX_LABELS = 20  # up to which the labels are counted and shown in an error
-_UNITS = 2.0**49  # units per 1
+_MAX_LABELS = 20  # up to so many labels are counted and shown in an error
+_UNITS = 2.0**49  # units in 1
 _PARTS = ("whole", "rest")  # of every product
 _ENDS = ("min", "max")  # of every column
 _MAX_EXACT_INTEGER = 2**53  # in double precision
-_MAX_ROUNDING_SHARE = Fraction(1, 10**10)  # of the range of a column
+_MAX_ROUNDING_SHARE = Fraction(1, 10**10)  # largest rounding error, relative to a column's range
 
 
 def _power(size: np.ndarray) -> np.ndarray:
@@ -373,15 +373,15 @@ def _is_long(dtype: Any, nw: Any) -> bool:
 
 
 def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> list[Any]:
-    """Return the sorted labels; ValueError unless there are two, or may still be two."""
+    """Return the sorted labels; raise ValueError unless there are two, or may still be two."""
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        shown = ", ".join(repr(plain(label)) for label in sorted(labels))
+        listed = ", ".join(repr(plain(label)) for label in sorted(labels))
         if len(labels) > _MAX_LABELS:
             number = f"more than {_MAX_LABELS}"
         else:
-            number = f"{len(labels)}: {shown}" if labels else "0"
+            number = f"{len(labels)}: {listed}" if labels else "0"
         raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
 

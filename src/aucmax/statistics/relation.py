@@ -1,4 +1,4 @@
-"""A table where it is: queries by narwhals, and batches of its rows."""
+"""A table in place: narwhals queries, and batches of its rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Relation:
     frame, target, weight
         As for `ClassMoments.from_query`.
     names : sequence of str
-        Further columns that it must have.
+        Further columns that the table must have.
     """
 
     def __init__(self, frame: Any, target: str, weight: str | None, names: Sequence[str]) -> None:
@@ -47,14 +47,14 @@ class Relation:
         self.labels = [nw.col(target).alias("y"), w.alias("w")]
 
     def number(self, name: str) -> Any:
-        """Return a column in double precision; booleans by CASE, as not all databases cast them."""
+        """Return a column in double precision; booleans by CASE, as some databases cannot cast."""
         nw, column = self.nw, self.nw.col(name)
         if self.schema[name] == nw.Boolean and not self.eager:
             column = self.indicator(column, nw.when(~column).then(nw.lit(0)))
         return column.cast(nw.Float64)
 
     def indicator(self, truth: Any, otherwise: Any = None) -> Any:
-        """Return an expression that is 1 where ``truth`` is true, 0 otherwise."""
+        """Return an expression that is 1 if ``truth`` is true, else 0 or ``otherwise``."""
         nw = self.nw
         return (
             nw.when(truth).then(nw.lit(1)).otherwise(nw.lit(0) if otherwise is None else otherwise)
@@ -62,11 +62,11 @@ class Relation:
 
     @staticmethod
     def not_finite(column: Any) -> Any:
-        """Return whether a number is missing, not finite or too large."""
+        """Return an expression that is true for numbers that are missing, infinite or too large."""
         return column.is_null() | ~(column.abs() <= LARGEST)
 
     def refuse_weights(self, rows: int) -> None:
-        """Raise ValueError if there are rows whose weight is none."""
+        """Raise ValueError if there are rows with an invalid weight."""
         if rows:
             raise ValueError(
                 f"the weight {self.weight!r} is missing, negative or not finite in {rows:,} rows."
@@ -75,12 +75,12 @@ class Relation:
     @staticmethod
     def collected(lazy: Any) -> dict[str, list[Any]]:
         """Return the columns of the result of a query."""
-        # otherwise Polars would hold every product of every row
+        # otherwise Polars would keep every product of every row in memory
         options = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
         return lazy.collect(**options).to_dict(as_series=False)
 
     def batches(self, table: Any) -> Iterator[Any]:
-        """Yield what was selected of it, as frames of narwhals that fit into memory."""
+        """Yield the rows of a selection, as narwhals frames that fit into memory."""
         nw = self.nw
         for part in self._parts(table):
             yield nw.from_native(part, eager_only=True)
@@ -93,7 +93,7 @@ class Relation:
             return
         if hasattr(native, "to_pyarrow_batches"):  # Ibis
             yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH_ROWS))
-        elif hasattr(native, "fetch_record_batch"):  # DuckDB, its new releases under another name
+        elif hasattr(native, "fetch_record_batch"):  # DuckDB; new releases have another name
             read = getattr(native, "to_arrow_reader", native.fetch_record_batch)
             yield from map(_table, read(_BATCH_ROWS))
         elif hasattr(native, "collect_batches"):  # Polars
@@ -120,7 +120,7 @@ def _table(batch: Any) -> Any:
 
 
 def plain(label: Any) -> Any:
-    """Return a label that is a decimal as a whole number or a float, and others as they are."""
+    """Return a decimal as an integer or a float, and other labels unchanged."""
     if not isinstance(label, Decimal):
         return label
     return int(label) if label == label.to_integral_value() else float(label)

@@ -1,6 +1,6 @@
 """Reservoirs: a uniform sample of the rows of each class seen so far, in fixed memory.
 
-The N-th row of a class always enters its reservoir of ``size`` slots while N ≤ size. Later it
+The N-th row of a class always enters the reservoir of ``size`` slots if N ≤ size. After that, it
 replaces a uniformly drawn row with probability size/N. Then, for every N, each of the N rows is in
 the reservoir with the same probability.
 
@@ -20,7 +20,7 @@ __all__ = ["in_front", "kept_rows", "slots", "valid_rows"]
 
 
 def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return the slot of its class's reservoir that each row enters, −1 for none.
+    """Return the slot in its class's reservoir that each row enters, −1 for none.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
     met : ndarray, shape (2,)
         Numbers of earlier rows of the positive and of the negative class.
     size : int
-        Slots of each reservoir.
+        The number of slots of each reservoir.
     rng : RandomState
-        Draws one number for each row, so the result does not depend on the division into parts.
+        One number is drawn for each row, so the result does not depend on the division into parts.
     """
     uniform, slot = rng.random_sample(len(sign)), np.empty(len(sign), dtype=np.int64)
     for k, members in enumerate((sign > 0, sign < 0)):
@@ -44,7 +44,7 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
 
 
 def kept_rows(X: Rows, positions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the rows at positions ``positions`` as a dict of arrays, which can be saved."""
+    """Return the rows at these positions as a dict of arrays, which can be saved."""
     rows = take_rows(X, positions)
     return rows._asdict() if isinstance(rows, CSR) else {"dense": rows}
 
@@ -60,7 +60,7 @@ def in_front(kept: dict[str, Any], X: Rows) -> Rows:
 
 
 def valid_rows(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
-    """Return whether this is a valid result of `kept_rows` with these numbers of rows, features."""
+    """Return whether ``kept`` is a valid result of `kept_rows` with so many rows and features."""
     if "dense" in kept:
         dense = kept["dense"]
         return bool(np.shape(dense) == (n_rows, n_features) and np.isfinite(dense).all())

@@ -1,11 +1,11 @@
-"""Whether the cells of columns say more about the labels than a score does.
+"""Tests whether the cells of columns say more about the labels than a score does.
 
-If P(positive | x) = h(s(x)) for an h that never falls, no ranking is better than that by s, and
-what is left of the labels, y − h(s), has mean 0 wherever columns lie. With h by isotonic
-regression, u_c is the sum of what is left in a cell and w_c its variance, Σ h(1 − h). What simpler
-terms would say, a line of one column or curves of two, is projected out of u. Against effects of
+If P(positive | x) = h(s(x)) for an h that never falls, no ranking is better than the one by s, and
+the residuals of the labels, y − h(s), have mean 0 whatever the values of columns. With h from
+isotonic regression, u_c is the sum of residuals in a cell and w_c its variance, Σ h(1 − h). Effects
+of simpler terms, a line in one column or curves in two, are projected out of u. Against effects of
 the cells with prior covariance R Rᵀ, the test by ‖Rᵀu‖² is locally the most powerful on average;
-its tail is that of a multiple of χ² with the same mean and variance.
+its tail is approximated by that of a multiple of χ² with the same mean and variance.
 
 References
 ----------
@@ -23,24 +23,24 @@ from sklearn.isotonic import isotonic_regression
 
 __all__ = ["p_of_any", "p_values", "residuals"]
 
-_LEAST_VARIANCE = 1e-6  # of the cells': what is left of less after the projection is rounding
+_LEAST_VARIANCE = 1e-6  # share of the variance below which the projection leaves only rounding
 
 Floats = NDArray[np.float64]
 
 
 def residuals(scores: Floats, positive: NDArray[np.bool_], weight: Floats | None) -> Floats:
-    """Return what the best rising function of scores leaves of the labels of rows.
+    """Return the residuals of the labels after the best increasing function of the scores.
 
     Parameters
     ----------
     scores, positive, weight : ndarray, shape (n,)
-        Weights above 0, if any.
+        Weights, if any, must be above 0.
 
     Returns
     -------
     ndarray, shape (n, 3)
-        What is left, times the weight; its variance; its fourth cumulant. The rows are independent,
-        so all three add up.
+        The residual times the weight, its variance and its fourth cumulant. The rows are
+        independent, so all three add up.
     """
     w = np.ones(len(scores)) if weight is None else weight
     _, place = np.unique(scores, return_inverse=True)
@@ -53,16 +53,16 @@ def residuals(scores: Floats, positive: NDArray[np.bool_], weight: Floats | None
 
 
 def p_values(sums: Floats, simpler: Floats, root: Floats) -> Floats:
-    """Return the p-values of some blocks of cells, shape (m,), one for all cells of a block.
+    """Return the p-values of some blocks of cells, shape (m,), one for each block.
 
     Parameters
     ----------
     sums : ndarray, shape (m, c, 3)
-        Of `residuals`, in each cell.
+        The sums of `residuals` in each cell.
     simpler : ndarray, shape (c, k)
-        The effects on cells that are projected out.
+        The effects on cells to project out.
     root : ndarray, shape (c, r)
-        R.
+        R, a root of the prior covariance.
     """
     left, variance, fourth = np.moveaxis(sums, -1, 0)
     weighed = variance[:, :, None] * root
@@ -82,5 +82,5 @@ def p_values(sums: Floats, simpler: Floats, root: Floats) -> Floats:
 
 
 def p_of_any(p: Floats) -> float:
-    """Return Simes' p-value of some tests together, 1 if there are none."""
+    """Return Simes' joint p-value of some tests, 1 if there are none."""
     return float((np.sort(p) * len(p) / np.arange(1, len(p) + 1)).min(initial=1.0))

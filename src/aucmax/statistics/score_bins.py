@@ -8,8 +8,8 @@ the bins of the larger s, so the bins depend only on the scores, not on their or
 After some increases of s the ends of a bin have about the same ratio everywhere (2 % at s = 47, a
 factor of 2 at s = 52), so no range needs to be known in advance, and units do not matter.
 
-Rows are counted one at a time in their order, and bins are joined, and old rows decay, at the row
-where they have to. So rounded sums do not depend on how rows are divided into calls either.
+Rows are counted one at a time, in order, and bins are joined and old rows decay exactly at the row
+that requires it. So even rounded sums do not depend on how rows are divided into calls.
 """
 
 from copy import copy
@@ -24,17 +24,17 @@ from aucmax.metrics.binned import BinnedAUC, binned_auc
 
 __all__ = ["ScoreBins", "bins_specs", "positions"]
 
-_WAITING_ROWS = 2**16  # that are counted together, to save time
-_MAX_UNIT = 2.0**64  # stored weight of a new row, above which the stored weights are reduced
-_MAX_TOTAL = 1e150  # stored weight of all rows: its square must not overflow
-_LARGE_WEIGHT = 1e100  # of the rows of a call, below which no number of calls reaches _MAX_TOTAL
-_MIN_WEIGHT = 1e-150  # stored weight below which a row counts as nothing: its square underflows
+_WAITING_ROWS = 2**16  # rows that are counted together, to save time
+_MAX_UNIT = 2.0**64  # stored weight of a new row above which stored weights are reduced
+_MAX_TOTAL = 1e150  # largest stored weight of all rows: its square must not overflow
+_LARGE_WEIGHT = 1e100  # weight of a call's rows below which no number of calls reaches _MAX_TOTAL
+_MIN_WEIGHT = 1e-150  # stored weight below which a row is ignored: its square underflows
 _GROUP_SHIFT = 48  # a group is 2⁴⁸ positions, 1/16 of the numbers between two powers of 2
 _NOWHERE = np.iinfo(np.int64).max  # above the position of every score
 
 
 class _Bins(NamedTuple):
-    """Bins by ascending score: the positions of the lowest and the highest score in each, and sums.
+    """Bins in ascending order: the positions of the lowest and the highest score in each, and sums.
 
     ``sums`` (2, 2, B) are the stored sums of the weights and of their squares, by class. In an
     empty bin the lowest position is above the highest.
@@ -61,7 +61,8 @@ class ScoreBins:
     capacity : int
         Maximum number of bins.
     half_life : float, optional
-        In rows: row i of m has weight 2^(−(m−i)/half_life) times its own. None forgets nothing.
+        In rows: row i of m has weight 2^(−(m−i)/half_life) times its own. By default rows keep
+        their weights.
     """
 
     def __init__(self, capacity: int, half_life: float | None = None) -> None:
@@ -69,7 +70,7 @@ class ScoreBins:
             number(half_life, "half_life", low=1.0)
         self.capacity, self.half_life = capacity, half_life
         self._growth = 1.0 if half_life is None else 2.0 ** (1.0 / half_life)
-        # weights are stored relative to that of a new row: new ones grow instead of old ones decay
+        # weights are stored relative to that of a new row: new weights grow, old ones stay
         self._shift, self._unit = 0, 1.0
         no_places = np.zeros(0, dtype=np.int64)
         self._bins = _Bins(no_places, no_places, np.zeros((2, 2, 0)))
@@ -79,7 +80,7 @@ class ScoreBins:
     # ---- rows ----------------------------------------------------------------------------
 
     def check(self, weight: np.ndarray) -> None:
-        """Raise ValueError if rows of these weights (n,) would be too many to compute with."""
+        """Raise ValueError if weights would be too large to compute with after these rows (n,)."""
         if (total := float(weight.sum())) > _LARGE_WEIGHT:
             unit = self._unit if self.half_life is None else _MAX_UNIT
             self._check_total(float(self._settled().sums[0].sum()) + unit * total)
@@ -104,8 +105,8 @@ class ScoreBins:
     def placements(self, codes: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Add rows as `add` does; return DeLong's placement of each among the earlier rows, (n,).
 
-        That is the share of the other class's weight in the bins below the row's, plus half of that
-        in its own bin; NaN while the other class has no weight.
+        That is the share of the other class's weight in bins below the row's bin, plus half of the
+        share in the same bin; NaN while the other class has no weight.
         """
         self._settled()
         placements = np.empty(len(scores))
@@ -113,7 +114,7 @@ class ScoreBins:
         return placements
 
     def _settled(self) -> _Bins:
-        """Count the rows that wait, and return the bins."""
+        """Count the waiting rows, and return the bins."""
         if self._waiting:
             rows = _Rows(*map(np.concatenate, zip(*self._waiting, strict=True)))
             self._waiting, self._n_waiting = [], 0
@@ -121,7 +122,7 @@ class ScoreBins:
         return self._bins
 
     def _count(self, rows: _Rows, placements: np.ndarray) -> None:
-        """Count rows in a table that has an empty bin for each new score."""
+        """Count rows in a table with an empty bin for each new score."""
         places = np.concatenate([self._bins.low, rows.place])
         key, cells = np.unique(places >> self._shift, return_inverse=True)
         old_cells, new_cells = np.split(cells, [len(self._bins.low)])
@@ -133,7 +134,7 @@ class ScoreBins:
     def _take(
         self, key: np.ndarray, table: _Bins, rows: _Rows, cells: np.ndarray, placements: np.ndarray
     ) -> None:
-        """Add rows to bins of ascending keys, each to the one in its cell; keep what is filled."""
+        """Add each row to the bin of its cell, in a table of ascending keys; keep filled bins."""
         clock = self._shift, self._unit, self._growth
         result = _add(key, table, rows, cells, clock, self.capacity, placements)
         table, self._shift, self._unit = result
@@ -143,7 +144,7 @@ class ScoreBins:
     # ---- other bins ----------------------------------------------------------------------
 
     def merged(self, other: Self) -> Self:
-        """Return the bins of both sets of rows; they have the same capacity and half-life."""
+        """Return the bins of both sets of rows; capacity and half-life must be the same."""
         unit = max(self.facts["unit"], other.facts["unit"])
         mine, theirs = self._relative_to(unit), other._relative_to(unit)
         merged = mine._with(mine._bins)
@@ -165,12 +166,12 @@ class ScoreBins:
         return decayed if decayed._unit <= _MAX_UNIT else decayed._relative_to(1.0)
 
     def exchanged(self) -> Self:
-        """Return a copy in which the classes have each other's code."""
+        """Return a copy in which the codes of the two classes are swapped."""
         bins = self._settled()
         return self._with(bins._replace(sums=bins.sums[:, ::-1].copy()))
 
     def _relative_to(self, unit: float) -> Self:
-        """Return these bins, without waiting rows, with a given stored weight of a new row."""
+        """Return these bins, without waiting rows, for another stored weight of a new row."""
         bins = self._settled()
         if unit == self._unit:
             return self
@@ -226,17 +227,17 @@ class ScoreBins:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a file has of the bins beside `arrays`, as JSON."""
+        """The data of the bins for a file, beside `arrays`, as JSON."""
         self._settled()
         return {"shift": self._shift, "unit": self._unit}
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays of the bins, as `bins_specs` declares them."""
+        """The arrays of the bins, as specified by `bins_specs`."""
         return self._settled()._asdict()
 
     def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Take over bins that match `bins_specs`; ValueError if they are not those of some rows."""
+        """Adopt bins that match `bins_specs`; raise ValueError if no rows could lead to them."""
         bins, shift, unit = _Bins(**arrays), facts["shift"], facts["unit"]
         if not is_whole(shift) or shift > 63:
             raise ValueError(f"its bins are 2 to the power of {shift!r} wide")
@@ -258,7 +259,7 @@ class ScoreBins:
 
 
 def bins_specs(bins: str = "bins") -> Specs:
-    """Return the declarations of the arrays of bins, whose number has the given name."""
+    """Return the specifications of the arrays of bins, where ``bins`` names their number."""
     # the positions of −∞ and ∞ are the first and the last
     place = ArraySpec((bins,), np.int64, -0x7FF0000000000000, 0x7FF0000000000000)
     return {"low": place, "high": place, "sums": ArraySpec((2, 2, bins), low=0.0)}
@@ -286,7 +287,7 @@ def _add(
     ``placements`` (n,) are computed unless they are empty.
     """
     shift, unit, growth = clock
-    slot = np.arange(len(key))  # of a cell: the bin that it has been joined to
+    slot = np.arange(len(key))  # for each cell, the bin that it belongs to
     key, table, filled = _joined(key, table, np.int64(0), slot)
     while filled > capacity:
         shift += 1
@@ -317,14 +318,14 @@ def _add(
                 shift += 1
                 key, table, filled = _joined(key, table, np.int64(1), slot)
             group, ends, groups = _grouped(key, table.sums[0], shift)
-        elif len(placements) > 0:  # sum again: rounding must depend only on the bins
+        elif len(placements) > 0:  # summed anew: rounding must depend only on the bins
             groups[k, group[b]] = weights[k, ends[group[b]] : ends[group[b] + 1]].sum()
     return table, shift, unit
 
 
 @compiled
 def _rescale(sums: Any, factor: float) -> None:
-    """Multiply stored weights by a factor; those that become too small to square are 0."""
+    """Multiply stored weights by a factor; weights too small to square become 0."""
     for k in range(2):
         for b in range(sums.shape[2]):
             weight, square = sums[0, k, b] * factor, sums[1, k, b] * (factor * factor)
@@ -334,9 +335,9 @@ def _rescale(sums: Any, factor: float) -> None:
 
 @compiled
 def _joined(key: Any, table: Any, bits: int, slot: Any) -> Any:
-    """Shift keys right and join bins of equal keys; return both and the number that are filled.
+    """Shift keys right and join bins of equal keys; return both and the number of filled bins.
 
-    ``slot`` holds numbers of bins, which are replaced by those of the joined bins.
+    ``slot`` contains indices of bins, which are replaced by those of the joined bins.
     """
     number = np.zeros(len(key), np.int64)
     for b in range(1, len(key)):
@@ -362,9 +363,9 @@ def _joined(key: Any, table: Any, bits: int, slot: Any) -> Any:
 
 @compiled
 def _grouped(key: Any, weights: Any, shift: int) -> Any:
-    """Return the group of each bin, where groups begin and end, and their weights by class.
+    """Return the group of each bin, the bounds of groups, and their weights by class.
 
-    With sums of groups a share of the weight takes few additions.
+    With the sums of groups, a share of the weight takes few additions.
     """
     group, ends, current = np.zeros(len(key), np.int64), np.zeros(len(key) + 1, np.int64), -1
     bits = max(_GROUP_SHIFT - shift, 0)

@@ -36,14 +36,14 @@ class ScoreSketch:
     bins : int, default=65536
         Maximum number of bins, of 48 bytes each; from 2 to 10⁹.
     half_life : float, optional
-        In rows, at least 1: each further row, whatever its weight, reduces the weight of the
-        earlier ones, so that row i of m has weight 2^(−(m−i)/half_life) times its own. By default
-        nothing is forgotten.
+        In rows, at least 1: each further row, whatever its weight, reduces the weight of earlier
+        rows, so that row i of m has weight 2^(−(m−i)/half_life) times its own. By default rows keep
+        their weights.
 
     Attributes
     ----------
     labels : list
-        The labels so far, the positive one last; with `pos_label`, False and True.
+        The labels so far, the positive label last; with `pos_label`, False and True.
 
     See Also
     --------
@@ -86,9 +86,9 @@ class ScoreSketch:
         Parameters
         ----------
         y : array-like, shape (n,)
-            Labels, possibly of one class only.
+            Labels, possibly of only one class.
         score : array-like, shape (n,)
-            Scores; a higher one means "more likely positive". They may be infinite.
+            Scores; a higher score means "more likely positive". They may be infinite.
         sample_weight : array-like, shape (n,), optional
             Weights of the rows, zero or more; rows of weight zero are dropped.
 
@@ -119,7 +119,7 @@ class ScoreSketch:
         Parameters
         ----------
         gamma : float
-            In (0, 1]. Rows whose weight falls below 1e-150 are forgotten.
+            In (0, 1]. Rows whose weight falls below 1e-150 are dropped.
         """
         number(gamma, "gamma", high=1.0, open_low=True)
         decayed = copy(self)
@@ -141,7 +141,7 @@ class ScoreSketch:
         return total
 
     def __radd__(self, other: Any) -> Self:
-        """Let ``sum(shards)`` work, whose start is 0."""
+        """Support ``sum(shards)``, which starts with 0."""
         if isinstance(other, int) and other == 0:
             return self.decay(1.0)
         return NotImplemented
@@ -179,7 +179,7 @@ class ScoreSketch:
         Raises
         ------
         ValueError
-            If there are no rows of one class.
+            If a class has no rows.
         """
         number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
         area = self._scores.auc(confidence=confidence)
@@ -194,12 +194,12 @@ class ScoreSketch:
     # ---- files ---------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a file that `load` reads: arrays and JSON protected by a digest, no code.
+        """Write a file for `load`: arrays and JSON protected by a digest, without code.
 
         Parameters
         ----------
         path : path
-            An existing file is replaced once the new one is complete.
+            An existing file is replaced once the new file is complete.
         """
         names = "pos_label", "bins", "half_life", "labels"
         facts = {name: getattr(self, name) for name in names}
@@ -217,11 +217,11 @@ class ScoreSketch:
         Raises
         ------
         ModelFileError
-            If the file is not one of this kind, is damaged, or comes from a newer version.
+            If the file is of another kind, is damaged, or comes from a newer version.
         """
         with readable(path, "sketch of scores"):
             facts, arrays = unpack_arrays(path, _KIND, lambda _: bins_specs())
-            facts = {"half_life": None, "unit": 1.0} | facts  # which version 0.1 did not have
+            facts = {"half_life": None, "unit": 1.0} | facts  # files of version 0.1 lack these
             sketch = cls(facts["pos_label"], facts["bins"], facts["half_life"])
             sketch.labels = facts["labels"]
             sketch._scores.restore(facts, arrays)
@@ -229,7 +229,7 @@ class ScoreSketch:
         return sketch
 
     def _check_labels(self) -> None:
-        """Raise ValueError unless the labels are those of the rows."""
+        """Raise ValueError unless the labels match the rows."""
         labels = self.labels
         if not isinstance(labels, list) or not all(map(is_label, labels)) or len(labels) > 2:
             raise ValueError("its labels are not two numbers or words")
@@ -253,7 +253,7 @@ class ScoreSketch:
             raise ValueError(
                 f"there are more than two labels: {labels}; name the positive one with pos_label."
             )
-        if self.labels and labels[0] != self.labels[0]:  # the only one so far is the positive one
+        if self.labels and labels[0] != self.labels[0]:  # the only label so far is now positive
             self._scores = self._scores.exchanged()
         self.labels = labels
 

@@ -1,8 +1,9 @@
-"""Statistics of rows that are compared within strata only.
+"""Statistics of rows that are compared only within strata.
 
-A row is seen from the mean of the negatives of its stratum. J within strata then is the J of two
-plain classes: with the weights ω_g of the strata, the means of such rows are 0 and δ = Σ ω_g δ_g,
-and their covariances add up to Σ ω_g (Σ₊ᵍ + Σ₋ᵍ + (δ_g − δ)(δ_g − δ)ᵀ). All are sums over strata.
+Rows are taken relative to the mean of the negatives of their stratum ("seen from their strata"). J
+within strata then is the J of two plain classes: with the weights ω_g of the strata, the means of
+such rows are 0 and δ = Σ ω_g δ_g, and their covariances add up to
+Σ ω_g (Σ₊ᵍ + Σ₋ᵍ + (δ_g − δ)(δ_g − δ)ᵀ). All of these are sums over strata.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ __all__ = [
     "seen_block", "seen_from_strata",
 ]  # fmt: skip
 
-_BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # at least so many of both are seen at a time
-_NUMBERS, _CACHED_NUMBERS = 3, 1 << 19  # of each stratum and feature, and how many stay in cache
+_BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # numbers in a block, but at least so many rows
+_NUMBERS, _CACHED_NUMBERS = 3, 1 << 19  # for each stratum and feature, and how many fit the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,15 @@ class KnownStrata:
     weighting : {"positives", "pairs", "strata"}
         What ω_g is proportional to.
     positive : label
-        The class of which these are the positives.
+        The label of the positives.
     digests : ndarray of uint64, shape (G,)
-        One for each stratum, ascending; two of 2³⁰ strata are taken for one with a chance of 3 %.
+        One digest for each stratum, ascending; the probability that two of 2³⁰ strata have the same
+        digest is 3 %.
     rows : ndarray of uint32, shape (G, 2)
-        How many negatives and positives with weight each has, or 2³² − 1 if there are more.
+        The numbers of negatives and of positives with a weight above 0 in each stratum, or 2³² − 1
+        if there are more.
     column : str, optional
-        What they are called, such as their column in a table.
+        The name of the strata, such as that of their column in a table.
     """
 
     weighting: StrataWeight
@@ -64,7 +67,7 @@ class KnownStrata:
         label: Any,
         column: str | None = None,
     ) -> KnownStrata:
-        """Return the strata of n rows, given which of these are positive and called ``label``."""
+        """Return the strata of n rows, given which rows are positive and their label."""
         side = 2 * strata.code.astype(np.intp) + positive
         rows = np.bincount(side if weight is None else side[weight > 0.0], None, 2 * len(strata))
         counts = rows.reshape(-1, 2)
@@ -79,7 +82,7 @@ class KnownStrata:
         counts: NDArray[Any],
         column: str | None = None,
     ) -> KnownStrata:
-        """Return strata in any order, with the numbers of their negatives and positives (G, 2)."""
+        """Return strata, in any order, with their numbers of negatives and positives (G, 2)."""
         order, most = np.argsort(digests), np.iinfo(np.uint32).max
         rows = np.minimum(counts, most).astype(np.uint32)
         return cls(weighting, label, digests[order], rows[order], column)
@@ -89,11 +92,11 @@ class KnownStrata:
 
     @property
     def of_one_class(self) -> int:
-        """How many of them have rows of one class only, and no weight."""
+        """The number of strata with rows of only one class, which have weight 0."""
         return int(np.count_nonzero(self.rows.min(axis=1) == 0))
 
     def joined(self, other: KnownStrata) -> KnownStrata:
-        """Return those of both; raise ValueError unless they are others, weighed alike."""
+        """Return the strata of both; raise ValueError if some are in both, or weightings differ."""
         self._check_alike(other)
         shared = int(self.has(other.digests).sum())
         if shared:
@@ -102,49 +105,49 @@ class KnownStrata:
                 "compared with each other, so give all rows of a stratum at once."
             )
         few, many = sorted((self, other), key=len)
-        place = np.searchsorted(many.digests, few.digests)  # no new sort of many
+        place = np.searchsorted(many.digests, few.digests)  # avoids sorting many again
         digests = np.insert(many.digests, place, few.digests)
         return replace(self, digests=digests, rows=np.insert(many.rows, place, few.rows, axis=0))
 
     def has(self, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return which of some digests are those of these strata, shape (k,)."""
+        """Return which of some digests belong to these strata, shape (k,)."""
         place = np.searchsorted(self.digests, digests)
         inside = place < len(self.digests)
         inside[inside] = self.digests[place[inside]] == digests[inside]
         return inside
 
     def without(self, other: KnownStrata) -> KnownStrata:
-        """Return these without others; raise ValueError unless those came in, with these rows."""
+        """Return these without other strata; raise ValueError unless these have them, in full."""
         self._check_alike(other)
         unknown = int(np.count_nonzero(~self.has(other.digests)))
         if unknown:
             raise ValueError(
-                f"{counted(unknown, 'stratum', 'strata')} to take out never came in; give "
-                "whole strata that did."
+                f"{counted(unknown, 'stratum to subtract was', 'strata to subtract were')} never "
+                "added; give whole strata that were."
             )
         place = np.searchsorted(self.digests, other.digests)
         partial = int(np.count_nonzero(np.any(self.rows[place] != other.rows, axis=1)))
         if partial:
-            have = "stratum to take out has" if partial == 1 else "strata to take out have"
+            have = "stratum to subtract has" if partial == 1 else "strata to subtract have"
             raise ValueError(
-                f"{partial:,} {have} another number of rows than came in; give whole strata, with "
-                "all of their rows."
+                f"{partial:,} {have} another number of rows than was added; give whole strata, "
+                "with all of their rows."
             )
         digests = np.delete(self.digests, place)
         return replace(self, digests=digests, rows=np.delete(self.rows, place, axis=0))
 
     def ranked(self, positive: Any) -> KnownStrata:
-        """Return the same strata with this one of the two labels for the positives."""
+        """Return the same strata with ``positive``, one of the labels, as the positive label."""
         rows = self.rows if positive == self.positive else self.rows[:, ::-1].copy()
         return replace(self, positive=positive, rows=rows)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays, as `STRATA` declares them."""
+        """The arrays, as specified by `STRATA`."""
         return {"strata": self.digests, "rows_of_strata": self.rows}
 
     def packed(self, classes: NDArray[Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what is written to a file, as JSON and as arrays."""
+        """Return the data for a file, as JSON and as arrays."""
         place = classes.tolist().index(self.positive)
         facts = {"weighting": self.weighting, "positive": place, "column": self.column}
         return facts, self.arrays
@@ -153,7 +156,7 @@ class KnownStrata:
     def unpacked(
         cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], classes: NDArray[Any]
     ) -> KnownStrata:
-        """Return those that `packed` wrote."""
+        """Return the strata from the data of `packed`."""
         place = facts["positive"]
         if not (is_whole(place) and place in range(len(classes))):
             raise ValueError("its strata are not described as they should be")
@@ -163,7 +166,7 @@ class KnownStrata:
         return strata
 
     def check_state(self) -> None:
-        """Raise ValueError unless these are some strata."""
+        """Raise ValueError unless these are valid strata."""
         check_strata_weight(self.weighting)
         check_arrays(self.arrays, STRATA)
         if not isinstance(self.column, str | None):
@@ -179,7 +182,7 @@ class KnownStrata:
             if mine != theirs:
                 raise ValueError(
                     f"these statistics have {name} {mine!r}, the others {theirs!r}; "
-                    "weigh strata alike in all parts."
+                    "use the same in all parts."
                 )
 
 
@@ -191,7 +194,7 @@ STRATA: Specs = {
 
 
 class Weights(NamedTuple):
-    """Of n rows: whether they are positive, their share ω_g s, and their own weight."""
+    """For n rows: whether they are positive, their share ω_g s, and their own weight."""
 
     positive: NDArray[np.bool_]
     share: NDArray[np.float64]
@@ -199,10 +202,10 @@ class Weights(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over rows, those of each class (2, d), negatives first.
+    """Sums over the rows of each class, (2, d), negatives first.
 
     ``origin`` is Σ s times the negatives' mean, ``scatter`` Σ a (x − x̄_g)² with the rows' own
-    weights a; ``first`` and ``second`` are Σ s x and Σ s x² of the rows seen from their strata.
+    weights a; ``first`` and ``second`` are Σ s x and Σ s x² for rows relative to their strata.
     """
 
     origin: NDArray[np.float64]
@@ -213,7 +216,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SeenFromStrata:
-    """Some rows, seen from the means of the negatives of their strata.
+    """Some rows relative to the means of the negatives of their strata.
 
     Parameters
     ----------
@@ -222,10 +225,10 @@ class SeenFromStrata:
         Weights, which sum to ω_g in each class of stratum g, up to a factor.
     sums : Sums
     own : ndarray, shape (2,)
-        Σ a of each class, negatives first.
+        Σ a for each class, negatives first.
     place : callable
-        Makes the rows, given which class, what to subtract (d,) and weights (n,) to multiply by: in
-        blocks, each in the place of the one before.
+        Computes the rows of a class, minus a vector (d,), times weights (n,): in blocks, each of
+        which overwrites the one before.
     """
 
     positive: NDArray[np.bool_]
@@ -252,11 +255,11 @@ class SeenFromStrata:
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
-        """The weight of each class (2,): that of the strata, if the rows are all of theirs."""
+        """The weight of each class (2,): that of the strata, if these are all of their rows."""
         return np.bincount(self.positive, self.share, 2).astype(np.float64)
 
     def part(self, side: int) -> dict[str, Any]:
-        """Return what statistics keep of a class besides its moments, 1 for the positives."""
+        """Return the arrays of a class besides its moments; side 1 is that of the positives."""
         origin, scatter = self.sums.origin[side] / self.weight[side], self.sums.scatter[side]
         return {"origins": origin, "scatter": scatter, "own": self.own[side]}
 
@@ -275,11 +278,11 @@ def seen_from_strata(
     ----------
     X : ndarray or CSR, shape (n, d)
     positive, weight
-        Of the rows.
+        The class of the rows, and their own weights.
     strata, compared
-        Their strata, and the weights of both.
+        The strata of the rows, and the weights of strata and rows.
     at_once : bool
-        Whether the rows may be one block, in their own order, if there are few strata.
+        Whether the rows may form one block, in their own order, if there are few strata.
     """
     counted, d = compared.of_stratum > 0.0, n_features(X)
     G, buffer = int(counted.sum()), buffer_of(d)
@@ -329,7 +332,7 @@ def _summed(
 def blocks_of_strata(
     order: NDArray[Any], code: NDArray[Any], d: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield rows of some strata at a time, and where those of each begin, and the end.
+    """Yield the rows of some strata at a time, and the bounds of the strata among them.
 
     Parameters
     ----------
@@ -338,7 +341,7 @@ def blocks_of_strata(
     code : ndarray of int, shape (n,)
         The stratum of each of n rows.
     d : int
-        Features.
+        Number of features.
     """
     first = np.flatnonzero(np.diff(code[order], prepend=-1))
     end, start = np.append(first[1:], len(order)), 0
@@ -355,7 +358,7 @@ def _rows_of_a_block(d: int) -> int:
 
 
 def buffer_of(d: int) -> NDArray[np.float64]:
-    """Return the place of a block of rows of d features: memory that is new in each costs more."""
+    """Return memory for a block of rows of d features, to be used again: new memory costs more."""
     return np.empty((_rows_of_a_block(d), d))
 
 
@@ -382,7 +385,7 @@ def _seen(
     weights: Weights,
     buffer: NDArray[np.float64],
 ) -> SeenFromStrata:
-    """Return rows of strata, each seen from the centre of its own."""
+    """Return rows relative to the centres of their strata."""
     mass = np.bincount(weights.positive, weights.own, 2).astype(np.float64)
     place = partial(_placed, X, rows, stratum, centres, weights.positive, buffer)
     return SeenFromStrata(weights.positive, weights.share, sums, mass, place)
@@ -420,7 +423,7 @@ def _gather(a, x, total, square):
 
 @compiled
 def _sum(X, rows, bounds, weights, centres, sums):
-    # adds to the sums; relative to the first row of their stratum, rows keep their digits
+    # adds to the sums; rows are relative to the first row of their stratum, to keep their digits
     positive, share, own = weights
     d = centres.shape[1]
     x, base = np.empty(d), np.empty(d)
@@ -462,7 +465,7 @@ def _sum(X, rows, bounds, weights, centres, sums):
 
 @compiled
 def _add_up(X, rows, stratum, weights, base, sums):
-    # relative to the first row of their stratum, rows keep their digits
+    # rows are relative to the first row of their stratum, to keep their digits
     (positive, share, own), (mass, of_strata, of_rows) = weights, sums
     d = base.shape[1]
     x = np.empty(d)

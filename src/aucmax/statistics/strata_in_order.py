@@ -1,7 +1,7 @@
-"""Statistics within strata of rows that are read once, one stratum after another.
+"""Statistics within strata from rows that are read once, one stratum after another.
 
-A stratum is complete once the rows of another one begin, so the last one of a part is held until
-the next part. Memory does not grow with the rows, but for a digest of each stratum.
+A stratum is complete when the rows of another begin, so the last stratum of a part is held until
+the next part. Memory does not grow with the rows, except for a digest of each stratum.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def statistics_in_order(
     Parameters
     ----------
     parts : iterable of Part
-        With strata among what is told of them.
+        Parts with strata in ``told``.
     empty : ClassStatistics
-        Their kind, with the labels False and True.
+        Empty statistics of the requested kind, with the labels False and True.
     positives : callable
-        Of labels (n,), which of them are positive.
+        Returns which of some labels (n,) are positive.
     weighting : {"positives", "pairs", "strata"}
 
     Raises
@@ -87,29 +87,29 @@ class _Rows(NamedTuple):
         return _Rows(self.X[rows], self.y[rows], weight, self.strata[rows])
 
     def with_rows(self, rows: _Rows) -> _Rows:
-        """Return these rows and others behind them."""
+        """Return these rows followed by others."""
         X = (sp.vstack if sp.issparse(self.X) else np.concatenate)([self.X, rows.X])
         weight = None
         if self.weight is not None and rows.weight is not None:
             weight = np.concatenate([self.weight, rows.weight])
         strata = [self.strata, rows.strata]
-        if strata[0].dtype.kind != strata[1].dtype.kind:  # numbers do not become words
+        if strata[0].dtype.kind != strata[1].dtype.kind:  # as objects, numbers stay numbers
             strata = [values.astype(object) for values in strata]
         return _Rows(X, np.concatenate([self.y, rows.y]), weight, np.concatenate(strata))
 
 
 def _whole_strata(parts: Iterable[Part]) -> Iterator[_Rows]:
-    """Yield the rows of whole strata, unless one comes again."""
-    held: _Rows | None = None
+    """Yield the rows of whole strata, assuming that no stratum comes again."""
+    pending: _Rows | None = None
     for part in parts:
         rows = _Rows.of(part)
         if not len(rows.y):
             continue
-        rows = rows if held is None else held.with_rows(rows)
+        rows = rows if pending is None else pending.with_rows(rows)
         code = Strata.of(rows.strata, len(rows.y)).code
         last = int(np.flatnonzero(np.diff(code, prepend=-1))[-1])
-        held = rows.at(slice(last, None))
+        pending = rows.at(slice(last, None))
         if last:
             yield rows.at(slice(last))
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending

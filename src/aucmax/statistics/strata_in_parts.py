@@ -1,8 +1,8 @@
-"""Statistics within strata of rows in parts, where the rows of a stratum may be in any of them.
+"""Statistics within strata of rows in parts, where a stratum's rows may be spread over all parts.
 
-The first of two passes sums up both classes of each stratum, relative to the first of its rows, so
-that they keep their digits; in the second rows are seen from the mean of the stratum's negatives.
-Three numbers are kept of each stratum and feature.
+The first of two passes sums both classes of each stratum, relative to its first row, so that rows
+keep their digits; in the second, rows are relative to the mean of the stratum's negatives. Three
+numbers are kept for each stratum and feature.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aucmax.statistics.strata import (
 
 __all__ = ["statistics_in_parts"]
 
-_NUMBERS = 3  # of each stratum and feature
+_NUMBERS = 3  # kept for each stratum and feature
 
 
 def statistics_in_parts(
@@ -50,11 +50,11 @@ def statistics_in_parts(
     store : Store
         n rows of d features.
     empty : ClassStatistics
-        Their kind, with two labels, the larger of which is that of the positives.
+        Empty statistics of the requested kind, with two labels; the larger is the positive label.
     positive, weight : ndarray, shape (n,)
-        The class of each row, and its own weight; None if all have the same.
+        The class of each row, and its own weight; None if all weights are the same.
     strata : Strata
-        Of n rows.
+        The strata of n rows.
 
     Raises
     ------
@@ -79,16 +79,16 @@ def statistics_in_parts(
 
 
 class _Means(NamedTuple):
-    """Of each stratum, shape (G, d): the negatives' mean, and that of all rows minus it."""
+    """For each stratum, (G, d): the negatives' mean, and the mean of all rows minus that."""
 
     centres: NDArray[np.float64]
     gaps: NDArray[np.float64]
 
 
 class _ClassSums(NamedTuple):
-    """Of the strata ``place`` (m,) in a part: a row (m, d), and Σ a (m, 2) and Σ a x (2, m, d).
+    """For the strata ``place`` (m,) in a part: a row (m, d), Σ a (m, 2) and Σ a x (2, m, d).
 
-    The latter are relative to the row, negatives first.
+    The sums have the negatives first; x is relative to the row.
     """
 
     place: NDArray[np.int32]
@@ -125,7 +125,7 @@ def _means(
 
 
 def _by_stratum(place: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """Return the strata of a part, and those of its rows that have one, stratum by stratum."""
+    """Return the strata of a part, and its rows that have a stratum, stratum by stratum."""
     rows = np.flatnonzero(place >= 0)
     present, number = np.unique(place[rows], return_inverse=True)
     return present, rows[grouped(number, len(present))[0]]
@@ -152,7 +152,7 @@ def _seen_in_part(
     strata: KnownStrata,
     means: _Means,
 ) -> ClassStatistics:
-    """Return the statistics of a part's rows, seen from strata of which it may have some rows."""
+    """Return the statistics of a part's rows relative to their strata, which may be incomplete."""
 
     def blocks() -> Iterator[SeenFromStrata]:
         d = n_features(X)

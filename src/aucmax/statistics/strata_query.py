@@ -1,9 +1,9 @@
-"""Strata of a table where it is: the sums of each stratum, and rows seen from its negatives' mean.
+"""Strata of a table in place: the sums of each stratum, and rows relative to its negatives' mean.
 
 Two grouped tables are joined with the rows. The first has the least value of each feature in each
-stratum, relative to which values keep their digits; the second the sums of these by class, and so
-the centre of each stratum and what its rows weigh. What follows is one row a stratum, which is
-read, and the rows seen from their strata, which stay where they are.
+stratum, relative to which values keep their digits. The second has the sums of these by class, from
+which the centre of each stratum and the weights of its rows follow. The result is one row for each
+stratum, which is read, and the rows relative to their strata, which stay in place.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from aucmax.statistics.strata import KnownStrata
 
 __all__ = ["StrataOfTable", "batches_of_strata"]
 
-_MASSES = ("neg", "pos")  # the weight of a row, if it is of this class
+_MASSES = ("neg", "pos")  # columns with the weight of a row if it is of this class, else 0
 
 
 class StrataOfTable:
@@ -30,7 +30,7 @@ class StrataOfTable:
     relation : Relation
     table : frame of narwhals
     features : list of str
-        Their columns.
+        The columns of the features.
     labels : list
         The negative and the positive label.
     weighting : {"positives", "pairs", "strata"}
@@ -79,10 +79,10 @@ class StrataOfTable:
 
     @cached_property
     def seen(self) -> Any:
-        """The rows that are compared, seen from their strata, with weights that sum to ω.
+        """The rows that are compared, relative to their strata, with weights that sum to ω.
 
-        Beside these are their own weight, the centre of the stratum, and the distance from its
-        mean.
+        Further columns are the own weight, the centre of the stratum, and the distance from the
+        mean of the stratum.
         """
         col = self.relation.nw.col
         neg, pos = col("sum_neg"), col("sum_pos")
@@ -104,7 +104,7 @@ class StrataOfTable:
         )  # fmt: skip
 
     def parts(self) -> list[Part]:
-        """Return what statistics keep of each class besides its moments, in one query."""
+        """Return the arrays of each class besides its moments, in one query."""
         col = self.relation.nw.col
         terms = [(col("w") * col(f"centre_{x}")).alias(f"centre_{x}") for x in self.features] + [
             (col("own") * col(f"off_{x}") * col(f"off_{x}")).alias(f"off_{x}")
@@ -136,17 +136,17 @@ def batches_of_strata(relation: Relation, table: Any) -> Iterator[Any]:
         table = table[Strata.of(values, len(values)).order]
     else:
         table = table.sort("g")
-    held: list[Any] = []  # the last stratum so far
+    pending: list[Any] = []  # the last stratum so far
     for batch in relation.batches(table):
         if not len(batch):
             continue
         last = batch["g"][-1]
         begun = len(batch) - int((batch["g"] == last).sum())
-        if held and (begun or held[-1]["g"][-1] != last):
-            yield relation.nw.concat([*held, batch[:begun]])
-            held = []
+        if pending and (begun or pending[-1]["g"][-1] != last):
+            yield relation.nw.concat([*pending, batch[:begun]])
+            pending = []
         elif begun:
             yield batch[:begun]
-        held.append(batch[begun:])
-    if held:
-        yield relation.nw.concat(held)
+        pending.append(batch[begun:])
+    if pending:
+        yield relation.nw.concat(pending)

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cholesky
 __all__ = ["ClassPart", "Remainder", "check_weight", "is_covariance", "not_there", "remainder"]
 
 _ROUNDING = 1e-6  # tolerance of differences, relative to a variance and to a mean
-_WEIGHT_ROUNDING = 1e-9  # share of a class's weight that counts as rounding
+_WEIGHT_ROUNDING = 1e-9  # share of a class's weight that counts as a rounding error
 
 
 class ClassPart(NamedTuple):
@@ -25,12 +25,12 @@ class Remainder(NamedTuple):
     weight: float
     mean: np.ndarray
     variance: np.ndarray
-    gap: np.ndarray  # its mean minus the mean of what was subtracted
+    gap: np.ndarray  # its mean minus the mean of the rows that were subtracted
     rounding: np.ndarray  # the tolerance of each variance
 
 
 def remainder(total: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
-    """Return the remainder of a class after removing some rows.
+    """Return the remainder of a class after some rows are removed.
 
     Raises ValueError, naming the class and the feature, if the rows cannot all be in the class.
     """
@@ -61,7 +61,7 @@ def remainder(total: ClassPart, gone: ClassPart, label: Any, names: list[str] | 
 
 
 def check_weight(total: float, t: float, label: Any) -> None:
-    """Raise ValueError if a class has less weight than is to be subtracted."""
+    """Raise ValueError if a class has less weight than the part to subtract."""
     if t > total * (1 + _WEIGHT_ROUNDING):
         raise ValueError(
             f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "

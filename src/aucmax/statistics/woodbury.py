@@ -14,8 +14,8 @@ def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> n
     Parameters
     ----------
     D : ndarray, shape (d,)
-        Not negative. Entries of D + α are raised to at least 1e-12 of the largest curvature: there
-        is no solution if a feature does not vary and α is 0.
+        Not negative. Entries of D + α are raised to at least 1e-12 of the largest curvature, since
+        there is no solution if a feature does not vary and α is 0.
     B : ndarray, shape (r, d)
         Overwritten.
     alpha : float
@@ -26,7 +26,7 @@ def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> n
     curvature = np.maximum(curvature, _MIN_CURVATURE_SHARE * largest if largest > 0.0 else 1.0)
     if not len(B):
         return delta / curvature
-    # in units in which the diagonal is I:  (I + CᵀC) v = r,  v = r − Cᵀ(I + CCᵀ)⁻¹ C r
+    # scaled such that the diagonal is I:  (I + CᵀC) v = r,  v = r − Cᵀ(I + CCᵀ)⁻¹ C r
     root = np.sqrt(curvature)
     B /= root
     inner = cho_factor(np.eye(len(B)) + B @ B.T, lower=True, check_finite=False)

@@ -1,7 +1,7 @@
-"""The kernels of `products` for few numbers, by NumPy: Numba takes longer to start than they take.
+"""The kernels of `products` in NumPy, for few numbers, where starting Numba would take longer.
 
-Each function takes the arguments of its kernel, and adds in another order, so that sums differ by
-rounding. ``einsum`` sums without threads, which may wait for a busy core.
+Each function takes the arguments of its kernel, but adds in another order, so that sums differ by
+rounding. ``einsum`` uses no threads, which could wait for a busy core.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ __all__ = [
     "sparse_gram",
 ]  # fmt: skip
 
-FEW_ROWS = 3_000  # numbers that NumPy sorts and looks up in less time than it takes to start Numba
+FEW_ROWS = 3_000  # NumPy sorts and looks up so many numbers faster than Numba starts
 _FEW_ENTRIES, _FEW_STORED = 100_000, 30_000  # dense and CSR
 
 
@@ -24,7 +24,7 @@ def few_entries(X: Rows, *_: object) -> bool:
 
 
 def _entries(X: CSR, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row, column and value of the stored entries of some rows."""
+    """Return the row, column and value of each stored entry of some rows."""
     stored = slice(X.indptr[lo], X.indptr[hi])
     row = np.repeat(np.arange(lo, hi), np.diff(X.indptr[lo : hi + 1]))
     return row, X.indices[stored], X.data[stored].astype(np.float64)
@@ -40,7 +40,7 @@ def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
 
 
 def scores_of(X: Rows, rows: np.ndarray, V: np.ndarray, out: np.ndarray) -> None:
-    """Write the products of rows at some places with each of V (k, d) to ``out`` (k, m)."""
+    """Write the products of some rows (m,) with each row of V (k, d) to ``out`` (k, m)."""
     if isinstance(X, CSR):
         out[...] = (to_scipy(X)[rows] @ V.T).T
     else:
@@ -53,7 +53,7 @@ def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None
 
 
 def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, totals: np.ndarray) -> None:
-    """Add the rows, multiplied by each of G (k, n), to each of ``totals`` (k, d)."""
+    """Add the rows, multiplied by each row of G (k, n), to the rows of ``totals`` (k, d)."""
     for g, total in zip(G, totals, strict=True):
         adjoint(X, lo, hi, g, total)
 
@@ -99,12 +99,12 @@ def class_sums(
     if isinstance(X, CSR):
         row, column, x = _entries(X, lo, hi)
         gaps = s[row] * (x - origin[column])
-        for k, own in enumerate((of_class[row - lo], ~of_class[row - lo])):
-            out[k] += np.bincount(column[own], gaps[own], minlength=X.n_features)
+        for k, members in enumerate((of_class[row - lo], ~of_class[row - lo])):
+            out[k] += np.bincount(column[members], gaps[members], minlength=X.n_features)
         return
     centred = X[lo:hi] - origin
-    for k, own in enumerate((of_class, ~of_class)):
-        out[k] += np.einsum("i,ij->j", np.where(own, s[lo:hi], 0.0), centred)
+    for k, members in enumerate((of_class, ~of_class)):
+        out[k] += np.einsum("i,ij->j", np.where(members, s[lo:hi], 0.0), centred)
 
 
 def centred_rows(

@@ -1,7 +1,7 @@
-"""Digest of a compiled kernel's ingredients: the key under which it is cached on disk.
+"""Digests of compiled kernels: the keys under which they are cached on disk.
 
-A kernel contains the bodies of all it calls. The digest covers its bytecode and that of these
-bodies, and the constants they read, but no docstring, comment, or line number.
+A kernel contains the bodies of all functions it calls. The digest covers their bytecode and its
+own, and the constants they read, but not docstrings, comments or line numbers.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from typing import Any
 
 __all__ = ["OVERLOADS", "fingerprint"]
 
-LIBRARIES = ("llvmlite", "numba", "numpy")  # Numba has its own compiled forms of their functions
+LIBRARIES = ("llvmlite", "numba", "numpy")  # Numba has its own forms of their functions
 # by function: the overloads that select its body by type in compiled code, and their options
 OVERLOADS: dict[Callable[..., Any], list[Any]] = {}
 
 
 def fingerprint(kernel: Callable[..., Any]) -> str:
-    """Return the digest of a kernel's body and of all that it calls."""
+    """Return the digest of a kernel's body and of all functions that it calls."""
     digest = hashlib.sha256()
     for line in _Walk().value(kernel):
         digest.update(line.encode() + b"\0")
@@ -38,10 +38,10 @@ class _Walk:
             for overload in OVERLOADS.get(function, ()):
                 yield from self.value(overload)
             yield from self.function(function)
-        elif isinstance(value, Mapping):  # bodies by the type they are for
+        elif isinstance(value, Mapping):  # bodies by type
             for key, entry in sorted(value.items(), key=lambda item: str(item[0])):
                 if getattr(key, "__module__", "aucmax").partition(".")[0] == "aucmax":
-                    yield str(key)  # what is compiled for types from elsewhere is not kept
+                    yield str(key)  # kernels for types of other packages are not cached
                     yield from self.value(entry)
         elif isinstance(value, type):
             yield f"{value.__qualname__} {getattr(value, '_fields', ())}"

@@ -1,7 +1,7 @@
 """Functions that Numba compiles at their first call.
 
-Importing Numba takes longer than a small fit, so it is delayed to the first call of a kernel, and
-kernels that a small fit needs have a form for few numbers, in NumPy.
+Importing Numba takes longer than a small fit, so it is delayed until the first call of a kernel,
+and the kernels that a small fit needs also exist in NumPy, for few numbers.
 """
 
 import functools
@@ -40,7 +40,7 @@ _lock = threading.RLock()
 
 
 class Kernel:
-    """A function whose first call imports Numba and creates its dispatcher; kernels may call it.
+    """A function that Numba compiles at its first call; kernels may call it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Kernel:
     Attributes
     ----------
     few, in_numpy : callable or None
-        Whether ``few(*arguments)``, ``in_numpy(*arguments)`` does the work: see `unless`.
+        If ``few(*arguments)`` is true, ``in_numpy(*arguments)`` does the work: see `unless`.
     """
 
     few: Callable[..., bool] | None = None
@@ -70,7 +70,7 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher (with ``NUMBA_DISABLE_JIT=1`` the body itself)."""
+        """Numba's dispatcher, or with ``NUMBA_DISABLE_JIT=1`` the body itself."""
         with _lock:  # otherwise two threads could each compile the kernel
             start_numba()
             while _pending_registrations:
@@ -98,21 +98,21 @@ def vectorised(kernel: Callable[..., Any]) -> Kernel:
 def unless(
     few: Callable[..., bool], in_numpy: Callable[..., Any] | None = None
 ) -> Callable[[Kernel], Kernel]:
-    """Let another function do what a kernel does, where a call of it has few numbers.
+    """Let another function replace a kernel in calls with few numbers.
 
     The choice depends on the arguments alone, not on whether Numba has started, so that the same
-    call always has the same bits.
+    call always returns the same bits.
 
     Parameters
     ----------
     few : callable
-        Whether there are few numbers, given the kernel's arguments.
+        Returns from the kernel's arguments whether there are few numbers.
     in_numpy : callable, optional
         The other function; by default the kernel's body in Python.
     """
 
     def decorate(kernel: Kernel) -> Kernel:
-        # as compiled, 1/0 is infinite
+        # 1/0 is infinite, as in compiled code
         body = np.errstate(all="ignore")(kernel.__wrapped__)  # type: ignore[attr-defined]
         kernel.few, kernel.in_numpy = few, in_numpy or body
         return kernel
@@ -121,7 +121,7 @@ def unless(
 
 
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
-    """Inline a helper into the kernels that call it: a call costs as much as a short row."""
+    """Inline a helper into the kernels that call it: a call would cost as much as a short row."""
 
     def register() -> None:
         from numba.extending import register_jitable
@@ -133,7 +133,7 @@ def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Let the decorated function select the body of ``function`` by Numba's types."""
+    """Let the decorated function select the body of ``function`` by Numba type."""
 
     def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
         def register() -> None:
@@ -149,7 +149,7 @@ def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., An
 
 
 def fetch(values, k):
-    """Prefetch the k-th number of a C-contiguous array, which a later step reads."""
+    """Prefetch the k-th number of a C-contiguous array for a later step."""
 
 
 def _register_fetch() -> None:
@@ -162,7 +162,7 @@ def _register_fetch() -> None:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.PointerType(byte))
             call = builder.module.declare_intrinsic("llvm.prefetch", [ir.PointerType(byte)], kind)
-            builder.call(call, [place, number(0), number(2), number(1)])  # read it; to level two
+            builder.call(call, [place, number(0), number(2), number(1)])  # a read, into level two
 
         byte, number = ir.IntType(8), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(byte), *[number] * 3])
@@ -178,7 +178,7 @@ OVERLOADS[fetch] = [_register_fetch]
 
 @functools.cache
 def start_numba() -> None:
-    """Import Numba and load its registries, without garbage collection, which would take as long.
+    """Import Numba and load its registries with garbage collection off, in about half the time.
 
     There is no garbage yet, but Python would scan all new objects with each generation.
     """
@@ -194,14 +194,14 @@ def start_numba() -> None:
 
 
 def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
-    """Return Numba's dispatcher, with a disk cache that has only up-to-date kernels.
+    """Return Numba's dispatcher, with a disk cache that returns only up-to-date kernels.
 
     Numba's cache compares the time and size of the kernel's own file, although a kernel contains
     the bodies of all functions it calls. Here the cache compares their `fingerprint`, and kernels
-    for types from elsewhere are not cached. Numba also numbers the files of a kernel's signatures,
-    so that processes that compile at the same time may load each other's files. Here the file's
-    name contains a digest of the signature. Nor does a name have the kernel's line number, which
-    changes with any docstring above.
+    for types of other packages are not cached. Numba also numbers the files of a kernel's
+    signatures, so that processes that compile at the same time may load each other's files. Here
+    the file's name contains a digest of the signature, but not the kernel's line number, which
+    changes with any docstring above it.
     """
     from numba import njit
 
@@ -214,13 +214,13 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
         index._index_name = index._index_name.replace(line, ".")
         index._index_path = os.path.join(index._cache_path, index._index_name)
         index._source_stamp = fingerprint(kernel)
-        index._version = (index._version, index._source_stamp)  # read before any of our types
+        index._version = (index._version, index._source_stamp)  # unpickled before our types
         read_index = index._load_index
 
         def load_index() -> Any:
             try:
                 return read_index()
-            except (ImportError, AttributeError):  # it names types that have moved since
+            except (ImportError, AttributeError):  # the index names types that have since moved
                 return {}
 
         def save(key: Any, data: Any) -> None:

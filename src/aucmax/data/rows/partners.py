@@ -14,16 +14,16 @@ Places = NDArray[np.intp]
 
 
 class AllPartners(NamedTuple):
-    """Every two rows of one stratum and of different degrees are partners.
+    """All pairs of rows in one stratum with different degrees; the rows of a pair are partners.
 
     Parameters
     ----------
     rows : ndarray of int, shape (n,)
         The rows, stratum by stratum and by ascending degree.
     bounds : ndarray of int, shape (L + 1,)
-        Where the rows of each degree of each stratum begin, and the end.
+        The position at which each degree of each stratum begins, and the end.
     first : ndarray of int, shape (G + 1,)
-        Which of the degrees is the first of each stratum, and L.
+        The index of the first degree of each stratum, and L.
     """
 
     rows: Places
@@ -32,7 +32,7 @@ class AllPartners(NamedTuple):
 
     @property
     def start(self) -> Places:
-        """Where each stratum begins among the rows, and the end."""
+        """The position in ``rows`` at which each stratum begins, and the end."""
         return self.bounds[self.first]
 
     def sums(
@@ -49,8 +49,8 @@ class AllPartners(NamedTuple):
         Returns
         -------
         below, above : ndarray, shape (n,)
-            For each row i the sum over its partners j of lower degree, and for each row j that over
-            its partners i of higher degree.
+            For each row i the sum over its partners j of lower degree, and for each row j the sum
+            over its partners i of higher degree.
         """
         below, above = np.empty((2, len(u)))
         _all(*self, (ahead, behind, margin, u), below, above)
@@ -58,21 +58,21 @@ class AllPartners(NamedTuple):
 
 
 class NearPartners(NamedTuple):
-    """Only those of `AllPartners` whose scores z differ by less than a reach, z_i − z_j < reach.
+    """The pairs of `AllPartners` with z_i − z_j < reach, where i has the higher degree.
 
     Parameters
     ----------
     rows : ndarray of int, shape (n,)
         The rows, stratum by stratum and by ascending score.
     start : ndarray of int, shape (G + 1,)
-        Where those of each stratum begin, and the end.
+        The position at which each stratum begins, and the end.
     level : ndarray of int, shape (n,)
-        The number of each row's degree, ascending from the lowest of the first stratum on.
+        The rank of each row's degree, counted from the lowest degree of the first stratum.
     z : ndarray, shape (n,)
         Scores.
     reach : float
     closed : bool
-        Whether rows whose scores differ by the reach are partners, too.
+        Whether rows with z_i − z_j = reach are partners, too.
     """
 
     rows: Places
@@ -85,7 +85,7 @@ class NearPartners(NamedTuple):
     def sums(
         self, ahead: Floats, behind: Floats, margin: float, u: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the sums of `AllPartners.sums` over these partners."""
+        """Return the same sums as `AllPartners.sums`, over these partners only."""
         below, above = np.empty((2, len(u)))
         _near(self, (ahead, behind, margin, u), below, above)
         return below, above
@@ -121,7 +121,7 @@ def _all(rows, bounds, first, summands, below, above):
 
 @compiled
 def _near(near, summands, below, above):
-    # of each row the partners by score are those that a sweep has met; a tree adds them by degree
+    # a sweep by score has passed the rows that are near the current one; a tree sums them by degree
     rows, start, level, z, reach, closed = near
     ahead, behind, margin, u = summands
     most = 1
@@ -158,7 +158,7 @@ def _is_near(apart, reach, closed):
 
 @compiled
 def _gather(rows, numbers, table, place):
-    # a row's numbers beside each other, and its degree from 0 on; returns the number of degrees
+    # put each row's numbers side by side, and count degrees from 0; returns the number of degrees
     level, z, u, ahead, behind = numbers
     q = ahead.shape[1]
     low, high = level[rows[0]], level[rows[0]]
@@ -186,7 +186,7 @@ def _add(tree, place, factor, u):
 
 @inlined
 def _sum(tree, place, factor, far, sign):
-    # Σ p (far ± u) over the places before this one
+    # Σ p (far ± u) over the lower places
     total = 0.0
     for c in range(len(factor)):
         k = place if factor[c] != 0.0 else 0

@@ -47,16 +47,16 @@ class InParts(Store):
     sizes : ndarray of int, shape (parts,)
         Number of rows of each part.
     d : int
-        Features; sparse parts may have fewer columns.
+        Number of features; sparse parts may have fewer columns.
     samples : list of ndarray, optional
-        `sample_of` each part, to detect parts that have changed.
+        The `sample_of` each part, to detect changes.
     kept : list of ndarray of int, optional
-        The rows to use of each part; by default all.
+        The rows of each part to use; by default all.
     passes : Passes, optional
         The counter of passes to continue.
     tell : list of callable, optional
-        One for each part, which returns the classes and the weights of its rows, so that `ByClass`
-        numbers need not be sent to it, nor kept.
+        Functions that return the classes and weights of a part's rows, one for each part, so that
+        `ByClass` numbers need not be stored or sent to a worker.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class InParts(Store):
         return values.part(rows) if isinstance(values, Made) else values[rows]
 
     def _pass(self, by_part: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-        """Yield what `_on_rows` takes, for each part with a task's arguments; count the pass."""
+        """Yield the arguments of `_on_rows` for each part; count the pass."""
         self.passes.count += 1
         for k, own in enumerate(by_part):
             sample = None if self.samples is None else self.samples[k]
@@ -119,7 +119,7 @@ class InParts(Store):
 
     @cached_property
     def told(self) -> tuple[np.ndarray, np.ndarray]:
-        """The classes and the weights (n,) of all rows, in the pass that their parts take."""
+        """The classes and the weights (n,) of all rows, read in one pass."""
         by_part = self._pass([] for _ in self.sizes)
         classes, weights = zip(*self.source.each(_told, by_part), strict=True)
         return np.concatenate(classes), np.concatenate(weights)
@@ -171,13 +171,13 @@ class InParts(Store):
 
 
 def rows_of(X: Any, d: int | None = None) -> Rows:
-    """Return the rows of a part as kernels see them, with d features if it is sparse."""
+    """Return the rows of a part in the form that kernels take, with d features if it is sparse."""
     rows = as_rows(X)
     return rows._replace(n_features=d) if d is not None and isinstance(rows, CSR) else rows
 
 
 class _Expected(NamedTuple):
-    """Properties of a part at its first reading."""
+    """The properties of a part when it was first read."""
 
     rows: int
     features: int
@@ -188,7 +188,7 @@ class _Expected(NamedTuple):
         """Raise ValueError if the part has changed."""
         if (n_rows(rows), n_features(rows)) != (self.rows, self.features):
             raise ValueError(
-                f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
+                f"it had {self.rows:,} rows of {self.features:,} features when it was first read, "
                 f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must not change."
             )
         if self.sample is not None and not same_numbers(sample_of(rows), self.sample):
@@ -202,13 +202,13 @@ _ROUNDING = 1e-5  # relative, because recomputed values need not have the same b
 def changed(what: str) -> ValueError:
     """Return the error for the rows, labels or weights of a part that has changed."""
     return ValueError(
-        f"it has other {what} than when it was read first: parts must not change, nor their "
+        f"it has other {what} than when it was first read: parts must not change, nor their "
         f"order. A function that draws {what} at random needs a fixed seed."
     )
 
 
 def same_numbers(now: np.ndarray, first: np.ndarray) -> bool:
-    """Return whether numbers are those of the first pass, up to rounding."""
+    """Return whether numbers equal those of the first pass, up to rounding."""
     size = float(np.abs(first).max(initial=0.0))
     return np.allclose(now, first, _ROUNDING, _ROUNDING * size)
 

@@ -14,7 +14,8 @@ __all__ = ["Part", "PassCounts", "Stored"]
 class Part(NamedTuple):
     """Some rows X (m, d), with their labels and weights (m,), and further columns, if any.
 
-    What else a file told of them (groups, time, decisions) is not kept by a spool, except strata.
+    ``told`` has what else the file contains about them (groups, time, strata) and the decisions; a
+    spool keeps only the strata.
     """
 
     X: Any
@@ -25,7 +26,7 @@ class Part(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The place from which a pass reads the parts, and its bytes; None if unknown."""
+    """The place from which a pass reads the parts, and its size in bytes; None if unknown."""
 
     place: str
     size: int | None = None
@@ -54,7 +55,7 @@ class PassCounts:
 
     @contextmanager
     def one_pass(self, stored: Stored) -> Iterator[Callable[[int, int], None]]:
-        """Context of a pass; yields a function to report further parts and rows that were read."""
+        """Return a context for a pass, with a function that reports parts and rows it has read."""
         started, number = time.monotonic(), self.passes.total() + 1
         place, size = stored
         count = rows = 0

@@ -1,4 +1,4 @@
-"""Whole-data products, each in one pass over the rows.
+"""Products with all rows, each in one pass over them.
 
 Rows are divided into blocks whose number depends only on the size of the data. Blocks run on
 threads and are summed in order, so a result has the same bits for any number of threads.
@@ -57,15 +57,15 @@ __all__ = [
 
 _BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
 _MAX_BLOCKS = 8
-_ENTRIES_PER_CELL = 4  # of dense rows for each cell of the matrix that a block of them sums up
-_SPARSE_SUMS = 2  # matrices that blocks of sparse rows sum up, which may be larger than the rows
+_ENTRIES_PER_CELL = 4  # least entries of a dense block, per cell of the d × d matrix it sums
+_SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may exceed the rows
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
-_COLUMNS_AT_ONCE = 10  # scores of a row that are computed while it is in the cache
-_MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
-GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
-_SHORT_VECTOR = 10_000  # entries of a vector up to which BLAS computes its product on one thread
-_GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
+_COLUMNS_AT_ONCE = 10  # columns of W up to which a row's scores are computed together
+_MAX_FEATURES_BY_FOURS = 256  # features up to which four float32 rows are added at once
+GRAM_ENTRIES = 120_000  # entries of a piece, so that it fits into the cache
+_SHORT_VECTOR = 10_000  # length of vectors up to which BLAS computes a dot product on one thread
+_GRAM_ROWS = 1_000  # rows of a piece if rows are wide, since each piece reads and writes d² numbers
 
 
 def row_blocks(X: Rows) -> list[tuple[int, int]]:
@@ -96,7 +96,7 @@ def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
 
 
 def _sum_of_blocks(X: Rows, work: Callable[..., None], *shape: int) -> np.ndarray:
-    """Return the sum, (d,) by default, of what work(out, first row, end row) adds to zeros."""
+    """Return the sum over blocks of what work(out, first row, end row) adds to ``out``, or (d,)."""
     return _summed(row_blocks(X), work, *(shape or (n_features(X),)))
 
 
@@ -109,7 +109,7 @@ def _summed(blocks: list[tuple[int, int]], work: Callable[..., None], *shape: in
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Return a · b for float64 vectors.
 
-    For the inner loops of solvers, where a threaded BLAS dot may wait for a busy core.
+    For inner loops of solvers: a threaded dot product of BLAS may wait for a busy core.
     """
     return float(_dot(a, b))
 
@@ -193,8 +193,8 @@ def normal_product(
     V : ndarray, shape (d,) or (d, k)
         Each column takes a pass.
     offset : ndarray, shape (n,) or (n, k), optional
-        Subtracted from the scores before the multiplication: the class means' scores, to avoid
-        cancellation for data far from the origin.
+        Subtracted from the scores before they are multiplied by s; with the scores of the class
+        means, data far from the origin cause no cancellation.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def normal_product(
         return adjoint(X, r), r.sum()
     by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS
     kernel = _product_by_fours if by_fours else _normal_product
-    # the last entry: the sum of r
+    # the last entry is the sum of r
     total = _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, s, v, m, out), d + 1)
     return total[:d], total[d]
 
@@ -230,9 +230,9 @@ def row_norms2(X: Rows) -> np.ndarray:
 
 
 def origin_of(X: Rows) -> np.ndarray:
-    """Return a point near the data; about it, the mean of a constant feature is exact.
+    """Return a point near the data; relative to it, the mean of a constant feature is exact.
 
-    It is the first row; for CSR, zero in every column with entries that are not stored.
+    It is the first row; for CSR, it is 0 in every column in which some entries are not stored.
     """
     if not isinstance(X, CSR):
         return X[0].astype(np.float64)
@@ -245,7 +245,7 @@ def origin_of(X: Rows) -> np.ndarray:
 def _full_columns(X: CSR) -> np.ndarray:
     """Return which columns have an entry in every row, (d,)."""
     full, lo, n = np.ones(X.n_features, bool), 0, n_rows(X)
-    while lo < n and full.any():  # most often the first rows show that there are none
+    while lo < n and full.any():  # the first rows usually show that no column is full
         hi = min(2 * lo + 8, n)
         stored = X.indices[X.indptr[lo] : X.indptr[hi]]
         full &= np.bincount(stored, minlength=X.n_features) == hi - lo
@@ -276,8 +276,8 @@ def class_variances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the (biased, weighted) variances of every feature in each class, about the means.
 
-    Arguments as for `class_means`. A feature that is constant in a class gets exactly 0 when its
-    mean is exact.
+    Arguments as for `class_means`. The variance of a feature that is constant in a class is
+    exactly 0 if its mean is exact.
     """
     variances = []
     for label, mean in ((1.0, mean_pos), (-1.0, mean_neg)):
@@ -325,7 +325,7 @@ def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nda
 def dense_gram(
     X: Rows, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Zᵀ diag(s) Z and Zᵀ s for some rows of X minus the origin, with s (k,) ≥ 0.
+    """Return Zᵀ diag(s) Z and Zᵀ s for Z, some rows of X minus the origin, with s (k,) ≥ 0.
 
     Shifted and weighted pieces stay in the cache while they are multiplied.
     """
@@ -333,7 +333,7 @@ def dense_gram(
     step = max(GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
 
     def work(out: np.ndarray, first: int, end: int) -> None:
-        # the last row: the sum
+        # the last row of out is Zᵀ s
         piece, product = np.empty((min(step, end - first), d)), np.empty((d, d))
         for lo in range(first, end, step):
             hi = min(lo + step, end)
@@ -368,7 +368,7 @@ def pair_gram(
 
 
 def gram_cost(X: Rows) -> float:
-    """Return the measured cost of `gram` and of solving with it, in products with the rows."""
+    """Return the cost of `gram` and of solving with it, in products with the rows, as measured."""
     d, stored = n_features(X), max(n_stored(X), 1)
     system = (12.0 + 0.02 * d) * d**2 / stored  # writing the matrix, and factoring it
     if isinstance(X, CSR) and is_sparse(X):
@@ -378,7 +378,7 @@ def gram_cost(X: Rows) -> float:
 
 
 def is_sparse(X: CSR) -> bool:
-    """Return whether pairs of stored entries are faster than a dense product."""
+    """Return whether multiplying pairs of stored entries is faster than a dense product."""
     return n_stored(X) < _MAX_SPARSE_DENSITY * n_rows(X) * X.n_features
 
 
@@ -420,7 +420,7 @@ def _scores(X, lo, hi, w, out):
 @unless(few.few_entries, few.scores_of)
 @compiled
 def _scores_of(X, rows, V, out):
-    # a row is in the cache for all columns
+    # a row stays in the cache for all columns
     for r in range(len(rows)):
         for k in range(len(V)):
             out[k, r] = row_dot(X, rows[r], V[k])
@@ -491,7 +491,7 @@ def _row_norms2(X, lo, hi, out):
 @unless(few.few_entries, few.class_sums)
 @compiled
 def _class_sums(X, lo, hi, sign, s, origin, out):
-    # s (x − origin) over the stored entries of each row, added to its class; for CSR the origin is
+    # adds s (x − origin), over the stored entries of each row, to its class; for CSR the origin is
     # zero wherever a row may have no entry
     for i in range(lo, hi):
         k = 0 if sign[i] > 0 else 1
@@ -543,7 +543,7 @@ def _csr_variances(X, s, mean):
                 share[j] += s[i]
                 count[j] += 1
     for k in range(d):
-        if count[k] < members:  # the zeros that are not stored
+        if count[k] < members:  # add the zeros that are not stored
             variances[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
     return variances
 

@@ -8,7 +8,7 @@ from aucmax.data.rows.kernels import unless
 
 __all__ = ["ascending", "grouped"]
 
-_DIGIT_BITS, _DIGITS = 11, 3  # 33 of the 64 bits of a key; the other 31 are the row's number
+_DIGIT_BITS, _DIGITS = 11, 3  # 33 of the 64 bits of a key; the other 31 are the row number
 _MAX_MEAN_SHIFT = 8  # mean number of positions by which the final insertion sort may move a row
 
 
@@ -31,12 +31,12 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def grouped(
     code: np.ndarray, count: int, rows: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows in the order of their codes, and where the rows of each code begin, and the end.
+    """Return rows in the order of their codes, and the bounds of each code, (count + 1,).
 
     Parameters
     ----------
     code : ndarray of int, shape (n,)
-        Of each of n rows, from 0 to ``count`` − 1.
+        The code of each row, from 0 to ``count`` − 1.
     count : int
     rows : ndarray of int, shape (k,), optional
         Some of the rows, whose order is kept among equal codes; by default all.
@@ -48,9 +48,9 @@ def grouped(
 
 
 def _group_few(code: np.ndarray, rows: np.ndarray, start: np.ndarray, order: np.ndarray) -> None:
-    own = code[rows]
-    start[1:] = np.cumsum(np.bincount(own, minlength=len(start) - 1))
-    order[...] = rows[np.argsort(own, kind="stable")]
+    code_of_row = code[rows]
+    start[1:] = np.cumsum(np.bincount(code_of_row, minlength=len(start) - 1))
+    order[...] = rows[np.argsort(code_of_row, kind="stable")]
 
 
 @unless(lambda code, rows, *_: len(rows) <= FEW_ROWS, _group_few)
@@ -68,7 +68,7 @@ def _group(code, rows, start, order):
 
 @compiled
 def _sorted_by_digits(z, rows, out):
-    # False if most scores are so close, relative to their range, that their digits are often equal
+    # returns False if many scores are so close, relative to their range, that their digits agree
     n, low, high = len(rows), np.inf, -np.inf
     for i in rows:
         low, high = min(low, z[i]), max(high, z[i])

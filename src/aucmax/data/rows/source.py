@@ -32,7 +32,7 @@ def _no_check() -> None:
 
 
 class Source:
-    """Rows in parts that are read repeatedly; two parts are in memory at a time.
+    """Rows in parts that can be read repeatedly, with two parts in memory at a time.
 
     Each pass over the data reads all parts in order, and reads the next part while one is
     processed. `datasets.scan` returns a source for files, lazy frames and Dask data frames.
@@ -41,15 +41,15 @@ class Source:
     ----------
     parts : sequence of callables
         Each takes no arguments and returns X, (X, y), (X, y, sample_weight) or (X, y,
-        sample_weight, strata), where the weights may be None, the same each time; X as for a fit.
-        Parts may differ in dtype and sparsity, and may be empty. The rows of a stratum may be in
-        any parts.
+        sample_weight, strata), the same in each call; X as for a fit, and the weights may be None.
+        Parts may differ in dtype and sparsity, and may be empty. The rows of a stratum may be
+        spread over several parts.
     feature_names : sequence of str, optional
         By default those of the first part if it is a data frame.
     names : sequence of str, optional
         Names of the parts in messages; "part 1" and so on by default.
     target_name : str, optional
-        The name of the labels.
+        The name of the label column.
 
     Examples
     --------
@@ -86,20 +86,20 @@ class Source:
         if self._names is not None and len(self._names) != len(self.loads):
             raise ValueError(f"there are {len(self._names)} names for {len(self.loads)} parts.")
         self.stored = Stored("source")
-        self.spool: Spool | None = None  # where the parts are read from after the first pass
+        self.spool: Spool | None = None  # later passes read the parts from it
         # raises if the data have changed; called at the beginning and at the end of a pass
         self.check: Callable[[], None] = _no_check
         # rows of each part, and the number of columns, if known from an earlier pass
         self.sizes: Sequence[int] | None = None
         self.n_features: int | None = None
         self.counts = PassCounts(len(self.loads))
-        self.columns: Sequence[Column] = ()  # those that are other than numbers
-        self.decisions: Sequence[Decision] = ()  # about the first part, which decides for all
-        self.codes: Sequence[str] = ()  # numbers that look like codes, as the first part has them
-        self.label_words: Mapping[int, str] = {}  # of labels that are true or false
-        # about the cells of each part that are not used, in the last pass over files
+        self.columns: Sequence[Column] = ()  # the columns that are not numbers
+        self.decisions: Sequence[Decision] = ()  # about the first part, valid for all parts
+        self.codes: Sequence[str] = ()  # columns whose numbers look like codes in the first part
+        self.label_words: Mapping[int, str] = {}  # the spelling of true and false as labels
+        # decisions about ignored cells in each part, from the last pass over files
         self.doubts: list[list[Decision]] = []
-        self.watch: Watch | None = None  # digests of the rows, if they are asked for
+        self.watch: Watch | None = None  # collects digests of the rows, if requested
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod
@@ -110,7 +110,7 @@ class Source:
         ----------
         factory : callable
             Takes no arguments and returns an iterable of X, (X, y) or (X, y, sample_weight), the
-            same each time.
+            same in each call.
         **settings
             ``feature_names`` and ``target_name``.
         """
@@ -119,7 +119,7 @@ class Source:
         return source
 
     _factory: Callable[[], Iterable[Any]]
-    elsewhere = False  # whether other processes load the parts, to which per-row numbers are sent
+    elsewhere = False  # whether other processes load the parts and receive per-row numbers
 
     def name(self, k: int) -> str:
         """Return the name of part k in messages."""
@@ -151,12 +151,12 @@ class Source:
             self.spool.complete()
 
     def _noted(self, part: Part) -> Part:
-        """Keep what is in doubt about a part."""
+        """Record the doubts about a part."""
         self.doubts.append(doubts_in(part))
         return part
 
     def first(self) -> Part:
-        """Return the first part, whatever is wrong with others; this is no pass."""
+        """Return the first part, even if others have errors; this does not count as a pass."""
         return next(_relabelled(self._loaded(), self.replaced))
 
     def each(
@@ -171,7 +171,7 @@ class Source:
         given : iterable of tuple
             The arguments for each part; an `itertools.repeat` if the number of parts is unknown.
         common : sequence
-            Further arguments, the same for each part: a cluster sends them once to each worker.
+            Further arguments, the same for all parts: a cluster sends them to each worker once.
 
         Yields
         ------
@@ -188,14 +188,14 @@ class Source:
         for k, part in enumerate(self):
             part_arguments = next(arguments, None)
             if part_arguments is None:
-                raise ValueError("the source has more parts than when it was read first.")
+                raise ValueError("the source has more parts than when it was first read.")
             with one_blas_thread():
                 result = on_part(part, self.name(k), task, (*part_arguments, *common))
             yield result
         if k < 0:
             raise ValueError("the source has no parts.")
         if not isinstance(given, repeat) and next(arguments, None) is not None:
-            raise ValueError("the source has fewer parts than when it was read first.")
+            raise ValueError("the source has fewer parts than when it was first read.")
 
     def total(
         self, task: OnPart, given: Iterable[tuple[Any, ...]], common: Sequence[Any] = ()
@@ -204,7 +204,7 @@ class Source:
         return sum_in_order(self.each(task, given, common))
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
-        """Return the same rows with other labels or weights (n,), if given."""
+        """Return the same rows, with their labels or weights replaced by y or ``weight`` (n,)."""
         view = copy.copy(self)
         labels = {"y": y, "sample_weight": weight}
         view.replaced = self.replaced | {
@@ -213,12 +213,12 @@ class Source:
         return view
 
     def mapped(self, function: Callable[[Any], Any], spool: Spool | None = None) -> "Source":
-        """Return the same rows behind a function of X, which other processes can load.
+        """Return a source that applies a function, which can be pickled, to the X of each part.
 
         Parameters
         ----------
         function : callable
-            Of the X of a part.
+            Takes the X of a part.
         spool : Spool, optional
             Where its results are kept after the first pass.
         """
@@ -233,7 +233,7 @@ class Source:
         return view
 
     def read_by(self, change: Callable[[Any], Any]) -> "Source":
-        """Return the same rows, read by what ``change`` makes of each function that reads some."""
+        """Return the same rows with each of their loaders replaced by ``change(loader)``."""
         view = copy.copy(self)
         if self.loads is None:
             view._factory = change(self._factory)
@@ -269,7 +269,7 @@ class Source:
 
 
 def doubts_in(part: Part) -> list[Decision]:
-    """Return the decisions not to use cells of a part."""
+    """Return the decisions to ignore cells of a part."""
     return [decision for decision in (part.told or {}).get("decisions", []) if decision.doubtful]
 
 
@@ -288,7 +288,7 @@ def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _relabelled(parts: Iterator[Part], replaced: dict[str, np.ndarray]) -> Iterator[Part]:
-    """Yield parts with the labels "y" and the weights "sample_weight" (n,) of all rows, if any."""
+    """Yield parts with "y" and "sample_weight" (n,) of all rows in place of their own, if any."""
     first = 0
     for part in parts:
         rows = slice(first, first + part.X.shape[0])
@@ -313,7 +313,7 @@ def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
 
 
 def opened_with_labels(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
-    """Return what `opened` does, with the labels and weights that a source has, read from it."""
+    """Return the same as `opened`, but with the labels and weights of a source read from it."""
     X, y, weight = opened(X, y, weight)
     if isinstance(X, Source):
         y, weight = X.with_labels(y, weight).labels()
@@ -321,7 +321,7 @@ def opened_with_labels(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, 
 
 
 def as_part(values: Any, name: str) -> Part:
-    """Convert the return value of a source's callable to a part; ``name`` is for messages."""
+    """Convert the return value of a loader to a part, called ``name`` in messages."""
     if isinstance(values, Part):
         return values
     if not isinstance(values, tuple):
@@ -344,10 +344,10 @@ def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> An
 
 
 def ahead(parts: Iterator[Any]) -> Iterator[Any]:
-    """Yield the parts, each read while the previous one is processed."""
+    """Yield parts; each is read while the previous one is processed."""
     with ThreadPoolExecutor(1, thread_name_prefix="aucmax-read") as reader:
         next_part = reader.submit(next, parts, None)
         while (part := next_part.result()) is not None:
             next_part = reader.submit(next, parts, None)
             yield part
-            del part  # otherwise it would stay in memory while the next but one is read
+            del part  # otherwise three parts would be in memory at a time

@@ -19,7 +19,7 @@ __all__ = ["Spool"]
 
 
 class Spool:
-    """Temporary files of the parts of a source, written in its first pass.
+    """Temporary files with the parts of a source, written during its first pass.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Spool:
     Attributes
     ----------
     stored : Stored
-        None until all parts were written.
+        None until all parts have been written.
     """
 
     def __init__(self, folder: Any = None) -> None:
@@ -43,14 +43,14 @@ class Spool:
         return map(_read, self._files())
 
     def written(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield the parts, each after it was written; `complete` follows the last one."""
+        """Yield the parts, each after it was written; call `complete` after the last."""
         for k, part in enumerate(parts):
             _write(part, self._file(k))
             self._count = k + 1
             yield part
 
     def complete(self) -> None:
-        """Declare that all parts were written."""
+        """Declare that all parts have been written."""
         self.stored = Stored("temporary file", sum(file.stat().st_size for file in self._files()))
 
     def _files(self) -> Iterator[Path]:

@@ -1,7 +1,7 @@
 """Stores of rows: in memory, or in parts that are read in every pass.
 
-A pass is a task, a function of rows and their per-row data, and a reduction: results are stacked,
-or summed in an order that depends only on the number of parts. So the same parts give
+A pass runs a task, a function of rows and their per-row data, and reduces the results: they are
+stacked, or summed in an order that depends only on the number of parts. So the same parts give
 the same bits wherever the tasks run.
 """
 
@@ -52,22 +52,22 @@ class Made:
         return self._make(rows)
 
     def part(self, rows: slice) -> Numbers:
-        """Return the numbers of some rows in the form that takes the fewest bytes to send."""
+        """Return the numbers of some rows in the form with the fewest bytes to send."""
         return self[rows]
 
 
 class Formula(NamedTuple):
-    """How the number of a row follows from its class and its weight.
+    """A number for each row that follows from its class and its weight.
 
     Attributes
     ----------
     values : (float, float)
         The values for positives and negatives.
     totals : (float, float), optional
-        What the weights of each class are divided by, before they are multiplied by the values;
-        None if the numbers do not depend on the weights.
+        The divisors of the weights of positives and negatives, before these are multiplied by the
+        values; None if the numbers do not depend on the weights.
     scale : float
-        What the weights are multiplied by first.
+        A factor by which the weights are multiplied first.
     """
 
     values: tuple[float, float]
@@ -121,14 +121,14 @@ def _unpacked(formula: Formula, n: int, bits: np.ndarray, weight: np.ndarray | N
 
 
 class Told(Made):
-    """Which of n rows are positive, as their parts tell in every pass: nobody else has to know.
+    """Which of n rows are positive, read from their parts in every pass and stored nowhere else.
 
     Parameters
     ----------
     n, make
-        As for `Made`; to make the array takes a pass.
+        As for `Made`; making the array takes a pass.
     rows, weight : (float, float)
-        The number of rows of each class that weigh anything, and their weight, negatives first.
+        The number of rows of weight above 0 in each class, and their weight, negatives first.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Told(Made):
         self.rows, self.weight = rows, weight
 
 
-Numbers = np.ndarray | Made  # (n,); [:] gives the array
+Numbers = np.ndarray | Made  # (n,); [:] returns the array
 Arrays = Sequence[Numbers | None]
 
 
@@ -166,7 +166,7 @@ class Store:
             ``task(X, *by_row, *common)``; a function at module level, so that it can be sent to
             other processes.
         by_row : sequence of ndarray or Made, shape (n, …), or None
-            Per-row arguments; the task gets those of its rows.
+            Per-row arguments; the task receives those of its rows.
         common : sequence
             Arguments that are the same for every call.
         """
@@ -177,7 +177,7 @@ class Store:
         return np.concatenate(list(self.each(task, (), common)))
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
-        """Return the sum of a task's results: arrays, tuples, or objects that can be added."""
+        """Return the sum of a task's results: arrays, tuples, or other objects with ``+``."""
         return sum_in_order(self.each(task, by_row, common))
 
     @property
@@ -187,7 +187,7 @@ class Store:
 
     @property
     def untold(self) -> Store:
-        """The same rows with other labels or weights than their parts tell."""
+        """The same rows, for labels or weights that differ from those in their parts."""
         return self
 
     def taken(self, rows: np.ndarray) -> Store:
@@ -256,7 +256,7 @@ def sum_in_order(parts: Iterable[Any]) -> Any:
 
     Parameters
     ----------
-    parts : iterable of arrays, tuples of arrays, or objects that add; not empty
+    parts : iterable of arrays, tuples of arrays, or objects with ``+``; not empty
     """
     waiting: list[tuple[int, Any]] = []  # (k, sum of 2ᵏ parts), like the digits of a binary counter
     for part in parts:

@@ -1,7 +1,7 @@
-"""Threads: our own for passes over many rows, and one of BLAS, whose threads spin while they wait.
+"""Threads: our own for passes over many rows, but one for BLAS, whose threads spin while they wait.
 
 BLAS splits even small products over all cores and waits for the last of them. On a busy machine
-that takes many times the processor time of one thread, and its results depend on their number.
+that takes many times the processor time of one thread, and results depend on the number of threads.
 """
 
 import os
@@ -26,10 +26,10 @@ def _libraries() -> list[Any]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context, or decorator, in which BLAS has one thread.
+    """Return a context, or decorator, in which BLAS uses one thread.
 
-    The setting is that of the process, so only the main thread changes it, and the outermost of
-    several contexts: OpenBLAS ignores what other threads set.
+    The setting applies to the whole process, so only the outermost context in the main thread
+    changes it: OpenBLAS ignores what other threads set.
     """
     global _limited
     if _limited or threading.current_thread() is not threading.main_thread():
@@ -52,7 +52,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
 
 
-# A fork copies the pool without its threads, so work submitted to it would wait forever.
+# a fork copies the pool without its threads, so work submitted to it would wait forever
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 

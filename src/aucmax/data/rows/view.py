@@ -42,7 +42,7 @@ __all__ = [
 
 
 class CSR(NamedTuple):
-    """Compressed sparse rows: the form in which kernels see a sparse matrix.
+    """Compressed sparse rows, the form in which kernels take a sparse matrix.
 
     ``data`` float32 or float64 and ``indices`` int32, both (nnz,); ``indptr`` int64, (n + 1,).
     """
@@ -61,7 +61,7 @@ LONG_VECTOR = 200_000  # length above which a vector does not stay in the cache
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:
-    """Return a read-only view: one array type for the compiler, and no kernel can write to it."""
+    """Return a read-only view: one array type for the compiler, and kernels cannot write to it."""
     a = a.view()
     a.flags.writeable = False
     return a
@@ -73,7 +73,7 @@ def as_rows(X: Any) -> Rows:
     Parameters
     ----------
     X : ndarray, sparse matrix or sparse array, or CSR, shape (n, d)
-        float32 and float64 are kept, other types become float64. Copies only what must change
+        float32 and float64 are kept; other types become float64. Only what must change is copied
         (Fortran order, int64 column indices, duplicate entries).
 
     Returns
@@ -138,7 +138,7 @@ def some_columns(X: Rows, S: np.ndarray) -> Rows:
 
 
 def stacked_rows(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of all parts, as CSR if any part is; those of one are not copied."""
+    """Return the rows of all parts, as CSR if any part is; a single part is not copied."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part, CSR) for part in parts):
@@ -267,7 +267,7 @@ def row_dot(X, i, w):
 
 
 def row_add(X, i, c, w):
-    """Add c x_i to w in place; touches only the row's stored entries."""
+    """Add c x_i to w in place; only the row's stored entries are touched."""
     (_csr_add if isinstance(X, CSR) else _dense_add)(X, i, c, w)
 
 
@@ -289,13 +289,13 @@ def row_entry(X, i, k):
 def fetch_ahead(order, t, X):
     """Prefetch the row that a step after t reads, so that the step need not wait for it.
 
-    ``order`` has the rows of all steps. X may also be an array with one or several numbers per row.
+    ``order`` lists the rows of all steps. X may also be an array of one or several numbers per row.
     """
     (_csr_ahead if isinstance(X, CSR) else _dense_ahead)(order, t, X)
 
 
 def fetch_entries(X, i, w):
-    """Prefetch the entries of a long w that the rows soon after x_i read or change."""
+    """Prefetch the entries of a long w that rows soon after x_i read or change."""
     (_csr_entries if isinstance(X, CSR) else _dense_entries)(X, i, w)
 
 

@@ -1,4 +1,4 @@
-"""Dense rows of which most entries are zeros: as CSR a pass reads only the others."""
+"""Conversion of dense rows to CSR if most entries are zeros, so that passes skip them."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from aucmax.data.rows.threads import on_threads
 __all__ = ["without_zeros"]
 
 _MIN_ENTRIES = 1_000_000  # of rows that are worth the conversion
-_MAX_DENSITY = 1 / 6  # share of other entries up to which every product with CSR rows is the faster
-_SAMPLED_ROWS = 1_000  # which most often show that a matrix is not sparse
+_MAX_DENSITY = 1 / 6  # share of other entries up to which every product is faster with CSR rows
+_SAMPLED_ROWS = 1_000  # these usually show if a matrix is not sparse
 
 
 def without_zeros(X: Rows) -> Rows:
-    """Return many dense rows as CSR if most of their entries are zeros, others as they are."""
+    """Return many dense rows as CSR if most of their entries are zeros; other rows unchanged."""
     if isinstance(X, CSR) or X.size < _MIN_ENTRIES:
         return X
     sample = X[:: max(len(X) // _SAMPLED_ROWS, 1)]

@@ -1,4 +1,4 @@
-"""Tables with named columns, CSV and Parquet, as dense rows and labels."""
+"""Tables with named columns, from CSV and Parquet, as dense rows and labels."""
 
 from aucmax.data.tables.csv_files import csv_columns, first_lines, read_csv
 from aucmax.data.tables.dialect import as_written

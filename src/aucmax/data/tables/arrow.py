@@ -1,4 +1,4 @@
-"""Arrow tables: how they are read, their types, and the place of a row in the file."""
+"""Arrow tables: reading them, their types, and the place of a row in the file."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = [
 ]  # fmt: skip
 
 Kept = str | float | None  # a value that is written beside a score
-# A line of a wide table must fit in one block.
+# a line of a wide table must fit in one block
 BLOCK_BYTES = 1 << 24
-_CACHED_BYTES = 1 << 18  # which a core's cache holds
+_CACHED_BYTES = 1 << 18  # so few that they fit in a core's cache
 _BYTES_AT_ONCE = 1 << 22  # bytes of numbers
 
 
@@ -41,24 +41,24 @@ class ArrowFile:
     table: pa.Table | InTurn | SomeRows
     place: Callable[[int], int | str]
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
-    first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # of columns, as they are written
+    first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # the first cells by column
     unnamed: bool = False  # whether a column has no name
-    kept: pa.Table | None = None  # of text; by default the columns of ``table``
+    kept: pa.Table | None = None  # the columns to keep, as text; by default those of ``table``
 
     def written(self, name: str) -> list[Kept]:
-        """Return a column as it is in the file: numbers and truths if it declares them, or text."""
+        """Return a column as in the file: numbers and booleans if the file types them, or text."""
         values = (self.table if self.kept is None else self.kept).column(name).to_pylist()
         return [value if _is_plain(value) else str(value) for value in values]
 
     def at(self, chosen: NDArray[np.bool_]) -> ArrowFile:
-        """Return the same with some of the rows, given as a mask (n,)."""
+        """Return the same file with only some of the rows, given as a mask (n,)."""
         rows = np.flatnonzero(chosen)
         table = SomeRows(self.table, chosen, len(rows))
         return replace(self, table=table, place=lambda row: self.place(int(rows[row])))
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether JSON has such values: whole numbers, truths, text, finite numbers, null."""
+    """Return whether JSON has such values: whole or finite numbers, booleans, text and null."""
     return (
         value is None
         or isinstance(value, int | str)
@@ -83,13 +83,13 @@ class SomeRows(NamedTuple):
 class InTurn:
     """Columns of Parquet files, read a few at a time, in the order in which they are requested.
 
-    All at once would take twice the memory of their numbers, and longer.
+    Reading all at once would take twice the memory of their numbers, and more time.
 
     Parameters
     ----------
     num_rows : int
     read : callable
-        (names) to a table of these columns.
+        (names) → a table of these columns.
     names : list of str
         The requested columns, in order.
     """
@@ -115,25 +115,25 @@ class InTurn:
 
 
 def with_constants(table: pa.Table, constants: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
-    """Return these columns of a table, of which some have one value in all rows."""
+    """Return some columns of a table; those it lacks have one value in all rows, a constant."""
     import pyarrow as pa
 
     if not set(names) - set(table.column_names):
         return table.select(names)
-    own, n = set(table.column_names), table.num_rows
+    stored, n = set(table.column_names), table.num_rows
     return pa.table({
-        name: table.column(name) if name in own else pa.repeat(pa.scalar(constants[name]), n)
+        name: table.column(name) if name in stored else pa.repeat(pa.scalar(constants[name]), n)
         for name in names
     })  # fmt: skip
 
 
 def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
-    """Return the tables of files, which have the same columns, as one.
+    """Return the tables of files, which have the same columns, as one table.
 
     Raises
     ------
     DataFileError
-        If a column has types that do not go together.
+        If the types of a column in these files are not compatible.
     """
     import pyarrow as pa
 
@@ -147,7 +147,7 @@ def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
             parts = [_plain(part, any(map(is_float, kinds))) for part in parts]
         try:
             columns[name] = pa.concat_tables(parts, promote_options="permissive").column(name)
-        except MemoryError:  # Arrow has one of its own
+        except MemoryError:  # an ArrowException may be one
             raise
         except pa.ArrowException:
             k = next(k for k, kind in enumerate(kinds) if kind != kinds[0])
@@ -159,14 +159,14 @@ def stacked(files: Sequence[Any], tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _plain(table: pa.Table, as_float: bool) -> pa.Table:
-    """Return a table of one column without codes for its words, and perhaps with other numbers."""
+    """Return a table of one column with its words decoded, and its integers perhaps as floats."""
     import pyarrow as pa
     from pyarrow import types
 
     column = table.column(0)
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if as_float and types.is_integer(column.type):  # beyond 2⁵³ as the reader of text rounds them
+    if as_float and types.is_integer(column.type):  # beyond 2⁵³ rounded as when read from text
         column = column.cast(pa.float64(), safe=False)
     return pa.table({table.column_names[0]: column})
 
@@ -174,7 +174,7 @@ def _plain(table: pa.Table, as_float: bool) -> pa.Table:
 def place_in(
     files: Sequence[Any], sizes: Sequence[int], places: Sequence[Callable[[int], int | str]]
 ) -> Callable[[int], int | str]:
-    """Return the place of a row of the tables of files, given the places in each."""
+    """Return a function from a row of several files to its place, given one for each file."""
     if len(files) == 1:
         return places[0]
     ends = np.cumsum(sizes)
@@ -189,10 +189,10 @@ def place_in(
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """Context in which Python waits with Ctrl-C until Arrow has read a CSV file.
+    """Return a context in which Ctrl-C waits until Arrow has read a CSV file.
 
-    Arrow, which would stop at once, loses one that comes just when it ends. It takes Ctrl-C again
-    afterwards; whether it did before, it does not tell.
+    Arrow's own handler would stop at once, but loses a Ctrl-C that arrives just as reading ends. It
+    is on again afterwards: there is no way to learn whether it was on before.
     """
     import pyarrow as pa
 
@@ -204,18 +204,18 @@ def interrupts_kept() -> Iterator[None]:
 
 
 class Native:
-    """A file that Arrow reads itself: whether it is large, contains quotes, or 0x, a number there.
+    """A file for Arrow to read, and whether it is large, contains quotes, or numbers such as 0x1F.
 
-    Arrow's threads may still hold the file when Python ends. Releasing a Python stream then would
-    end the process with "terminate called".
+    Arrow's threads may still hold the file when Python exits. Releasing a Python stream then would
+    abort the process with "terminate called".
 
     Parameters
     ----------
     stream : BufferedReader
-        The bytes, unpacked.
+        The unpacked bytes.
     watch : str, optional
-        The separator of a CSV file, to look for them. In a large file only quotes count within
-        which a line ends, as they prevent Arrow from parsing blocks by themselves.
+        The separator of a CSV file in which to look for quotes and 0x. In a large file, quotes only
+        count if a line ends within them: then Arrow cannot parse blocks independently.
     """
 
     def __init__(self, stream: io.BufferedReader, watch: str | None = None) -> None:
@@ -226,13 +226,13 @@ class Native:
         end = b""
         raw = getattr(stream, "raw", None)
         if isinstance(raw, RemoteBytes) and raw.seekable():
-            self.quoted = True  # perhaps, too
+            self.quoted = True  # perhaps
             raw.seek(0)  # its first bytes may have been looked at
             self.file = pa.PythonFile(_Watched(self, raw) if watch else raw, "r")
             return
         plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
         self.large = isinstance(raw, io.FileIO) and os.fstat(raw.fileno()).st_size > BLOCK_BYTES
-        kept, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
+        buffer, state = None if plain else pa.BufferOutputStream(), (ord("\n"), 0)
         while (watch or not plain) and (chunk := stream.read(_CACHED_BYTES)):
             if watch:
                 self.hexadecimal |= _has_hexadecimal(end, chunk)
@@ -241,15 +241,15 @@ class Native:
                     self.quoted, state = ends_within_quotes(text, ord(watch), state)
                 self.quoted = self.quoted or (not self.large and b'"' in chunk)
             end = chunk[-1:]
-            if kept is not None:
-                kept.write(chunk)
+            if buffer is not None:
+                buffer.write(chunk)
         self.file = (
-            pa.OSFile(str(stream.name)) if kept is None else pa.BufferReader(kept.getvalue())
+            pa.OSFile(str(stream.name)) if buffer is None else pa.BufferReader(buffer.getvalue())
         )
 
 
 class _Watched(io.RawIOBase):
-    """Bytes that are read once, in order; whether they contain 0x is told."""
+    """Bytes that are read once, in order, and searched for 0x."""
 
     def __init__(self, native: Native, raw: io.RawIOBase) -> None:
         self.native, self.raw, self.end = native, raw, b""
@@ -266,7 +266,7 @@ class _Watched(io.RawIOBase):
 
 
 def _has_hexadecimal(before: bytes, text: bytes) -> bool:
-    """Return whether a text, after another one, has an x after a 0; ``find`` is far slower."""
+    """Return whether a text, preceded by another, contains 0x; ``find`` would be far slower."""
     if b"x" not in text and b"X" not in text:
         return False
     letters = np.frombuffer(before + text, np.uint8)

@@ -27,7 +27,7 @@ MOSTLY = 0.5  # the same for a column of many different values
 _DIGITS = "^[^A-Za-z]*[0-9][^A-Za-z]*$"
 _MOST_BYTES = (1 << 31) - 1  # of an Arrow array of text
 
-_FORMULA = '^="([^"]*)"$'  # a spreadsheet's, for text such as 0123
+_FORMULA = '^="([^"]*)"$'  # by which spreadsheets write text such as 0123
 
 
 class Read(NamedTuple):
@@ -38,11 +38,11 @@ class Read(NamedTuple):
     column : Column
         Its kind.
     values : ndarray of float64 or Categorical, shape (n,)
-        Its numbers, NaN for a gap, or its words.
+        Its numbers, NaN for gaps, or its words.
     decisions : tuple of Decision
-        What was decided about it.
+        The decisions about it.
     beside : tuple of Read
-        What the same cells have as a further column.
+        Further columns made of the same cells.
     """
 
     column: Column
@@ -57,13 +57,13 @@ class Distinct(NamedTuple):
     Parameters
     ----------
     words : Array of strings, shape (k,)
-        Each once, in the order of the rows; or that of each row, if `each_row`.
+        The words without repetitions, in the order of the rows; or one for each row, if `each_row`.
     codes : ndarray of int32, shape (n,)
-        The place among them of each row's word, −1 where it has none.
+        The index of each row's word, −1 for a gap.
     counts : ndarray, shape (k,)
-        The rows of each.
+        The number of rows with each word.
     each_row : bool
-        Whether words may occur again.
+        Whether words may be repeated.
     """
 
     words: pa.Array
@@ -87,9 +87,9 @@ class Distinct(NamedTuple):
 
     @classmethod
     def of_numbers(cls, values: pa.ChunkedArray) -> Distinct:
-        """Return the word of each row if most of the first are different numbers or dates.
+        """Return one word for each row if most of the first are different numbers or dates.
 
-        To find the different ones takes longer than to read all.
+        Finding the different words would take longer than reading all of them.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -104,15 +104,15 @@ class Distinct(NamedTuple):
         return cls(words, np.arange(n, dtype=np.int32), np.ones(n, np.int64), each_row=True)
 
     def each_once(self) -> Distinct:
-        """Return the same with each word once."""
+        """Return the same without repeated words."""
         import pyarrow as pa
 
         return Distinct.of(pa.chunked_array([self.words])) if self.each_row else self
 
     def stripped(self) -> Distinct:
-        """Return the same without the space around the words, or a spreadsheet's formula for text.
+        """Return the same without space around words, and without a spreadsheet's formula for text.
 
-        Such a formula, ``="0123"``, keeps the zeros in front.
+        Such a formula, ``="0123"``, preserves leading zeros.
         """
         import pyarrow.compute as pc
 
@@ -129,12 +129,12 @@ class Distinct(NamedTuple):
         return Distinct(words, self.of_rows(places, -1), counts)
 
     def beginning(self, most: int) -> Distinct:
-        """Return the first different words, each as often as it is there."""
+        """Return the first ``most`` different words, with their counts."""
         words = self.first_words(most)
         return Distinct(words, np.arange(len(words), dtype=np.int32), self.counts[: len(words)])
 
     def first_words(self, most: int, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
-        """Return the first different words, perhaps of some, given as a mask (k,)."""
+        """Return the first ``most`` different words, among all or those in a mask (k,)."""
         import pyarrow as pa
 
         words, size = self.words if chosen is None else self.words.filter(pa.array(chosen)), most
@@ -143,38 +143,40 @@ class Distinct(NamedTuple):
         return first[:most]
 
     def of_rows(self, values: NDArray[Any], gap: Any = np.nan) -> NDArray[Any]:
-        """Return the value of each row, given that of each word (k,)."""
-        if len(values) == len(self.codes):  # no word occurs again, and there is no gap
+        """Return the value of each row, given the value of each word (k,)."""
+        if len(values) == len(self.codes):  # no word is repeated, and there is no gap
             return values
         return np.append(values, np.asarray(gap, dtype=values.dtype)).take(self.codes)
 
     def first(self, chosen: NDArray[np.bool_]) -> int:
-        """Return the first row that has one of some words, given as a mask (k,)."""
+        """Return the first row with one of the words in a mask (k,)."""
         return int(np.argmax(self.of_rows(chosen, False)))
 
     def rows(self, chosen: NDArray[np.bool_]) -> int:
-        """Return the number of rows that have one of some words, given as a mask (k,)."""
+        """Return the number of rows with one of the words in a mask (k,)."""
         return int(self.counts[chosen].sum())
 
     def word(self, row: int) -> str:
-        """Return the word of a row that has one."""
+        """Return the word of a row, which must not be a gap."""
         return str(self.words[int(self.codes[row])].as_py())
 
     def are(
         self, words: tuple[str, ...], among: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
-        """Return which of the words are others, in any case and stripped, as a mask (k,).
+        """Return which of the column's words are in ``words``, as a mask (k,).
+
+        Case and surrounding space are ignored.
 
         Parameters
         ----------
         words : tuple of str
         among : ndarray of bool, shape (k,), optional
-            Which of the words are asked for.
+            Which of the column's words to test.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        starts = np.arange(256) > 0x7F  # of a word, in any case, and of blanks
+        starts = np.arange(256) > 0x7F  # possible first bytes: of the words, in any case, or blanks
         starts[: ord(" ") + 1] = True
         starts[[ord(case[0]) for word in words if word for case in (word, word.upper())]] = True
         are = starts[first_bytes(self.words)]
@@ -189,7 +191,7 @@ class Distinct(NamedTuple):
         return are
 
     def places_in(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """Return the place of each word among others, −1 for none, shape (k,)."""
+        """Return the index of each word in ``words``, −1 for none, shape (k,)."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -197,7 +199,7 @@ class Distinct(NamedTuple):
         return places.fill_null(-1).to_numpy().astype(np.int32)
 
     def each(self, test: Callable[[str], Any]) -> list[Any]:
-        """Return what a function gives for each word."""
+        """Return the result of a function for each word."""
         return [test(word) for word in self.words.to_pylist()]
 
 
@@ -211,7 +213,7 @@ class FileColumn:
     name : str
     reading : Reading
     reserved : sequence of str
-        Names that no column made of its cells may have.
+        Names that further columns made of its cells must not have.
     """
 
     source: ArrowFile
@@ -243,7 +245,7 @@ class FileColumn:
 
     @cached_property
     def written(self) -> Distinct:
-        """The different words as they are; numbers without superfluous digits."""
+        """The different words as in the file; typed numbers as text."""
         import pyarrow as pa
 
         of = Distinct.of_numbers if self.reading.prepare else Distinct.of
@@ -261,12 +263,12 @@ class FileColumn:
 
     @property
     def declared(self) -> Column | None:
-        """The column as declared by the caller."""
+        """The column as the caller declared it."""
         return self.reading.declared.get(self.name)
 
     @property
     def truth(self) -> YesNo:
-        """A column of Arrow's true and false, in the words of the file."""
+        """The kind of a column of true and false, in the spelling of the file."""
         spelt = self.source.first_words().get(self.name, ())
         words = [word.strip() for word in spelt if word.strip().lower() in ("true", "false")]
         return YesNo.written(self.name, words) or YesNo(self.name)
@@ -278,7 +280,7 @@ class FileColumn:
         return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def missing(self) -> NDArray[np.bool_]:
-        """The rows without a value: null, NaN, or only white space; or a word for a gap."""
+        """Which rows have no value: null, NaN, only white space, or a word that means missing."""
         if not is_text(self.kind):
             return self.values.is_null(nan_is_null=True).to_numpy()
         words = NO_WORD if self.reading.prepare else ("",)
@@ -286,7 +288,7 @@ class FileColumn:
 
     @property
     def out(self) -> str:
-        """How to drop it, to follow "leave the column"."""
+        """How to drop the column, as the end of "leave the column …"."""
         return f"out (drop={[self.name]!r})"
 
     def wrong(
@@ -304,7 +306,7 @@ class FileColumn:
         Parameters
         ----------
         what, hint : str
-            What is wrong, to follow "column NAME", and how to fix it.
+            What is wrong, as the end of "column NAME …", and how to fix it.
         row : int, optional
             The first row that is wrong.
         remedy : dict, optional
@@ -312,7 +314,7 @@ class FileColumn:
         of_model : str, optional
             The hint if a model needs the column.
         provisional : bool
-            Whether further rows may remove it.
+            Whether further rows may remove the obstacle.
         """
         if of_model is not None and self.reading.for_model:
             hint, remedy = of_model, self.reading.without(self.name)
@@ -323,22 +325,22 @@ class FileColumn:
     def not_one(
         self, strange: NDArray[np.bool_], kind: str, others: str = "", of_model: str | None = None
     ) -> Decision:
-        """Return the decision that some words, given as a mask (k,), are missing values.
+        """Return the decision to treat some words, a mask (k,), as missing values.
 
         Parameters
         ----------
         strange : ndarray of bool, shape (k,)
         kind : str
-            What they should be, such as "a number".
+            What the words should be, such as "a number".
         others : str
-            What the other words are, in an error.
+            What the other words are, for the error.
         of_model : str, optional
             The hint of an error, if a model needs the column.
 
         Raises
         ------
         Obstacle
-            If nothing is to be decided, or the column may have no missing values.
+            If the reader must not decide, or the column must not have missing values.
         """
         row, count = self.distinct.first(strange), self.distinct.rows(strange)
         word = self.distinct.word(row)
@@ -352,7 +354,7 @@ class FileColumn:
                 finding = f"{count:,} values are not {kind}, the first {word!r} ({where})"
             otherwise = {"categories": [self.name]}
             return Decision(self.name, f"{finding}: taken as missing", otherwise, doubtful=True)
-        lenience = may_be_gaps and self.reading.prepare  # would take it as missing
+        lenience = may_be_gaps and self.reading.prepare  # strict=False would make it missing
         as_gap = "take it as missing (without strict=True), " if lenience else ""
         raise self.wrong(
             f"holds {word!r}, which is not {kind}{others and ', '}{others}",
@@ -364,5 +366,5 @@ class FileColumn:
 
     @property
     def drop(self) -> dict[str, Any]:
-        """The remedy of dropping it."""
+        """The remedy of dropping the column."""
         return {"drop": [self.name]}

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["csv_columns", "first_lines", "read_csv"]
 
 _SEPARATORS = ";\t|,"
-_MAY_HAVE_HEXADECIMAL = {"0x": "somewhere"}  # a table's metadata
+_MAY_HAVE_HEXADECIMAL = {"0x": "somewhere"}  # metadata of a table
 
 
 def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
@@ -68,7 +68,7 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
     reading_alone = replace(reading, keep=())
     used = columns_used(target, features, reading_alone)
     check_others(files, names, reading)
-    if set(used) & set(reading.keep):  # their kinds are found in values that are not text
+    if set(used) & set(reading.keep):  # read again, since text does not show their kinds
         tables, strange = _arrow_tables(texts, reading_alone)
     for text, table in zip(texts, tables, strict=True):
         if any(is_binary(field.type) for field in table.schema if field.name in used):
@@ -93,14 +93,14 @@ def read_csv(path: Any, delimiter: str, reading: Reading) -> tuple[Bunch, list[O
 
 
 def _stacked(files: Sequence[Any], tables: list[pa.Table], names: list[str]) -> pa.Table:
-    """Return columns of the tables of files as one, with those that the files' folders name."""
+    """Return columns of the files' tables as one table, with columns from folders' names."""
     pairs = zip(files, tables, strict=True)
     chosen = [with_constants(table, constants_of(file), names) for file, table in pairs]
     return stacked(files, chosen)
 
 
 def csv_columns(files: Sequence[Any], delimiter: str, reading: Reading) -> list[list[str]]:
-    """Return the names of the columns of each CSV file, read as the first is written."""
+    """Return the names of the columns of each CSV file, all read in the dialect of the first."""
     reading, _ = as_written(files[0], delimiter, reading)
     columns = []
     for file in files:
@@ -114,7 +114,7 @@ def csv_columns(files: Sequence[Any], delimiter: str, reading: Reading) -> list[
 
 
 def first_lines(path: Any, count: int) -> Block | None:
-    """Return the header and the first rows of a CSV file; None if they end in a quoted value."""
+    """Return the header and first rows of a CSV file; None if they end within a quoted value."""
     with opened(path) as stream:
         text = b"".join(itertools.islice(stream, count + 1))
     return None if text.count(b'"') % 2 else Block(path, 0, len(text), text=text)
@@ -123,10 +123,10 @@ def first_lines(path: Any, count: int) -> Block | None:
 def _even_tables(
     texts: list[_Text], reading: Reading
 ) -> tuple[list[_Text], list[pa.Table], list[Decision], list[Obstacle]]:
-    """Return the lines of files, their Arrow tables, and what was decided about lines and cells.
+    """Return the lines of files, their Arrow tables, and decisions and obstacles about them.
 
-    If a table is read as it comes, rows are made even: all have as many cells as the header. The
-    lines that were not are obstacles of a strict reader.
+    With `prepare`, rows are made even: all get as many cells as the header. For a strict reader,
+    lines that were not even are obstacles.
     """
     try:
         tables, decisions = _arrow_tables(texts, reading)
@@ -145,7 +145,7 @@ def _even_tables(
         return texts, tables, [*of_lines, *decisions], []
     names = [text.path if len(texts) > 1 else None for text in texts]
     pairs = zip(odd, names, strict=True)
-    obstacles = [own for lines, name in pairs for own in obstacles_of_lines(lines, name)]
+    obstacles = [obstacle for lines, name in pairs for obstacle in obstacles_of_lines(lines, name)]
     return texts, tables, decisions, obstacles
 
 
@@ -171,9 +171,9 @@ def _may_repeat_header(text: _Text, table: pa.Table) -> bool:
 def _arrow_tables(
     texts: Sequence[_Text], reading: Reading
 ) -> tuple[list[pa.Table], list[Decision]]:
-    """Return the Arrow tables of files, whose types go together: text where they would not.
+    """Return the Arrow tables of files, with columns of incompatible types as text.
 
-    Also return what was decided about cells that are not UTF-8.
+    Also return the decisions about cells that are not UTF-8.
     """
     pa = needs("pyarrow", "a CSV file")
     first = texts[0].path
@@ -197,7 +197,7 @@ def _arrow_tables(
 def _arrow_table(
     text: _Text, reading: Reading, first: Any, words: Collection[str] = ()
 ) -> pa.Table:
-    """Return the Arrow table of one of several files, with stripped names; columns as words."""
+    """Return the Arrow table of one of several files, with stripped names, ``words`` as text."""
     raw = text.header()
     text.check_separator(raw, reading, first)
     names = text.distinct(raw)
@@ -233,7 +233,7 @@ def _arrow_table(
                     ),
                 )
         table = table.rename_columns(text.distinct(table.column_names))
-    except MemoryError:  # Arrow has one of its own
+    except MemoryError:  # an ArrowException may be one
         raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise text.fault(str(error)) from None
@@ -241,9 +241,9 @@ def _arrow_table(
 
 
 def _in_utf8(text: _Text, table: pa.Table, lenient: bool) -> tuple[pa.Table, list[Decision]]:
-    """Return a table with words for the bytes that Arrow has where text may not be UTF-8.
+    """Return a table with Arrow's bytes decoded as UTF-8, and the decisions about them.
 
-    Of a lenient reader, cells that are not are in the encoding that Windows has.
+    A lenient reader decodes cells that are not UTF-8 as Windows' western encoding.
     """
     import pyarrow as pa
 
@@ -301,7 +301,7 @@ def _refuse_hexadecimal(text: _Text, table: pa.Table, used: list[str]) -> None:
 
 
 def _check_header(path: Any, names: list[str], reading: Reading) -> None:
-    """Refuse a first line that is data, not a header."""
+    """Raise DataFileError if the first line is data, not a header."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
     asked = {reading.target, *(reading.names or ())}
     if names in counted or asked & set(names):
@@ -312,7 +312,7 @@ def _check_header(path: Any, names: list[str], reading: Reading) -> None:
 
 @dataclass(frozen=True)
 class _Text:
-    """The lines of a CSV file, for what Arrow does not tell.
+    """The lines of a CSV file, for what Arrow does not report.
 
     Parameters
     ----------
@@ -322,11 +322,11 @@ class _Text:
     encoding : str, optional
         By default UTF-8.
     skipped : int
-        The lines above the header.
+        The number of lines above the header.
     apart : bool
-        Whether columns of one name are told apart.
+        Whether columns with the same name get distinct names.
     even : bool
-        Whether rows are filled up or left out so that all have as many cells as the header.
+        Whether rows are padded or left out so that all have as many cells as the header.
     each_counts : bool
         As for `evened`.
     """
@@ -341,7 +341,7 @@ class _Text:
 
     @classmethod
     def of(cls, path: Any, mark: str, reading: Reading) -> _Text:
-        """Return the text of a file, read as was decided."""
+        """Return the text of a file, for a reading whose dialect is decided."""
         skipped = (reading.header or 1) - 1
         each_counts = reading.labels != "required"
         mark, encoding = reading.sep or mark, reading.encoding
@@ -357,16 +357,16 @@ class _Text:
         return distinct(names) if self.apart else names
 
     def header(self) -> list[str]:
-        """Return the column names as written in the file; none if it is empty."""
+        """Return the column names as written in the file; [] if the file is empty."""
         return next((row for _, row in self.rows()), [])
 
     def first_words(self, names: list[str]) -> dict[str, tuple[str, ...]]:
-        """Return the values of each column in the first rows, as they are written."""
+        """Return the cells of each column in the first rows, as written in the file."""
         rows = (row for _, row in itertools.islice(self.rows(), 1, 1 + FIRST_ROWS))
         return dict(zip(names, zip(*rows, strict=False), strict=False))
 
     def check_separator(self, names: list[str], reading: Reading, first: Any) -> None:
-        """Refuse a header with another separator than the first file has."""
+        """Raise TableError if the header seems to have another separator."""
         if len(names) != 1:
             return
         counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != self.sep}
@@ -381,7 +381,7 @@ class _Text:
             raise TableError(self.path, [Obstacle("", problem, hint, 1, remedy)])
 
     def rows(self, errors: str = "replace") -> Iterator[tuple[int, list[str]]]:
-        """Yield the non-empty rows, header included, with the line each one starts on."""
+        """Yield the non-empty rows, header included, each with the line on which it starts."""
         header = None
         for line, row in self._as_written(errors):
             even = evened(row, header, self.each_counts)[0] if self.even and header else row
@@ -390,12 +390,12 @@ class _Text:
                 yield line, even
 
     def uneven(self) -> list[tuple[int, Oddity]]:
-        """Return the lines of rows that are not even, and what is odd about them.
+        """Return the line numbers of uneven rows, and what is odd about them.
 
         Raises
         ------
         DataFileError
-            If that leaves out many of them, as where the separator is another one.
+            If many rows would be left out, for instance because the separator is wrong.
         """
         rows, header = self._as_written("replace"), self.header()
         oddities = ((line, evened(row, header, self.each_counts)[1]) for line, row in rows)
@@ -407,7 +407,7 @@ class _Text:
 
     @contextmanager
     def opened(self) -> Iterator[io.BufferedReader]:
-        """Open the bytes of the file, or those of its rows that were made even."""
+        """Open the bytes of the file, or of its rows after they were made even."""
         if not self.even:
             with opened(self.path) as stream:
                 yield stream
@@ -427,7 +427,7 @@ class _Text:
                     if row:
                         yield start, row
                     start = self.skipped + reader.line_num + 1
-            except csv.Error as error:  # Python's reader has limits that Arrow's does not.
+            except csv.Error as error:  # Python's reader has limits that Arrow's does not
                 if self.even:
                     raise fault(self.path, f"not a CSV file ({error})", start) from None
 
@@ -443,8 +443,8 @@ class _Text:
                 raise fault(self.path, cause, number) from None
 
     def line(self, row: int, rows: int) -> int | str:
-        """Return the line of one of some data rows, or "row N" where Arrow counts otherwise."""
-        before = getattr(self.path, "lines_before", 0)  # of a block
+        """Return the line of one of ``rows`` data rows, or "row N" if Arrow counts differently."""
+        before = getattr(self.path, "lines_before", 0)  # if it is a block
         if (
             not self.even and self._lines() == rows + 1 + self.skipped
         ):  # a header, and a line for each row
@@ -464,7 +464,7 @@ class _Text:
         return lines + (end != b"\n")
 
     def fault(self, otherwise: str) -> DataFileError:
-        """Return the error of the first line that does not fit the header."""
+        """Return the error for the first line that does not fit the header."""
         header: Sequence[str] | None = None
         try:
             for line, row in self.rows("strict"):

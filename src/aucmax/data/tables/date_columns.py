@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["dates_in_numbers", "dates_in_text", "declared_dates", "times_in_text", "typed_dates"]
 
 _SAMPLED_VALUES = 50  # values that decide which formats are tried
-_ORDERS = {  # of which a column may show none
+_ORDERS = {  # orders of day and month, between which a column may not decide
     form: form.replace("%d", "day")
     .replace("%m", "month")
     .replace("%Y", "year")
@@ -42,14 +42,14 @@ _ORDERS = {  # of which a column may show none
 _FIRST_DIGITS, _LAST_DIGITS = 1800_01_01, 2100_12_31
 _FIRST_EPOCH, _LAST_EPOCH = 7305, 47483  # days from 1970 to 1990 and to 2100
 _YEAR_2000 = 10_957  # in days
-_TIMES = re.compile(  # names of columns of times
+_TIMES = re.compile(  # names that suggest times
     r"(?:.*[^a-z])?(?:[a-z]*(?:time|date|stamp)|ts|at|on|epoch|created|updated|modified)",
     re.IGNORECASE,
 )
 
 
 def typed_dates(column: FileColumn) -> Read:
-    """Return the dates of a column whose type is a date or time."""
+    """Return the dates of a column whose Arrow type is a date or time."""
     from pyarrow import types
 
     declared = column.declared
@@ -62,7 +62,7 @@ def typed_dates(column: FileColumn) -> Read:
 
 
 def dates_in_numbers(column: FileColumn) -> Read | None:
-    """Return dates as numbers, if numbers are dates such as 20240131, or times since 1970."""
+    """Return a column of dates if its numbers look like 20240131, or like times since 1970."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -83,7 +83,7 @@ def dates_in_numbers(column: FileColumn) -> Read | None:
 
 
 def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
-    """Return times of day or durations in days, if all known words, a mask (k,), are some."""
+    """Return times of day or durations in days, if all known words, a mask (k,), are such."""
     distinct = column.distinct
     first = [distinct.words[int(j)].as_py() for j in np.flatnonzero(known)[:_SAMPLED_VALUES]]
     kind = Time(column.name)
@@ -92,7 +92,7 @@ def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
     times = np.array(distinct.each(kind.number), dtype=np.float64)
     if any(day_fraction(f" {word}") is None for word in first) or (times[known] > 1.0).any():
         kind = Time(column.name, duration=True)
-        if known.sum() <= 2:  # two words are as good as numbers
+        if known.sum() <= 2:  # a column of two words is treated as categories
             return None
     strange = known & np.isnan(times)
     if distinct.rows(strange) > (1 - NEARLY_ALL) * distinct.rows(known):
@@ -102,9 +102,9 @@ def times_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
 
 
 def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
-    """Return dates as numbers, if all known words of a column, a mask (k,), are of one format.
+    """Return dates as numbers, if all known words of a column, a mask (k,), have one format.
 
-    Some may be of ISO's format, which cannot be taken for another.
+    Some may be in ISO format, which cannot be mistaken for another.
     """
     distinct = column.distinct
     total = distinct.rows(known)
@@ -152,7 +152,7 @@ def dates_in_text(column: FileColumn, known: NDArray[np.bool_]) -> Read | None:
 
 
 def _with_iso(words: pa.Array, form: str) -> NDArray[np.float64]:
-    """Return the days of words (k,) of a form, or of ISO's, which is never in doubt."""
+    """Return the days of words (k,) in a form, or else in ISO form, which is unambiguous."""
     days = day_numbers(words, form)
     rest = np.isnan(days)
     if form != ISO and rest.any():
@@ -161,7 +161,7 @@ def _with_iso(words: pa.Array, form: str) -> NDArray[np.float64]:
 
 
 def _told_of_iso(column: FileColumn, form: str, count: int) -> tuple[Decision, ...]:
-    """Return the decision that dates, so many sampled ones, are ISO's in a column of a form."""
+    """Return the decision that ``count`` sampled dates are in ISO form, in a column of another."""
     distinct = column.distinct
     if form == ISO or not count:
         return ()
@@ -171,7 +171,7 @@ def _told_of_iso(column: FileColumn, form: str, count: int) -> tuple[Decision, .
 
 
 def _refuse_two_formats(column: FileColumn, known: NDArray[np.bool_], forms: Sequence[str]) -> None:
-    """Raise Obstacle if nearly all known words, a mask (k,), are dates of some of these forms."""
+    """Raise Obstacle if nearly all known words, a mask (k,), are dates in one of several forms."""
     distinct, total = column.distinct, column.distinct.rows(known)
     if not column.reading.prepare or len(forms) < 2:
         return
@@ -192,7 +192,7 @@ def _refuse_two_formats(column: FileColumn, known: NDArray[np.bool_], forms: Seq
 
 
 def declared_dates(column: FileColumn, declared: Column) -> Read:
-    """Return dates of a given format as numbers."""
+    """Return dates or times of a declared format as numbers."""
     distinct = column.distinct
     if isinstance(declared, Date):
         days = _with_iso(distinct.words, declared.form)

@@ -1,4 +1,4 @@
-"""How a CSV file is written: encoding, header, separator, decimal mark, by its first lines."""
+"""The dialect of a CSV file: encoding, header, separator, decimal mark, from its first lines."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["TITLE_LINES", "WESTERN", "as_written", "distinct"]
 _SEPARATORS = ",;\t|"
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 200
-TITLE_LINES = 20  # at most, above the header
-WESTERN = "cp1252"  # what Windows writes in western Europe and America, unless it is UTF-8
-_ALIKE = 0.9  # share of lines with as many values as the header
-_EXCEL = re.compile(r"[\"]?sep=(.)[\"]?\s*", re.IGNORECASE)  # what it has above the header
-# numbers whose last mark can only be a decimal mark, and those whose marks only part thousands
+TITLE_LINES = 20  # most lines above the header
+WESTERN = "cp1252"  # Windows' encoding in western Europe and America, unless it writes UTF-8
+_ALIKE = 0.9  # share of lines that must have as many values as the header
+_EXCEL = re.compile(r"[\"]?sep=(.)[\"]?\s*", re.IGNORECASE)  # a line above the header
+# numbers whose last mark can only be a decimal mark, and those whose marks separate thousands
 _DECIMAL = re.compile(
     r"[^0-9]*(?:[0-9]*|[0-9]{1,3}(?:[.,' \u00a0][0-9]{3})+)([.,])(?:[0-9]{1,2}|[0-9]{4,})[^0-9]*"
 )
 _GROUPS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}([.,])[0-9]{3}(?:\1[0-9]{3})+[^0-9]*")
 _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
-_FEW_NUMBERS = 10  # that do not yet make a column of thousands
+_FEW_NUMBERS = 10  # least numbers that make a column of possible thousands
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 
 def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[Decision]]:
-    """Return how to read a CSV file, completed by what its first lines show, and what was decided.
+    """Return how to read a CSV file, completed from its first lines, and the decisions about it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     mark : str
         The usual separator of such files.
     reading : Reading
-        What it has is kept; without `prepare`, nothing is added.
+        Its settings take precedence; without `prepare`, nothing is added.
     """
     if not (reading.prepare or reading.encoding):
         return reading, []
@@ -50,7 +50,7 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
         start, recoded = stream.read(_SAMPLE_BYTES), isinstance(stream.raw, Recoded)
     utf16 = (reading.encoding or "").lower().replace("-", "").startswith("utf16")
     if utf16 and b"\0" not in start:
-        reading = replace(reading, encoding=None)  # as `opened` has made UTF-8 of it
+        reading = replace(reading, encoding=None)  # `opened` has recoded it as UTF-8
     if not reading.prepare:
         return reading, []
     decisions = [Decision("", "read as utf-16, as it is not UTF-8")] if recoded else []
@@ -66,7 +66,7 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
     if encoding != reading.encoding:
         decisions.append(Decision("", f"read as {encoding}, as it is not UTF-8"))
     if any(line.strip() for line in lines[: header - 1]) and not reading.header:
-        finding = f"line {header} names the columns, what is above it is left out"
+        finding = f"line {header} names the columns; the lines above it are left out"
         decisions.append(Decision("", finding, {"header": 1}))
     if reading.sep is None and sep != mark:
         says = ", as line 1 says" if excel else ""
@@ -78,14 +78,14 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
         names = [name.strip() for name in layout.names]
         more = ((new, old) for new, old in zip(distinct(names), names, strict=True) if new != old)
         for new, old in more:
-            decisions.append(Decision(new, f"a further column called {old!r}", {"drop": [new]}))
+            decisions.append(Decision(new, f"another column called {old!r}", {"drop": [new]}))
     if reading.decimal is None and not reading.for_model:
         decisions += _either(layout, decimal)
     return replace(reading, sep=sep, decimal=decimal, encoding=encoding, header=header), decisions
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Return names of which those that occur again have numbers, such as ``amount_2``."""
+    """Return names with a number added to repeated ones, such as ``amount_2``."""
     used, counts, unique = set(names), Counter[str](), []
     for name in names:
         counts[name] += 1
@@ -99,12 +99,12 @@ def distinct(names: list[str]) -> list[str]:
 
 
 def _encoding(start: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8: no letter beyond ASCII is written so."""
+    """Return the encoding of text if it is not UTF-8: no non-ASCII letter in it is valid UTF-8."""
     return WESTERN if not start.isascii() and start.decode("utf-8", "ignore").isascii() else None
 
 
 class _Layout(NamedTuple):
-    """A file's first lines, divided by a separator.
+    """A file's first lines, split by a separator.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class _Layout(NamedTuple):
     header : int
         The line that names the columns.
     fit : (bool, float)
-        Whether the lines have as many values as the header, the first one, and how many.
+        Whether the first line is the header and the others have as many values, and how many.
     names : list of str
     rows : list of lists of str
     """
@@ -125,36 +125,36 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, lines: list[str], sep: str, reading: Reading, excel: bool) -> _Layout:
-        """Divide lines; titles above the header fill less than half of the columns."""
+        """Split lines; titles above the header fill less than half of the columns."""
         first = reading.header or 1 + excel
         reader = csv.reader(lines[first - 1 :], delimiter=sep)
         numbered, begins = list[tuple[int, list[str]]](), first
         for row in reader:
             if row:
                 numbered.append((begins, row))
-            begins = first + reader.line_num  # a quoted value may have several lines
+            begins = first + reader.line_num  # a quoted value may span several lines
         ((width, _),) = Counter(len(row) for _, row in numbered).most_common(1) or [(0, 0)]
         filled = [sum(map(bool, map(str.strip, row))) for _, row in numbered]
         k = next(
             (k for k, (_, row) in enumerate(numbered) if 2 * filled[k] >= width == len(row)), 0
         )
-        own = {name.strip() for _, row in numbered[:1] for name in row}
+        cells = {name.strip() for _, row in numbered[:1] for name in row}
         if k and (
-            reading.header or reading.target in own or k > TITLE_LINES or k + 2 > len(numbered)
+            reading.header or reading.target in cells or k > TITLE_LINES or k + 2 > len(numbered)
             or 2 * max(filled[:k]) > width or any(map(NUMBER.fullmatch, numbered[k][1]))
         ):  # fmt: skip
             k, width = 0, len(numbered[0][1])
         rows = [row for _, row in numbered[k:]]
         alike = sum(len(row) == width for row in rows) >= _ALIKE * len(rows)
         header = reading.header or (numbered[k][0] if numbered else 1)
-        # a header of several names among uneven lines is better than one column
+        # a header of several names above uneven lines is better than a single column
         uneven = 1.5 if rows and len(rows[0]) > 1 else 0.0
         fit = (width > 1 and k == 0, width) if alike else (False, uneven)
         return cls(sep, header, fit, rows[0] if rows else [], rows[1:])
 
 
 def _decimal(rows: list[list[str]], sep: str) -> str:
-    """Return the mark before the last digits of most numbers that show it."""
+    """Return the decimal mark that most of the unambiguous numbers have."""
     words = [word for row in rows for word in row]
     shown = Counter(match[1] for word in words if (match := _DECIMAL.fullmatch(word)))
     groups = Counter(match[1] for word in words if (match := _GROUPS.fullmatch(word)))
@@ -164,7 +164,7 @@ def _decimal(rows: list[list[str]], sep: str) -> str:
 def _either(layout: _Layout, decimal: str) -> list[Decision]:
     """Return doubts about columns such as 5.533, if nothing in the file shows a decimal point.
 
-    A comma between the values is taken as such a sign: where it is the decimal mark, it is none.
+    A comma as the separator shows one, because files with decimal commas avoid it.
     """
     words = (word for row in layout.rows for word in row)
     if decimal == "," or layout.sep == "," or any(map(_DECIMAL.fullmatch, words)):
@@ -173,6 +173,6 @@ def _either(layout: _Layout, decimal: str) -> list[Decision]:
     for name, cells in zip(layout.names, zip(*layout.rows, strict=False), strict=False):
         filled = [cell.strip() for cell in cells if cell.strip()]
         if len(filled) >= _FEW_NUMBERS and all(map(_EITHER.fullmatch, filled)):
-            finding = f"{filled[0]!r} is read with a decimal point, though it may part thousands"
+            finding = f"{filled[0]!r} is read with a decimal point, but it may separate thousands"
             doubts.append(Decision(name.strip(), finding, {"decimal": ","}))
     return doubts

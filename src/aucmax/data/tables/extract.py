@@ -46,9 +46,9 @@ def extract(
     reading: Reading,
     of_lines: Sequence[Obstacle] = (),
 ) -> tuple[Bunch, list[Obstacle]]:
-    """Read the columns asked for, and list those that look like codes.
+    """Read the requested columns, and list those that look like codes.
 
-    Raise one error that lists every obstacle, with those that are known of its lines.
+    Raise one error that lists every obstacle, including those in lines, ``of_lines``.
     """
     if not source.table.num_rows:
         raise fault(source.path, "the table has column names but no rows")
@@ -79,7 +79,7 @@ def extract(
             if role == "target" and is_boolean(aside.kind):
                 others["label_words"] = dict(enumerate(aside.truth.words))
             if role == "target" and reading.prepare and aside.has_space:
-                decisions.append(Decision(name, "the space around labels is not part of them"))
+                decisions.append(Decision(name, "space around labels was removed"))
     if obstacles:
         raise TableError(source.path, obstacles)
     doubts: list[Obstacle | None] = []
@@ -109,7 +109,7 @@ def _are_whole(numbers: np.ndarray) -> bool:
 
 
 def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator[Read | Obstacle]:
-    """Yield columns that were read, or what prevents it, several at a time if all are in memory."""
+    """Yield columns, or the obstacles to reading them, on threads if the table is in memory."""
 
     pa = needs("pyarrow", "a table")
 
@@ -128,7 +128,7 @@ def _features(source: ArrowFile, names: list[str], reading: Reading) -> Iterator
 
 
 def _labelled(source: ArrowFile, target: str, reading: Reading) -> tuple[ArrowFile, list[Decision]]:
-    """Return a file without the rows that have no label, and say how many these were."""
+    """Return a file without the rows that have no label, and the decision about them."""
     missing = FileColumn(source, target, reading).missing()
     count, first = int(missing.sum()), int(np.argmax(missing))
     if not count or missing.all():

@@ -47,15 +47,15 @@ from aucmax.data.tables.written import (
 __all__ = ["feature"]
 
 _FEW_VALUES = 20
-_FEW_OTHERS = 0.01  # share of other words among yes and no, above which they are categories
+_FEW_OTHERS = 0.01  # share of other words beside yes and no, above which all are categories
 _MOST_UNITS = 3  # of one column
-_FIRST_WORDS = 1000  # of a column, of which some are numbers if most are
-# Numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5".
+_FIRST_WORDS = 1000  # tried first: if most words of a column are numbers, some of these are
+# numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5"
 _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-]?[0-9]+)?\s?[%$€£]?")
-# Numbers with a decimal comma; those of groups of three digits may have thousands instead.
+# numbers with a decimal comma; in groups of three digits it may separate thousands instead
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
-_CODE = "^0[0-9]+$"  # no amount is written so
+_CODE = "^0[0-9]+$"  # amounts have no leading zeros
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 _GIVE_ONE_WORD = "the model was trained on yes and no here, so give one of them"
 
@@ -151,7 +151,7 @@ def _without_infinite(column: FileColumn, read: Read) -> Read:
 def _empty(column: FileColumn) -> Obstacle:
     in_parts = isinstance(column.source.path, Block | RowGroups)
     part = "this part" if column.reading.for_model else "the first part"
-    later = ", or let prepare=True find in later parts what it holds"
+    later = ", or let prepare=True find its kind in later parts"
     return column.wrong(
         f"is empty in every row{f' of {part}' if in_parts else ''}",
         f"leave the column {column.out}{later if in_parts else ''}",
@@ -162,7 +162,7 @@ def _empty(column: FileColumn) -> Obstacle:
 
 
 def _words(column: FileColumn) -> Read:
-    """Return a column as text, whatever it holds."""
+    """Return a column as text, whatever it contains."""
     import pyarrow as pa
 
     try:
@@ -182,7 +182,7 @@ def _words(column: FileColumn) -> Read:
 
 
 def _categories(distinct: Distinct) -> Any:
-    """Return words as pandas has them: a code for each row, −1 for a gap, and the words."""
+    """Return words as a pandas Categorical: a code for each row, −1 for a gap, and the words."""
     pd = needs("pandas", "a table with words")
     gaps = distinct.are(NO_WORD)
     places = np.where(gaps, -1, np.cumsum(~gaps) - 1).astype(np.int32)
@@ -191,7 +191,7 @@ def _categories(distinct: Distinct) -> Any:
 
 
 def _no_words(n: int) -> Any:
-    """Return a column of words that only has gaps."""
+    """Return a column of words with n gaps."""
     pd = needs("pandas", "a table with words")
     return pd.Categorical.from_codes(np.full(n, -1), np.empty(0, dtype=object))
 
@@ -202,11 +202,11 @@ class _Cells(NamedTuple):
     Parameters
     ----------
     column : Column
-        The kind of column in which they are numbers.
+        The kind of column in which the words are numbers.
     numbers : ndarray, shape (k,)
-        NaN for what is none.
+        The numbers; NaN for other words.
     filled : ndarray of bool, shape (k,)
-        Which are no gaps.
+        Which words are not gaps.
     """
 
     column: Column
@@ -215,7 +215,7 @@ class _Cells(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of numbers among the words that are no gaps."""
+        """The share of numbers among the words that are not gaps."""
         return 1.0 - float(self.strange.sum() / max(self.filled.sum(), 1))
 
     @property
@@ -224,14 +224,14 @@ class _Cells(NamedTuple):
         return self.filled & np.isnan(self.numbers)
 
     def without(self, distinct: Distinct, words: tuple[str, ...]) -> _Cells:
-        """Return the same with some of the words, which are no numbers, as gaps."""
+        """Return the same with some words, which are not numbers, treated as gaps."""
         if not words:
             return self
         return self._replace(filled=self.filled & (distinct.places_in(words) < 0))
 
 
 def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
-    """Return words as numbers of a kind of column."""
+    """Return words as the numbers that they are in a kind of column."""
     if isinstance(kind, Amount):
         numbers = amounts(distinct.words, kind.decimal, kind.units, kind.unit)
     else:
@@ -243,7 +243,7 @@ def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
 
 
 def _of_text(column: FileColumn) -> Read:
-    """Return a column of Arrow's type text: numbers with gaps, dates or text; or raise Obstacle."""
+    """Return a column of Arrow's text type as numbers, dates or text; or raise Obstacle."""
     reading, distinct = column.reading, column.distinct
     declared = column.declared or Column(column.name)
     if declared.is_days:
@@ -274,7 +274,7 @@ def _of_text(column: FileColumn) -> Read:
 
 
 def _wanted_by_model(declared: Column) -> tuple[str, str]:
-    """Return what a model needs in a column, and how to give it."""
+    """Return what a model needs in a column, and a hint for the user."""
     if isinstance(declared, YesNo):
         return " or ".join(map(repr, declared.words)), _GIVE_ONE_WORD
     if not isinstance(declared, Amount):
@@ -291,8 +291,8 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     if truth is not None:
         return truth
     cells = _amounts(column, plain)
-    few = cells.filled.sum() <= 2  # two words are as good as numbers
-    codes = _are_codes(distinct) or names_codes(column.name)  # of which 012xx is no unit
+    few = cells.filled.sum() <= 2  # a column of two words is treated as categories
+    codes = _are_codes(distinct) or names_codes(column.name)  # such as 012xx, without a unit
     if cells.strange.any() and not few and not codes:
         units = units_of(distinct.words.filter(cells.strange)[:_FIRST_WORDS])
         if (
@@ -314,9 +314,7 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
     row = distinct.first(cells.strange)
     no_number = f"holds {distinct.word(row)!r}, which is not a number"
     if column.name in reading.numbers:
-        hint = (
-            f"correct it, or do not give the column as one of numbers (numbers={[column.name]!r})"
-        )
+        hint = f"correct it, or do not list the column in numbers (numbers={[column.name]!r})"
         raise column.wrong(no_number, hint, row)
     if reading.text is not True:
         raise _text(column, no_number, row)
@@ -324,8 +322,9 @@ def _as_written(column: FileColumn, plain: _Cells) -> Read:
 
 
 def _among_words(column: FileColumn, cells: _Cells) -> Read | None:
-    """Return a column of text as numbers, if most words are but for some: bad ones, or frequent
-    ones, which are a column beside it.
+    """Return a column of text as numbers, if most of its words are numbers.
+
+    Other words are gaps, and frequent ones become a further column.
     """
     distinct, numbers = column.distinct, column.distinct.rows(cells.filled & ~cells.strange)
     if numbers < MOSTLY * distinct.rows(cells.filled):
@@ -340,7 +339,7 @@ def _among_words(column: FileColumn, cells: _Cells) -> Read | None:
     elif remarks.words:
         count = distinct.rows(cells.strange & ~others.strange)
         listed = ", ".join(map(repr, remarks.words[:3]))
-        finding = f"{count:,} values are words such as {listed}: a column of their own"
+        finding = f"{count:,} values are words such as {listed}: put into a separate column"
         otherwise = {"numbers": [column.name]}
         decisions.append(Decision(column.name, finding, otherwise, counts=True))
         beside.append(remarks_in(column, remarks))
@@ -351,7 +350,7 @@ def _among_words(column: FileColumn, cells: _Cells) -> Read | None:
 
 
 def _yes_and_no(column: FileColumn, plain: _Cells) -> Read | None:
-    """Return a column of text as yes and no, if all words are, but for few cells."""
+    """Return a column of text as yes and no, if nearly all cells are."""
     distinct = column.distinct
     if plain.filled.sum() > _FEW_VALUES or not np.array_equal(plain.filled, plain.strange):
         return None
@@ -373,7 +372,7 @@ def _yes_and_no(column: FileColumn, plain: _Cells) -> Read | None:
 
 
 def _refuse_two_notations(column: FileColumn, cells: _Cells) -> None:
-    """Raise Obstacle if nearly all words are amounts, some with a decimal point, some a comma."""
+    """Raise Obstacle if nearly all words are amounts, some with decimal points, some commas."""
     if cells.filled.sum() <= _FEW_VALUES or _are_codes(column.distinct):
         return
     for distinct in (column.distinct.beginning(_FIRST_WORDS), column.distinct):
@@ -397,7 +396,7 @@ def _refuse_two_notations(column: FileColumn, cells: _Cells) -> None:
 
 
 def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
-    """Return the decision that words are so, of which most are numbers, or nearly all are pairs."""
+    """Return the decision to treat words as text although most are numbers or pairs of numbers."""
     distinct = column.distinct
     if cells.filled.sum() <= _FEW_VALUES or _are_codes(distinct):
         return ()
@@ -406,7 +405,7 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         word = distinct.word(distinct.first(cells.strange))
         sentence = (
             f"{total - others:,} values are numbers, {others:,} are not, such as {word!r}, so all "
-            "are taken as words: write numbers alone, or leave the other cells empty"
+            "are treated as words: write only numbers, or leave the other cells empty"
         )
         return (Decision(column.name, sentence, counts=True),)
     first = distinct.beginning(_FIRST_WORDS).words.to_pylist()
@@ -418,13 +417,13 @@ def _told_of_words(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
         return ()
     sentence = (
         f"{count:,} pairs of numbers such as {distinct.word(distinct.first(pairs))!r}, which a "
-        "model takes as words only: write the two numbers in columns of their own to use them"
+        "model can only treat as words: write the two numbers in separate columns to use them"
     )
     return (Decision(column.name, sentence, counts=True),)
 
 
 def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> _Cells:
-    """Return words as numbers that people write, if more of them are so, with these units."""
+    """Return words read as amounts with these units, if this makes more of them numbers."""
     distinct, reading = column.distinct, column.reading
     tried, measure = [plain], measure_of(units)
     counts = _rows_by_unit(distinct, plain.filled) if measure else {}
@@ -439,7 +438,7 @@ def _amounts(column: FileColumn, plain: _Cells, units: tuple[str, ...] = ()) -> 
 
 
 def _rows_by_unit(distinct: Distinct, chosen: NDArray[np.bool_]) -> dict[str, int]:
-    """Return how many rows of some words, a mask (k,), have each unit, "" for none."""
+    """Return the number of rows with each unit, "" for none, among some words, a mask (k,)."""
     units = unit_of_each(distinct.words).dictionary_encode()
     rows = np.bincount(units.indices.to_numpy(), distinct.counts * chosen, len(units.dictionary))
     counts = dict(zip(units.dictionary.to_pylist(), rows.astype(int).tolist(), strict=True))
@@ -447,7 +446,7 @@ def _rows_by_unit(distinct: Distinct, chosen: NDArray[np.bool_]) -> dict[str, in
 
 
 def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
-    """Return whether words are numbers but for some cells: bad ones, or few words for a gap."""
+    """Return whether words are numbers apart from a few bad cells, or few words for gaps."""
     share = 1 - distinct.rows(cells.strange) / distinct.rows(cells.filled)
     if share < MOSTLY:
         return False
@@ -458,14 +457,14 @@ def _are_numbers(distinct: Distinct, cells: _Cells) -> bool:
 
 
 def _are_codes(distinct: Distinct) -> bool:
-    """Return whether some words have zeros in front, which no amount has."""
+    """Return whether some words have leading zeros, which amounts do not have."""
     import pyarrow.compute as pc
 
     return bool(pc.any(pc.match_substring_regex(distinct.words, _CODE)).as_py())
 
 
 def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
-    """Return a column of numbers, and how they are written."""
+    """Return a column of numbers, with decisions about how they are written."""
     distinct = column.distinct
     if isinstance(cells.column, Amount):
         odd = np.isnan(plain_numbers(distinct.words)) & ~np.isnan(cells.numbers)
@@ -483,7 +482,7 @@ def _numbers(column: FileColumn, cells: _Cells, *decisions: Decision) -> Read:
 
 
 def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Decision, ...]:
-    """Return what was decided about several units, and about numbers without one."""
+    """Return the decisions about numbers with different units, or without a unit."""
     numbers = cells.filled & ~cells.strange & (cells.numbers != 0.0)
     counts = _rows_by_unit(column.distinct, numbers)
     bare, measure = counts.pop("", 0), measure_of(kind.units) if kind.unit else None
@@ -493,7 +492,7 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
     if several:
         most = max(units, key=lambda unit: counts[unit])
         doubt = (
-            f"{' and '.join(units)} stand at these numbers, which are taken as of one unit; the "
+            f"these numbers have the units {' and '.join(units)}, but are read as if in one; the "
             f"first that is not in {most} is {_first_with_other_unit(column, numbers, most)}"
         )
     elif bare and (measure or units == ["%"]):
@@ -514,9 +513,9 @@ def _told_of_units(column: FileColumn, cells: _Cells, kind: Amount) -> tuple[Dec
 
 
 def _first_with_other_unit(column: FileColumn, numbers: NDArray[np.bool_], most: str) -> str:
-    """Return the first number, of words given as a mask (k,), that has another unit, and its place.
+    """Return the first number with another unit, and its place, among some words, a mask (k,).
 
-    Without a unit it is none of these.
+    Numbers without a unit do not count.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -530,7 +529,7 @@ def _first_with_other_unit(column: FileColumn, numbers: NDArray[np.bool_], most:
 
 
 def _doubts_of_declared(column: FileColumn, cells: _Cells) -> tuple[Decision, ...]:
-    """Return the doubts about bounds, and about units if a column is declared to have several."""
+    """Return the doubts about bounds, and about units if the declared column has several."""
     kind = cells.column
     if not isinstance(kind, Amount):
         return ()
@@ -541,9 +540,7 @@ def _doubts_of_declared(column: FileColumn, cells: _Cells) -> tuple[Decision, ..
 
 
 def _told_of_bounds(column: FileColumn, odd: NDArray[np.bool_]) -> tuple[Decision, ...]:
-    """Return the decision that a bound such as <0.5 is read as the number, if some words, a mask
-    (k,), are bounds.
-    """
+    """Return the decision to read bounds such as <0.5 as numbers, if a mask (k,) has some."""
     distinct = column.distinct
     bounds = are_bounds(distinct.words) & odd
     if not bounds.any():
@@ -554,7 +551,7 @@ def _told_of_bounds(column: FileColumn, odd: NDArray[np.bool_]) -> tuple[Decisio
 
 
 def _only_text(column: FileColumn, cells: _Cells) -> Read:
-    """Return a column of text as dates or words, if these are accepted as they are."""
+    """Return a column of text as dates or words, if these are accepted."""
     distinct, filled, strange = column.distinct, cells.filled, cells.strange
     total, different = distinct.rows(filled), int(filled.sum())
     no_number = ""
@@ -590,7 +587,7 @@ def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
 
 
 def _refuse_numbers(column: FileColumn, cells: _Cells) -> None:
-    """Refuse a text column of mostly numbers, some of them badly written."""
+    """Raise Obstacle for a text column of mostly numbers, some of them miswritten."""
     distinct, strange = column.distinct, cells.strange
     as_numbers = np.array(distinct.each(_WRITTEN.fullmatch), dtype=bool) & strange
     total, numbers = distinct.rows(cells.filled), distinct.rows(cells.filled & ~strange)
@@ -613,7 +610,7 @@ def _refuse_numbers(column: FileColumn, cells: _Cells) -> None:
 
 
 def _check_decimal(column: FileColumn, strange: NDArray[np.bool_]) -> None:
-    """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
+    """Raise Obstacle if every value that is not a number has a decimal comma (not thousands)."""
     written = column.distinct.words.filter(strange).to_pylist()
     if (
         column.reading.decimal in (".", None)

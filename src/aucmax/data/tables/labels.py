@@ -35,7 +35,7 @@ def labels_of(column: FileColumn) -> NDArray[Any] | None:
         return _text_labels(column)
     if not is_numeric(column.kind):
         problem = f"the label column {name!r} has the type {column.kind}"
-        raise Obstacle(name, problem, "labels are numbers or text")
+        raise Obstacle(name, problem, "labels must be numbers or text")
     return _number_labels(column)
 
 
@@ -85,26 +85,26 @@ def weights_of(column: FileColumn) -> NDArray[np.float64]:
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
             problem = f"holds {column.distinct.word(row)!r}, which is not a number"
-            raise column.wrong(problem, "weights are numbers", row)
+            raise column.wrong(problem, "weights must be numbers", row)
     elif is_numeric(column.kind):
         values = column.numbers().copy()
     else:
-        raise column.wrong(f"has the type {column.kind}", "weights are numbers")
+        raise column.wrong(f"has the type {column.kind}", "weights must be numbers")
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = "weights are finite numbers, 0 or more"
+        hint = "weights must be finite numbers, 0 or more"
         raise column.wrong(f"holds the weight {values[row]:g}", hint, row)
     return values
 
 
 def groups_of(column: FileColumn) -> NDArray[Any]:
-    """Return the groups of the rows, as they are."""
+    """Return the groups of the rows, unchanged."""
     return _as_they_are(column, "every row needs a group")
 
 
 def strata_of(column: FileColumn) -> NDArray[Any]:
-    """Return the strata of the rows, as they are; those of text as it is written."""
+    """Return the strata of the rows: values unchanged, and text as integers if all is."""
     if not is_text(column.kind):
         return _as_they_are(column, _STRATUM_NEEDED)
     _refuse_gaps(column, f"column {column.name!r} has a missing value", _STRATUM_NEEDED)
@@ -116,7 +116,7 @@ def strata_of(column: FileColumn) -> NDArray[Any]:
 
 
 def segments_of(column: FileColumn) -> NDArray[Any]:
-    """Return the segments of the rows, as they are; None or NaN where one is missing."""
+    """Return the segments of the rows, unchanged; None or NaN for a missing one."""
     return np.asarray(column.values.to_numpy())
 
 
@@ -126,7 +126,7 @@ def _as_they_are(column: FileColumn, hint: str) -> NDArray[Any]:
 
 
 def times_of(column: FileColumn) -> NDArray[np.float64]:
-    """Return the times of the rows: numbers as they are, dates as days."""
+    """Return the times of the rows: numbers unchanged, dates as days."""
     from pyarrow import types
 
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a time")
@@ -140,7 +140,7 @@ def times_of(column: FileColumn) -> NDArray[np.float64]:
         date_column = replace(column, reading=reading)
         try:
             dates = dates_in_text(date_column, np.ones(len(date_column.distinct.words), dtype=bool))
-        except Obstacle as obstacle:  # whose hint is for features
+        except Obstacle as obstacle:  # its hint is meant for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
     if dates is None:

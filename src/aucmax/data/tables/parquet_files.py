@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Reading of Parquet files, by row groups or slices of them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = [
     "stored_bytes",
 ]  # fmt: skip
 
-# pandas stores a row index in Parquet under this name.
-_PAGES_BYTES = 1 << 20  # of each column that are in memory at once when a slice is read
+_PAGES_BYTES = 1 << 20  # of each column in memory at once when a slice is read
+# pandas stores a row index in Parquet under this name
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def read_parquet(path: Any, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Return rows and labels of Parquet files, or of some row groups."""
     files = files_of(path)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         open_file: Callable[[Any], AbstractContextManager[Any]] = _readable
-        if len(files) == 1:  # else there may be more than can be open
-            only = nullcontext(held.enter_context(_readable(path)))
+        if len(files) == 1:  # several may be too many to keep open
+            only = nullcontext(stack.enter_context(_readable(path)))
             open_file = {path: only}.__getitem__
         names, sizes = [], []
         for part in files:
@@ -74,7 +74,7 @@ def _groups(file: parquet.ParquetFile, path: Any) -> list[int]:
 
 
 def _count(file: parquet.ParquetFile, path: Any) -> int:
-    """Return the number of rows of a file, of its row groups or of a slice of one."""
+    """Return the number of rows of a file, of some row groups or of a slice of one."""
     rows = sum(file.metadata.row_group(k).num_rows for k in _groups(file, path))
     if isinstance(path, RowGroups) and path.most is not None:
         return min(path.most, rows - path.skipped)
@@ -82,8 +82,8 @@ def _count(file: parquet.ParquetFile, path: Any) -> int:
 
 
 def _columns(file: parquet.ParquetFile, path: Any, names: list[str]) -> pa.Table:
-    """Return columns of a file, some of which its folders may name."""
-    in_file = set(file.schema_arrow.names)  # made anew at each access
+    """Return columns of a file; some may come from its folders' names."""
+    in_file = set(file.schema_arrow.names)  # the property makes a new schema at each access
     stored = [name for name in names if name in in_file]
     if isinstance(path, RowGroups) and path.most is not None:
         table = _slice(path, stored)
@@ -95,11 +95,11 @@ def _columns(file: parquet.ParquetFile, path: Any, names: list[str]) -> pa.Table
 # ---- slices of a row group that is larger than a part
 
 _Slices = Iterator[tuple["pa.Table", bool]]
-_begun: dict[Any, _Slices] = {}  # that of which the next slice is likely to be read next
+_begun: dict[Any, _Slices] = {}  # slices of a file whose next slice is likely to be read next
 
 
 def _slice(path: RowGroups, names: list[str]) -> pa.Table:
-    """Return some rows of row groups; those before them are decoded, unless they just were."""
+    """Return a slice of row groups; the rows before it are decoded, unless they just were."""
     assert path.most is not None
     file = path.path, Mark.of(path), path.groups, tuple(names)
     slices = _begun.pop((*file, path.skipped), None) or _slices(path, names)
@@ -111,7 +111,7 @@ def _slice(path: RowGroups, names: list[str]) -> pa.Table:
 
 
 def _slices(path: RowGroups, names: list[str]) -> _Slices:
-    """Yield so many rows at a time, and whether there are more."""
+    """Yield ``path.most`` rows at a time, and whether there are more."""
     import pyarrow as pa
 
     assert path.most is not None
@@ -130,7 +130,7 @@ def _slices(path: RowGroups, names: list[str]) -> _Slices:
 
 
 def parquet_metadata(path: Any) -> parquet.FileMetaData:
-    """Return a Parquet file's metadata of its row groups and columns."""
+    """Return the metadata of a Parquet file about its row groups and columns."""
     with _readable(path) as file:
         return file.metadata
 
@@ -147,13 +147,13 @@ def stored_bytes(path: Any, columns: Collection[str]) -> int:
 
 
 def may_have_gaps(path: Any, columns: Collection[str]) -> bool:
-    """Return whether some of these columns have missing values, unless the file denies it."""
+    """Return whether some of these columns may have missing values, by the file's statistics."""
     counts = (chunk.statistics for chunk in _chunks(path, columns))
     return any(of is None or not of.has_null_count or of.null_count for of in counts)
 
 
 def _chunks(path: Any, columns: Collection[str]) -> Iterator[parquet.ColumnChunkMetaData]:
-    """Yield what a Parquet file tells of these columns in each row group."""
+    """Yield a Parquet file's metadata about these columns in each row group."""
     about, names = parquet_metadata(path), set(columns)
     for k in range(about.num_row_groups):
         chunks = map(about.row_group(k).column, range(about.num_columns))
@@ -161,7 +161,7 @@ def _chunks(path: Any, columns: Collection[str]) -> Iterator[parquet.ColumnChunk
 
 
 def row_groups(path: Any, part_bytes: int) -> Iterator[RowGroups]:
-    """Yield row groups of a file that hold up to this many bytes of numbers, or slices of one."""
+    """Yield row groups of up to ``part_bytes`` bytes of numbers, or slices of larger ones."""
     with _readable(path) as file:
         about, width = file.metadata, 8 * max(len(_names(file)), 1)
         counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
@@ -182,7 +182,7 @@ def row_groups(path: Any, part_bytes: int) -> Iterator[RowGroups]:
 
 
 def _sliced(group: RowGroups, rows: int, most: int) -> Iterator[RowGroups]:
-    """Yield the slices of a row group, of equal size but for the last."""
+    """Yield the slices of a row group, of equal size except for the last."""
     for skipped in range(0, rows, most):
         yield replace(group, first=group.first + skipped, most=most, skipped=skipped)
 
@@ -191,18 +191,18 @@ def _names(file: parquet.ParquetFile) -> list[str]:
     return [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
 
 
-_FRESH_NANOSECONDS = 10**9  # in which a file may change without a new time stamp
-_seen: dict[Any, parquet.FileMetaData] = {}  # of the last file
+_FRESH_NANOSECONDS = 10**9  # within this time a file may change without a new time stamp
+_seen: dict[Any, parquet.FileMetaData] = {}  # the metadata of the last file
 
 
 def _file(path: Any, native: Any, buffer_bytes: int) -> parquet.ParquetFile:
-    """Open a file; the metadata of many row groups take longer to read than one of them."""
+    """Open a file, with cached metadata: for many row groups, reading it takes longest."""
     from pyarrow import parquet
 
     mark = Mark.of(path)
     written = getattr(mark, "written", None)
     fresh = isinstance(written, int) and time.time_ns() - written < _FRESH_NANOSECONDS
-    # without a buffer all of a row group's bytes are read ahead
+    # without a buffer, all bytes of a row group are read ahead
     options: dict[str, Any] = {"buffer_size": buffer_bytes, "pre_buffer": not buffer_bytes}
     if mark is None or fresh:
         return parquet.ParquetFile(native, **options)
@@ -221,7 +221,7 @@ def _readable(path: Any, buffer_bytes: int = 0) -> Iterator[parquet.ParquetFile]
     try:
         with opened(path) as stream, _file(path, Native(stream).file, buffer_bytes) as file:
             yield file
-    except MemoryError:  # Arrow has one of its own
+    except MemoryError:  # an ArrowException may be one
         raise
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None

@@ -1,4 +1,4 @@
-"""Frequent words in a column of numbers, such as neg, which are a column of their own."""
+"""Frequent words in a column of numbers, such as neg, which become a separate column."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from aucmax.data.tables.column import Distinct, FileColumn, Read
 
 __all__ = ["are_remarks", "frequent_words", "may_stand_beside", "remarks_in"]
 
-_FREQUENT = 10  # rows of a word, as of a level, among the first
+_FREQUENT = 10  # least rows of a word among the first rows, as for a level of a category
 _MOST_WORDS = 20
 _DIGIT = re.compile("[0-9]")
 _UNKNOWN = ("unknown", "unk", "not known", "not available", "undefined", "empty")
 
 
 def frequent_words(distinct: Distinct, chosen: NDArray[np.bool_]) -> list[str]:
-    """Return the words among some, a mask (k,), that many of the first rows have, in any case.
+    """Return the words in a mask (k,) that many of the first rows have, ignoring case.
 
-    There are none if they do not stand for numbers.
+    The list is empty if the words cannot stand for numbers.
     """
     import pyarrow as pa
 
@@ -43,13 +43,13 @@ def frequent_words(distinct: Distinct, chosen: NDArray[np.bool_]) -> list[str]:
 
 
 def are_remarks(words: Sequence[str]) -> bool:
-    """Return whether words stand for numbers: a few that are no codes, nor yes and no."""
+    """Return whether words may stand for numbers: a few, neither codes nor yes and no."""
     few = len(words) <= _MOST_WORDS and not any(map(_DIGIT.search, words))
     return few and YesNo.written("", words) is None
 
 
 def may_stand_beside(column: FileColumn, remarks: Remarks) -> bool:
-    """Return whether words in a column of numbers may be a column of their own, or else gaps."""
+    """Return whether words in a column of numbers may become a column; otherwise they are gaps."""
     reading, name = column.reading, column.name
     accepted = reading.lenient and reading.text is True and reading.may_have_gaps(name)
     unwanted = name in reading.numbers or remarks.name in reading.drop
@@ -57,7 +57,7 @@ def may_stand_beside(column: FileColumn, remarks: Remarks) -> bool:
 
 
 def remarks_in(column: FileColumn, kind: Remarks) -> Read:
-    """Return the words of a column of numbers, as a column of words with gaps elsewhere."""
+    """Return the words in a column of numbers as a column of words, with gaps elsewhere."""
     pd = needs("pandas", "a table with words")
     places = np.full(len(column.stored), -1, np.int32)
     if is_text(column.kind):

@@ -1,4 +1,4 @@
-"""Rows of CSV files with more or fewer cells than the header, and headers that come again."""
+"""Rows of CSV files with more or fewer cells than the header, and repeated headers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from aucmax.data.obstacles import Obstacle
 
 __all__ = ["LEFT_OUT", "Oddity", "evened", "obstacles_of_lines", "told_of_lines"]
 
-Oddity = tuple[str, str]  # what is odd about a line, and what is done
+Oddity = tuple[str, str]  # what is odd about a line, and what is done about it
 
 LEFT_OUT = "left out"
 _MORE = "more cells than in the header", LEFT_OUT
-_EMPTY = "further cells, all empty,", "ignored"
+_EMPTY = "further empty cells", "ignored"
 _FEWER = "fewer cells than in the header", "read with gaps"
-_AGAIN = "the header again", LEFT_OUT
+_AGAIN = "a repeated header", LEFT_OUT
 
 
 def evened(
     row: list[str], header: list[str], each_counts: bool
 ) -> tuple[list[str] | None, Oddity | None]:
-    """Return a row with as many cells as the header, and what was odd about it and done.
+    """Return a row with as many cells as the header, and what was odd about it, if anything.
 
-    The row is None if it is left out. Further cells may be empty. If each row counts, as where each
-    gets a score, only a header that comes again is left out, and others remain as they are.
+    The row is None if it is left out: a repeated header, or a row with further cells that are not
+    empty. If each row counts, because each gets a score, only repeated headers are left out, and
+    other rows remain unchanged.
     """
     width = len(header)
     if [*map(str.strip, row[:width])] == [*map(str.strip, header)] and not any(row[width:]):
@@ -46,7 +47,7 @@ def _by_oddity(oddities: Iterable[tuple[int, Oddity]]) -> dict[Oddity, list[int]
 
 
 def obstacles_of_lines(oddities: Iterable[tuple[int, Oddity]], path: Any = None) -> list[Obstacle]:
-    """Return an obstacle for each way in which lines are odd, of one of several files at a path."""
+    """Return an obstacle for each kind of odd line; ``path`` is needed among several files."""
     of_file = "" if path is None else f" of {path}"
     return [
         Obstacle(
@@ -61,7 +62,7 @@ def obstacles_of_lines(oddities: Iterable[tuple[int, Oddity]], path: Any = None)
 
 
 def told_of_lines(oddities: Iterable[tuple[int, Oddity]]) -> list[Decision]:
-    """Return what was decided about lines that are odd, in one sentence for each way."""
+    """Return the decision about odd lines, with one clause for each kind."""
     sentences = []
     for (kind, done), odd in _by_oddity(oddities).items():
         where = f"line {odd[0]}" if len(odd) == 1 else f"{len(odd):,} lines, the first {odd[0]}"

@@ -20,14 +20,14 @@ LABEL_NAMES = ("target", "label", "y", "class")
 
 
 def columns_used(target: str | None, features: list[str], reading: Reading) -> list[str]:
-    """All columns to read, each once."""
+    """Return all columns to read, without repetitions."""
     labels = [target] if target else []
     features = [reading.source(name) for name in features]
     return list(dict.fromkeys([*features, *labels, *reading.aside.values(), *reading.keep]))
 
 
 def check_columns(file: Any, names: list[str], first: Any, others: list[str]) -> None:
-    """Refuse a file whose columns are not those of the first, in whatever order."""
+    """Raise DataFileError if a file has other columns than the first file, in any order."""
     columns, columns_of_first = set(names), set(others)
     lacks = [name for name in others if name not in columns]
     more = [name for name in names if name not in columns_of_first]
@@ -40,7 +40,7 @@ def check_columns(file: Any, names: list[str], first: Any, others: list[str]) ->
 
 
 def check_others(files: Sequence[Any], names: Sequence[list[str]], reading: Reading) -> None:
-    """Refuse files that lack columns, given those of each; further ones only without a model."""
+    """Raise DataFileError if a file lacks columns, or without a model has further ones."""
     for file, others in zip(files[1:], names[1:], strict=True):
         if reading.columns is None:
             check_columns(file, others, files[0], names[0])
@@ -88,7 +88,7 @@ def choose(path: Any, names: list[str], reading: Reading) -> tuple[str | None, l
 
 
 def _check_aside(path: Any, names: list[str], target: str | None, reading: Reading) -> None:
-    """Refuse a weight, group or time column that is missing or has another role."""
+    """Raise DataFileError if a weight, group or time column is missing or has another role."""
     roles = {name: "read as categories" for name in reading.categories}
     roles |= {name: "dropped" for name in reading.drop}
     if target is not None:
@@ -134,7 +134,7 @@ def suggest(name: str, names: list[str]) -> str:
 
 
 def header_hint(names: list[str]) -> str:
-    """Return what a first line may be that does not name the columns; nothing if it seems to."""
+    """Return a hint if the first line does not seem to name the columns, or ""."""
     if any(NUMBER.fullmatch(name.strip()) for name in names):
         return "; the first line looks like data: is the header missing?"
     if 2 * names.count("") >= len(names) > 1:

@@ -1,6 +1,6 @@
 """Numbers as people write them: plain, or with thousands, currencies, percents and brackets.
 
-Compiled loops read the usual ones of many words, and Arrow all others at once.
+Compiled loops read the usual forms if there are many words, and Arrow reads all other words.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = [
 DECIMALS = (".", ",")
 _UNIT = r"(?:\p{Sc}|%|‰|[A-Z]{1,2}\p{Sc}|[A-Z]{3})"
 _DIGITS = r"((?:[0-9]|[.,'’ \x{00a0}\x{202f}][0-9])+[.,]?(?:[eE][+-]?[0-9]+)?)"
-# sign, unit, digits and unit; a sign may also follow
+# sign, unit, digits and unit; the sign may also be last
 _BARE = rf"^([+-])?{_UNIT}?\s?([+-])?{_DIGITS}\s?{_UNIT}?([+-])?$"
 _ROUND = r"([0-9])[.,]-+"  # no cents
 _BRACKETS = rf"^{_UNIT}?\s?\(([^()]*)\)\s?{_UNIT}?$"  # a minus
 _MONEY = re.compile(r"(?i:kr|rs|fr|sfr|rm|rp|z\u0142|k\u010d|ft|lei)\.?")  # may come first
-BOUND = r"^[<>≤≥]=?\s?"  # before a number that is not known further
+BOUND = r"^[<>≤≥]=?\s?"  # before a number that is only a bound
 _SIGN_OF_BOUND = "≤≥".encode()[0]
 _NO_UNIT = r"[-+()<>≤≥=0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
-MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}  # of 1
+MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}
 _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
     {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.349523125}
@@ -51,8 +51,8 @@ _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in 
     {"%": 1.0, "bp": 0.01, "bps": 0.01},
     {"ml": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1.0},
 )
-_THOUSANDS = {".": ",", ",": "."}  # the usual mark, by the decimal mark
-_OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # of thousands
+_THOUSANDS = {".": ",", ",": "."}  # the usual separator, by the decimal mark
+_OTHERS = r"(?:['’ \x{00a0}\x{202f}][0-9]{3})+"  # thousands with other separators
 
 
 def plain_numbers(words: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
@@ -86,12 +86,12 @@ def are_bounds(words: pa.Array) -> NDArray[np.bool_]:
 
 
 def units_of(words: pa.Array) -> tuple[str, ...]:
-    """Return the different words and signs at numbers, in the order of the alphabet."""
+    """Return the different units beside numbers, in alphabetical order."""
     return tuple(sorted(filter(None, unit_of_each(words).unique().to_pylist())))
 
 
 def unit_of_each(words: pa.Array) -> pa.Array:
-    """Return what stands at the number in each word (n,), "" for nothing."""
+    """Return the text beside the number in each word (n,), or ""."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,7 +105,7 @@ def unit_of_each(words: pa.Array) -> pa.Array:
 
 
 def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
-    """Return how much each unit of a quantity is, in lower case, if some all belong to one."""
+    """Return the sizes of all units of the quantity, in lower case, to which ``units`` belong."""
     units = set(units)
     if units <= MULTIPLES.keys():
         return None
@@ -114,30 +114,30 @@ def measure_of(units: Iterable[str]) -> Mapping[str, float] | None:
 
 
 def are_one(units: Iterable[str]) -> bool:
-    """Return whether units are the same, such as month and months."""
+    """Return whether all units are the same, such as month and months."""
     return len({unit.lower().rstrip("s") if len(unit) > 3 else unit for unit in units}) < 2
 
 
 def amounts(
     words: pa.Array, decimal: str, units: Sequence[str] = (), unit: str = ""
 ) -> NDArray[np.float64]:
-    """Return stripped words (n,) as numbers, whatever signs of money surround them.
+    """Return stripped words (n,) as numbers, ignoring currency symbols and units around them.
 
     Parameters
     ----------
     words : Array of strings
         Without surrounding space.
     decimal : {".", ","}
-        The decimal mark; the other one and blanks may divide thousands.
+        The decimal mark; the other mark and blanks may separate thousands.
     units : sequence of str
-        What else may stand behind a number, or before it if it is money.
+        Further units that may follow a number, or precede it if they are money.
     unit : str
-        What numbers with other units of the same quantity are converted to.
+        The unit to which numbers with other units of the same quantity are converted.
 
     Returns
     -------
     ndarray, shape (n,)
-        NaN for what is not a number.
+        The numbers; NaN for other words.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -148,7 +148,7 @@ def amounts(
         words = _without_units(words.filter(pa.array(rest)), units)
         numbers[rest] = _usual(pc.utf8_trim(words, characters=_USUAL_UNITS), decimal)
         odd = np.isnan(numbers[rest])
-    if rest.any() and odd.any():  # what takes several times as long
+    if rest.any() and odd.any():  # these patterns take several times as long
         rest[rest] = odd
         odd = pc.replace_substring_regex(words.filter(pa.array(odd)), _ROUND, r"\1")
         odd = pc.replace_substring_regex(odd, _BRACKETS, r"-\1")
@@ -168,7 +168,7 @@ def amounts(
 
 
 def _without_units(words: pa.Array, units: Sequence[str]) -> pa.Array:
-    """Return words with the signs of a keyboard, and without units."""
+    """Return words with ASCII signs, and without units."""
     import pyarrow.compute as pc
 
     words = pc.replace_substring(words, "\u2212", "-")  # the sign that typesetters use
@@ -182,7 +182,7 @@ def _without_units(words: pa.Array, units: Sequence[str]) -> pa.Array:
 
 
 def _usual(words: pa.Array, decimal: str) -> NDArray[np.float64]:
-    """Return words as numbers that may have the usual thousands."""
+    """Return words as numbers that may have the usual thousands separator."""
     import pyarrow.compute as pc
 
     mark = _THOUSANDS[decimal]
@@ -196,7 +196,7 @@ def _usual(words: pa.Array, decimal: str) -> NDArray[np.float64]:
 
 
 def _numbers(words: pa.Array, fits: pa.Array) -> NDArray[np.float64]:
-    """Return those words as numbers that fit, NaN for the others."""
+    """Return as numbers the words that fit, NaN for the others."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
