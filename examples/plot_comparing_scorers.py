@@ -4,7 +4,7 @@ Comparing scorers properly
 
 One scorer has a higher AUC than the other. Is it better, or was it lucky with these rows? This
 page compares two models on the same rows, counts how often the usual rules are wrong,
-and shows how the best of many regresses to the mean.
+and shows how the best of many settings regresses to the mean.
 """
 
 # %%

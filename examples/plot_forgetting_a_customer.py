@@ -68,7 +68,7 @@ for k, who in enumerate(gone, start=1):
         untold.append(abs(before - again.coef_).max() / scale)
 
 _, ax = plt.subplots(layout="constrained")
-ax.semilogy(counts, untold, label="never told")
+ax.semilogy(counts, untold, label="ignores the requests")
 ax.semilogy(counts, told, label="has forgotten each")
 ax.set_xlabel("customers who have asked")
 ax.set_ylabel("distance to the model trained again")
@@ -80,8 +80,8 @@ assert max(told) < 1e-9 < min(untold)
 # What it cannot forget
 # ---------------------
 # It cannot forget rows that were never learnt: subtracting them would give moments that no rows
-# can have. Not every such case can be detected, but if one is, the model raises an error and stays
-# as it was.
+# can have. Not every such case can be detected, but if one is, the model raises an error and does
+# not change.
 
 try:
     model.forget(X[:20] + 100, y[:20])

@@ -1,16 +1,16 @@
 """
-When nobody has to read the model
-=================================
+When only the ranking matters
+=============================
 
-Where columns act together in many ways, no sum of curves and maps says it all. If a ranking is all
-that is needed, the rows can be compared with some landmarks first, and a line be tuned on these
-comparisons: the model of a kernel machine, at the price of a line.
+Where columns act together in many ways, no sum of curves and maps captures it all. If you need
+only a ranking, compare the rows with some landmarks first, and tune a linear model on these
+comparisons: the model of a kernel machine, at the price of a linear one.
 """
 
 # %%
 # Parts on a belt
 # ---------------
-# A part fails if its six measures are near to one of some unlucky combinations.
+# A part tends to fail if its six measures are close to one of a few unlucky combinations.
 
 import numpy as np
 
@@ -31,8 +31,8 @@ print(f"{y_train.mean():.1%} of the parts fail")
 # %%
 # Three models
 # ------------
-# The landmarks are drawn from all rows without a look at the labels. Drawing all failures would let
-# each of them be near to itself, which new failures are not.
+# The landmarks are drawn from all rows, whatever their labels. If all failures were landmarks, each
+# would be close to itself, which new failures are not.
 
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
@@ -61,8 +61,8 @@ assert auc["line"] < auc["curves and maps"] < auc["kernel"]
 # %%
 # What it costs
 # -------------
-# The kernel ranks best, and nothing can be read from its 400 weights. Curves and maps say which
-# measures matter and which pairs, and are worth a look before you give that up.
+# The kernel ranks best, but its 400 weights explain nothing. Curves and maps show which measures
+# and which pairs matter: look at them before you give that up.
 
 from matplotlib import pyplot as plt
 
@@ -74,6 +74,6 @@ for name, score in scores.items():
 plt.show()
 
 # %%
-# More landmarks come closer to the kernel itself and take longer; some hundreds do for most tables.
-# Khalid, Ray & Chitsaz (2018), "Scalable nonlinear AUC maximization methods", rank by these, too.
+# More landmarks approximate the kernel better and take longer; a few hundred suffice for most
+# tables. Khalid, Ray & Chitsaz (2018), "Scalable nonlinear AUC maximization methods", use them.
 # More on curves and maps: :doc:`/additive`.

@@ -2,8 +2,8 @@
 Matched cases and controls
 ==========================
 
-Each patient is matched with healthy people of the same age, sex and hospital. Compared with each
-other, matched sets differ in ways that nobody wants to model; within a set, the comparison is fair.
+Each patient is matched with healthy people of the same age, sex and hospital. Matched sets differ
+from each other in ways that nobody wants to model; within a set, the comparison is fair.
 Conditional logistic regression compares within sets only. This page fits it, and puts the odds
 ratios beside the true ones.
 """
@@ -11,9 +11,9 @@ ratios beside the true ones.
 # %%
 # A study with a known answer
 # ---------------------------
-# Of 2000 groups of people, those with an ill member give a set of one case and three controls.
-# Exposure and dose raise the risk, the third measurement does nothing. What the members of a set
-# share raises both the risk and the dose, so that sets of people who are often ill also have high
+# Of 2000 groups of people, each with an ill member yields a set of one case and three controls.
+# Exposure and dose raise the risk, the third measurement has no effect. A factor shared by the
+# members of a set raises both risk and dose, so that groups with many ill people also have high
 # doses.
 
 import numpy as np
@@ -51,9 +51,9 @@ print(f"{y.sum()} cases and {len(y) - y.sum()} controls")
 # %%
 # Odds ratios
 # -----------
-# ``loss="logistic"`` with ``strata`` is conditional logistic regression: the likelihood that, of
-# the members of each set, the case is the one that fell ill. Without a penalty the estimates can
-# be reported.
+# ``loss="logistic"`` with ``strata`` is conditional logistic regression: it maximises the
+# probability that, among the members of each set, the case is the one who fell ill. Without a
+# penalty the estimates can be reported.
 
 from aucmax import AUCClassifier, odds_ratios
 
@@ -78,10 +78,10 @@ assert np.all(
 )
 
 # %%
-# What comes of ignoring the sets
+# The effect of ignoring the sets
 # -------------------------------
-# Logistic regression on the same rows, as if they were one sample, draws the odds ratio of the dose
-# towards 1, because cases and controls were chosen to be alike in what the dose goes with.
+# Logistic regression on the same rows, as if they were one sample, biases the odds ratio of the
+# dose towards 1, because cases and controls were matched on a factor correlated with the dose.
 
 from sklearn.linear_model import LogisticRegression
 

@@ -3,16 +3,16 @@ A messy file, from download to alerts
 =====================================
 
 About one card payment in a hundred is fraud. A bank has exported its payments, as banks do. Which
-payments of July should somebody check? The commands of this page need no other preparation; each
-is run as you see it.
+payments of July should be checked? The commands on this page need no other preparation; each is
+run as you see it.
 """
 
 # %%
 # Get the files
 # -------------
 # ``aucmax demo --files`` draws payments at random and writes them as a bank exports them:
-# semicolons, decimal commas, gaps, shops in two spellings. January to May are for training, June
-# is for testing. In July nobody knows the frauds yet.
+# semicolons, decimal commas, missing values, shops in two spellings. January to May are for
+# training, June is for testing. For July the frauds are not known yet.
 
 import shlex
 import subprocess
@@ -38,7 +38,7 @@ print(*(folder / "payments.csv").read_text().splitlines()[:4], sep="\n")
 # %%
 # Train
 # -----
-# Everything that was decided about the table is listed, with the option that decides otherwise.
+# Every decision about the table is listed, with the option that changes it.
 
 run("aucmax train payments.csv --target fraud")
 
@@ -46,8 +46,8 @@ run("aucmax train payments.csv --target fraud")
 # The trap
 # --------
 # An AUC of 1 is too good to be true. A chargeback comes weeks after a fraud: in July the column is
-# empty. So it is left out. The payments of a customer belong in one fold, because a stolen card is
-# used several times. The third hint is answered by a test on June.
+# empty. So leave it out. The payments of a customer belong in one fold, because a stolen card is
+# used several times. The test on June deals with the third hint.
 
 run(
     "aucmax train payments.csv --target fraud --drop chargeback --groups customer"
@@ -56,7 +56,7 @@ run(
 # %%
 # Tune for the top of the list
 # ----------------------------
-# Somebody can check 1 % of the payments, so only the highest scores count. ``cv`` chooses the
+# The bank can check 1 % of the payments, so only the highest scores count. ``cv`` chooses the
 # settings by the AUC at false-positive rates of up to 2 %, and shows the whole search.
 
 run(
@@ -67,8 +67,8 @@ run(
 # %%
 # Test
 # ----
-# June was not used so far. The intervals count customers, since payments of one customer are not
-# independent.
+# June has not been used so far. The intervals count customers, since payments of one customer are
+# not independent.
 
 run("aucmax evaluate payments.aucmax june.csv --groups customer")
 run("aucmax evaluate top.aucmax june.csv --groups customer")

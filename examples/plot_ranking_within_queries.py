@@ -3,15 +3,15 @@ Ranking within queries
 ======================
 
 A search engine ranks the documents of one query against each other, never those of two queries. A
-model that also compares across queries spends its effort on telling easy queries from hard ones.
-This page trains within and across queries, and measures both where it matters.
+model that also compares across queries spends its effort on telling popular queries from others.
+This page trains within and across queries, and compares the two where it matters.
 """
 
 # %%
 # Queries with a linear truth
 # ---------------------------
-# A document is clicked by its own merit, a linear function of two features, and by how popular its
-# query is. The features also tell the popularity: popular queries have fresher documents and
+# Clicks depend on a document's own merit, a linear function of two features, and on the popularity
+# of its query. The features also reveal the popularity: popular queries have fresher documents and
 # shorter texts.
 
 import numpy as np
@@ -66,8 +66,8 @@ print("true weights", (merit / merit.sum()).round(2))
 print(models["within queries"].best_estimator_.strata_.words)
 
 # %%
-# The model trained across queries has the better AUC of all rows, which no reader of a result page
-# ever sees. The paired test counts queries, because new users bring new queries.
+# The model trained across queries has the better AUC over all rows, which no reader of a page of
+# results ever sees. The paired test counts queries, because new users bring new queries.
 
 a, b = (model.decision_function(X_test) for model in models.values())
 test = metrics.stratified_auc_test(y_test, a, b, query_test)
@@ -92,5 +92,5 @@ with tempfile.TemporaryDirectory() as folder:
 assert np.array_equal(rows.strata, query)
 
 # %%
-# ``aucmax train clicks.svm`` compares within these queries without further options; of a table,
+# ``aucmax train clicks.svm`` compares within these queries without further options; for a table,
 # ``--strata query`` names the column. More on this: :doc:`/strata`.

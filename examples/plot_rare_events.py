@@ -2,7 +2,7 @@
 Rare events, from end to end
 ============================
 
-A bank makes hundreds of transfers a day, and one or two of them are fraud. Somebody can look at
+A bank makes hundreds of transfers a day, and one or two of them are fraud. The bank can check
 ten of them. Which ten? This page trains a model that ranks, quantifies its uncertainty,
 sets a threshold by the team's capacity, turns scores into probabilities, and saves the result.
 """
@@ -99,7 +99,7 @@ flagged = scores > threshold
 hits = y_test[flagged]
 print(f"{per_day} alerts a day: {hits.sum()} of {y_test.sum()} frauds found")
 print(
-    f"{hits.mean():.0%} of the alerts right, beside {y_test.mean():.1%} of all"
+    f"{hits.mean():.0%} of the alerts right, {y_test.mean():.1%} of all transfers"
 )
 
 display = GainsDisplay.from_predictions(y_test, scores, name="aucmax")

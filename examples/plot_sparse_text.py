@@ -2,10 +2,10 @@
 Sparse text
 ===========
 
-A team wants to see the pages that concern it among a thousand, best first. The pages here
-are real and on every machine with SciPy: the introductions of SciPy's manual, each the docstring
-of a function or class. The team maintains interpolation, about one page in twenty. The model
-is trained on labels for one half of the manual, and ranks the other half.
+A team wants to find the pages that concern it among a thousand, best first. The pages here
+are real, and on every machine with SciPy: introductions from SciPy's manual, each from the
+docstring of a function or class. The team maintains interpolation, about one page in twenty. The
+model is trained on labels for one half of the manual, and ranks the other half.
 """
 
 # %%

@@ -143,7 +143,7 @@ def test_what_a_column_ranks_alone_is_said_where_it_may_be_left_out(tmp_path, pa
     assert "--drop amount" in err
     err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT, "--strict")
     assert "correct it, take it as missing (without --strict), or leave the column out" in err
-    advised = err.split("This reads it:")[1]
+    advised = err.split("This command reads it:")[1]
     assert "--strict" not in advised
     assert "--drop" not in advised
 
@@ -441,7 +441,7 @@ def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
     code, _, err = run("train", path, "-o", tmp_path / "m", *strict)
     assert code == 2
     assert "line 5: the label is missing in column 'class'; leave such rows out of the file" in err
-    assert "Once that is corrected, this reads the rest:" in err
+    assert "Once that is corrected, this command reads the rest:" in err
     assert err.splitlines()[-1].endswith("--one-hot")
 
 

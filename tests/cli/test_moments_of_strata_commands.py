@@ -195,7 +195,7 @@ def test_what_is_refused(tables, bad, good):
     assert "22 strata are in both" in bad(
         "moments", "merge", folder / "a", folder / "all", "-o", folder / "sum"
     )
-    assert "not with --strata" in bad(
+    assert "--epsilon cannot be combined with --strata" in bad(
         "moments", "build", folder / "a.csv", "--target", "ill", "--strata", "day", "--epsilon",
         "1", "--labels", "ja,nein", "--bounds", "0", "1", "-o", folder / "c",
     )  # fmt: skip

@@ -115,10 +115,10 @@ def test_the_same_command_goes_on(fit, sent):
         assert not fit.model.exists()
         begun = fit.kept.exists()
         assert begun or after < total - 1
-        assert ("the same command goes on from pass" in said) == (begun and sent == signal.SIGINT)
+        assert ("the same command continues from pass" in said) == (begun and sent == signal.SIGINT)
         code, again, said = fit.run()
         assert code == 0, said
-        assert ("goes on from pass" in said) == begun
+        assert ("continues from pass" in said) == begun
         assert not fit.kept.exists()
         assert again["optimality"] <= 1e-4
         assert again["objective"] == pytest.approx(whole["objective"], rel=1e-3)
@@ -145,8 +145,8 @@ def test_other_data_or_settings_start_anew(fit, other):
     assert code == 0, said
     assert not fit.kept.exists()
     if other != "garbage":
-        assert "starts anew: " in said
-        assert "is of other data or settings" in said
+        assert "starts afresh: " in said
+        assert "belongs to other data or settings" in said
     if other != "settings":
         fresh = fit.whole()
         assert (again["objective"], passes_of(again)) == (fresh["objective"], passes_of(fresh))
@@ -157,5 +157,5 @@ def test_more_memory_goes_on_too(fit):
     fit.run(passes_of(fit.whole()) - 1, signal.SIGKILL)
     code, again, said = fit.run(more=("--memory", "1.2MB"))
     assert code == 0, said
-    assert "goes on from pass" in said
+    assert "continues from pass" in said
     assert again["optimality"] <= 1e-4

@@ -221,7 +221,7 @@ def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
     assert "Intervals by 30 groups of patient" in out
     assert "DeLong's paired test by groups on the same rows" in out
     assert "p is approximate with 2" in out  # groups
-    assert "take the rows as independent" in page.read_text(encoding="utf-8")
+    assert "treat the rows as independent" in page.read_text(encoding="utf-8")
     assert "did you mean 'patient'" in bad("evaluate", first, path, "--groups", "patients")
 
 
@@ -283,7 +283,7 @@ def test_forward_in_time_on_other_groups(path, tmp_path, good):
     assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
     assert report["folding"] == "in the order of time, groups kept apart"
     assert report["dropped"] == dropped
-    of_each = "training rows dropped for each test part, on average, whose groups are tested"
+    of_each = "training rows of tested groups dropped for each test part, on average"
     said = f"{round(dropped / len(parts))} {of_each}"
     out = good("cv", path, *both, *QUICK)
     assert "3 folds, in the order of time, groups kept apart; " in out
@@ -305,7 +305,7 @@ def test_few_times_make_few_folds(tmp_path, good, bad):
     report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert (report["tuned"], report["folds"]) == (True, 2)
     message = bad("cv", path, "--time", "day", "--folds", 5)
-    assert "5 folds in the order of time need 6 different times; there are 3" in message
+    assert "5 folds in the order of time need 6 distinct times; there are 3" in message
     rows.assign(day=1).to_csv(path, index=False)
     report = json.loads(good("train", path, "--time", "day", *LINE, "-o", tmp_path / "m", "--json"))
     assert report["tuned"] is False
@@ -341,7 +341,7 @@ def put(path, **columns):
         ({}, ["--weight", "class", "--target", "class"], "both the label column and the weight"),
         ({}, ["--groups", "day", "--drop", "day"], "'day' is both dropped and the groups column"),
         ({}, ["--groups", "a", "--weight", "a"], "is both the weight column and the groups"),
-        ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all of groups that it"),
+        ({"patient": "x"}, ["--groups", "patient", "--time", "day"], "are all in groups that it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(tmp_path, bad, columns, options, words):

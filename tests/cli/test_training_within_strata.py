@@ -103,7 +103,7 @@ def test_odds_ratios_of_conditional_logistic_regression(folder, tmp_path, good):
     page = tmp_path / "cv.html"
     command = ("cv", folder[0] / "rows.csv", "--strata", "day", "--losses", "logistic")
     text = good(*command, "--alphas", 0.001, "--standardize", 1, "--html", page)
-    assert "The penalty draws them towards 1" in text
+    assert "The penalty shrinks them towards 1" in text
     assert "Odds ratios" in page.read_text(encoding="utf-8")
 
 
@@ -176,7 +176,7 @@ def test_the_strata_of_the_model_are_those_of_the_evaluation(folder, tmp_path, r
     report = json.loads(out)
     assert code == 0
     assert report["stratified"] == asked["stratified"]
-    assert "comes first within strata of day, as in the model's fit; --drop day leaves it" in told
+    assert "AUC within strata of day comes first, as in the model's fit; --drop day leaves" in told
     _, out, told = run("evaluate", path, rows, "--drop", "day", "--json")
     assert "stratified" not in json.loads(out)
     assert "fitted within strata of day, and rows.csv is read without this column" in told
@@ -215,7 +215,7 @@ def test_dependent_features_have_no_odds_ratios(folder, tmp_path, good):
     text = good("train", tmp_path / "rows.csv", *options)
     assert "odds ratio" in text
     assert "There are none" not in text
-    assert "draws them" not in text
+    assert "shrinks them" not in text
 
 
 @pytest.fixture(scope="module")

@@ -341,12 +341,12 @@ def test_the_command_fetches_and_says_where(run, publisher, tmp_path):
     cache = tmp_path / "cache"
     assert text.splitlines() == [
         f"ijcnn1: fetched: {cache / 'ijcnn1.bz2'}, {cache / 'ijcnn1.t.bz2'}",
-        "ijcnn1: compared with what is published: rows, features; not known, and not compared: "
+        "ijcnn1: compared with the published values: rows, features; not known, and not compared: "
         "counts of labels, SHA-256; the next download must have the same SHA-256",
     ]
     assert datasets.load("ijcnn1").data.shape == (42, 9)
     publisher.files = {}
-    assert "ijcnn1: here already: " in run("fetch", "ijcnn1")[1]
+    assert "ijcnn1: already here: " in run("fetch", "ijcnn1")[1]
     code, text, err = run("fetch", "ijcnn1", "--force", "--base-url", publisher.url)
     assert (code, text) == (2, "")
     assert "ijcnn1.bz2: the download failed (404" in err
@@ -381,7 +381,7 @@ def test_an_interruption_says_what_is_fetched(run, publisher, monkeypatch, as_js
     if as_json:
         assert json.loads(text) == {"covtype": expected}
     else:
-        assert text == f"covtype: here already: {', '.join(expected)}\n"
+        assert text == f"covtype: already here: {', '.join(expected)}\n"
 
 
 def test_the_publishers_other_compression_is_tried(publisher, tmp_path):
@@ -410,7 +410,7 @@ def test_what_cannot_be_downloaded_is_told_where_to_get(run, folder, tmp_path, n
     assert entry.parts[0].page in err
     if name == "kddcup04":
         (folder / "phy_train.dat").write_bytes(physics(40)[0])
-        assert run("fetch", name)[1] == f"kddcup04: here already: {folder / 'phy_train.dat'}\n"
+        assert run("fetch", name)[1] == f"kddcup04: already here: {folder / 'phy_train.dat'}\n"
         assert datasets.fetch(name) == [folder / "phy_train.dat"]
 
 

@@ -265,7 +265,7 @@ def test_a_search_on_parts_is_the_search_on_all_rows(name, weighted):
 
 
 def test_a_search_on_parts_takes_no_scorer_that_sees_rows():
-    with pytest.raises(ValueError, match=r"scoring='f1' sees the rows.*name one of 'auc'"):
+    with pytest.raises(ValueError, match=r"scoring='f1' needs the rows.*use one of 'auc'"):
         AUCClassifierCV(scoring="f1").fit(source(*data()))
 
 

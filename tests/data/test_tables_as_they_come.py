@@ -289,7 +289,7 @@ def test_labels_that_mean_yes_or_no_are_one_each_where_all_do(tmp_path, run):
     code, _, err = run(*fit)
     assert code == 2
     assert "3 different labels" in err
-    assert "This reads it" not in err
+    assert "This command reads it" not in err
 
 
 def test_what_stands_above_the_header_is_left_out(table, parts):

@@ -144,7 +144,7 @@ def test_a_model_is_saved(model, table, tmp_path, part):
     ("change", "message"),
     [
         (lambda m: m.__dict__.update(classes_=np.array([0, 1])), "its classes_ are not those"),
-        (lambda m: m.__dict__.update(best_estimator_=m.best_estimator_[-1]), "is no model of cur"),
+        (lambda m: m.__dict__.update(best_estimator_=m.best_estimator_[-1]), "is not a model of"),
         (lambda m: m.best_estimator_[0].axes_.pop(), "it has no axes of its 4 columns"),
         (lambda m: m.best_estimator_[0].axes_.reverse(), "its axis of the column 'age'"),
         (lambda m: m.best_estimator_[0].pairs_.append((3, 3)), "its pairs are no pairs of col"),

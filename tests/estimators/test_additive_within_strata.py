@@ -211,13 +211,13 @@ def test_what_does_not_go_with_strata_is_said(monkeypatch):
     monkeypatch.undo()
     model = AdditiveAUCClassifier(0, shape="line", losses=("square",), **ONE)
     model.fit(X, y, strata=stratum)
-    with pytest.raises(ValueError, match="this model compares rows within strata"):
+    with pytest.raises(ValueError, match="this one compares rows within strata"):
         model.pair_sums(X, y)
     for of_rows in (model.left_out, model.moments):
         with pytest.raises(ValueError, match="give strata if, and only if"):
             of_rows(X, y)
     reversed_labels = model.moments(X, 1 - y, strata=stratum).relabelled([1, 0])
-    with pytest.raises(ValueError, match="weigh strata by the rows of label 0, and 1 is positive"):
+    with pytest.raises(ValueError, match="weight strata by the rows of label 0, but 1 is positive"):
         model.fit_moments(reversed_labels)
 
 

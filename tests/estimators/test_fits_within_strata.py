@@ -258,7 +258,7 @@ def test_scores_within_strata_are_their_auc(mode, form):
     accuracy = np.average((model.decision_function(X) > 0) == y, weights=weight)
     assert model.score(*rows) == pytest.approx(accuracy)
     search = AUCClassifierCV(alphas=[0.1], scoring="average_precision").fit(X, y)
-    with pytest.raises(ValueError, match="'average_precision' compares rows of all strata; leave"):
+    with pytest.raises(ValueError, match="'average_precision' compares rows across strata; leave"):
         search.score(X, y, strata=stratum)
 
 

@@ -401,7 +401,7 @@ WRONG_STATES = {
     "column": (other("learner waiting indices", where(0, 4)), "hold numbers above 3"),
     "no column": (other("learner waiting indices", where(0, -1)), "hold negative numbers"),
     "column twice": (other("learner waiting indices", where(1, 0)), "a feature twice"),
-    "ends": (other("learner waiting ends", where(0, 9)), "do not follow each other"),
+    "ends": (other("learner waiting ends", where(0, 9)), "are not consecutive"),
     "code": (other("learner waiting codes", where(0, 2)), "hold numbers above 1"),
     "more waits": (other("learner weight", where(1, 1e9)), "have more weight than all rows"),
     "asymmetric": (other("learner rule covs", where((0, 0, 1), 1e9)), "is not symmetric"),
@@ -587,7 +587,7 @@ def test_random_numbers_do_not_go_on_outside_of_their_generator(archive, tmp_pat
 
     text = json.dumps(json.loads(good.parts["schema.json"], object_hook=moved))
     message = good.refusal(tmp_path / "bad.aucmax", "schema.json", text)
-    assert "random numbers continue from the position 100000000" in message
+    assert "random numbers continue from position 100000000" in message
 
 
 @pytest.mark.parametrize(
@@ -625,7 +625,7 @@ def test_a_fitted_estimator_has_all_that_a_fit_leaves(smuggled, kind, name):
 def test_the_steps_before_a_model_fit_their_features(smuggled, name):
     model = make_pipeline(StandardScaler(), AUCClassifier()).fit(*rows())
     setattr(model[0], name, np.ones(3))
-    assert f"its StandardScaler has no {name} of 4 features" in smuggled(model)
+    assert f"its StandardScaler does not have 4 values in {name}" in smuggled(model)
 
 
 def prepared(j, **facts):

@@ -145,5 +145,5 @@ def test_scores_of_many_rows_are_monotone(rows, loss):
 
 
 def test_pairs_of_many_rows_follow_no_trend(rows):
-    with pytest.raises(ValueError, match="many rows are fitted by the square or the logistic loss"):
+    with pytest.raises(ValueError, match="only with the square or logistic loss"):
         trained(*rows, loss="squared_hinge", monotone={"age": 1})

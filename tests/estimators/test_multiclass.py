@@ -224,5 +224,5 @@ def test_a_source_needs_moments():
     model = MulticlassAUCClassifier(AUCClassifier(loss="logistic"))
     with pytest.raises(ValueError, match="a Source needs the square loss"):
         model.fit(Source([lambda: (X, y)]))
-    with pytest.raises(ValueError, match="is not fitted to moments"):
+    with pytest.raises(ValueError, match="cannot be fitted to moments"):
         model.fit_moments(ClassMoments.from_data(X, y))

@@ -81,7 +81,7 @@ def test_gains_at_the_curves_are_those_by_which_a_fit_chooses(rows):
     chosen = models[0].pair_gains(models[0].pair_sums(frame, y, weight, named))
     assert chosen == pytest.approx({pair: gains[pair] for pair in chosen})
     assert {*chosen} == {("age", "dose"), ("ward", "smokes")}
-    with pytest.raises(ValueError, match="no pair to ask about"):
+    with pytest.raises(ValueError, match="there are no pairs"):
         models[0].pair_sums(frame, y, pairs=[])
 
 
@@ -166,7 +166,7 @@ REFUSED = {
         "'seen' must be a date or timestamp without a time zone",
     ),
     "infinity": (lambda table: table.assign(dose=-np.inf), "column 'dose' contains infinity"),
-    "label": (lambda table: table.assign(result="?"), r"the label '\?' is none of 'well', 'ill'"),
+    "label": (lambda table: table.assign(result="?"), r"'\?' is not one of 'well', 'ill'"),
     "weight": (lambda table: table.assign(times=-1.0), "'times' is missing, negative .* 500 rows"),
 }
 

@@ -278,4 +278,4 @@ def test_settings_are_those_of_a_model():
     bad("l1_ratio must be", sites, l1_ratios=[2.0])
     bad("tol must be", sites, tol=0.0)
     for name in ("alphas", "within", "standardize", "l1_ratios"):
-        bad("must have a value each", sites, **{name: []})
+        bad("must each have a value", sites, **{name: []})

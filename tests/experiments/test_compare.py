@@ -370,7 +370,7 @@ def test_bad_input(data, bad, monkeypatch, tmp_path):
     monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
     monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
     assert "no algorithm 'exactly'; there are exact," in bad(data, "--solvers", "exactly")
-    assert "--solvers names none" in bad(data, "--solvers", ",")
+    assert "--solvers names no algorithm" in bad(data, "--solvers", ",")
     assert "not among those compared" in bad(data, "--solvers", "spam", "--against", "exact")
     assert "--against: no algorithm" in bad(data, "--against", "x")
     assert "--test-size must lie between" in bad(data, "--test-size", 1)
@@ -449,7 +449,7 @@ def test_the_page_has_it_all(data, report, splits):
             values = [entry["auc"], *(of["value"] for of in entry["intervals"].values())]
             assert all(f">{value:.4f}<" in text for value in values)
     assert text.count("<figure") == 5
-    assert "Who can be told apart" in text
+    assert "Which can be told apart" in text
     assert "Left out: newton (takes the loss squared_hinge or logistic only)." in unescape(text)
     assert ("one standard deviation" in text) == (splits > 1)
     assert "rows.csv: 300 rows, 4 features" in text
@@ -472,7 +472,7 @@ def test_bars_and_intervals_say_the_same_of_every_pair(tmp_path, report, splits)
         for found in re.findall(
             r'<script type="application/json">(.*?)</script>', page.read_text(encoding="utf-8")
         )
-        if "Who can be told apart" in found
+        if "Which can be told apart" in found
     )
     dots, *bars = behind["lines"]
     best, *others = names = behind["names"]

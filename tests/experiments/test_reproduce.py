@@ -613,7 +613,7 @@ def test_far_cells_are_explained_by_what_is_certain_first(quick):
     )
     # an erratum says why it is above
     assert reason("splice", "VRSPAM-L2", 0.9640, 0.9364, 0.9364).endswith(
-        "which ours attains; it needs other features, another grouping, or rows in both parts "
+        "which ours attains; it requires other features, another grouping, or rows in both parts "
         "(erratum 11)."
     )
     assert reason("usps", "OPAUC", 0.94, 0.93, 0.95).endswith("LETTER's (erratum 7).")

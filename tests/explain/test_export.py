@@ -457,7 +457,7 @@ def test_dates_are_taken_by_their_type_only(postgres):
     zoned = pa.table({"day": pa.array(days, pa.timestamp("us", "UTC"))})
     found = run_arrow(to_sql(model), zoned, "SET TimeZone = 'Asia/Tokyo'")
     np.testing.assert_allclose(found, wanted, rtol=1e-7)
-    head = "/* day: a date or timestamp; text such as 31/01/2024 is to be made one */\n"
+    head = "/* day: a date or timestamp; text such as 31/01/2024 must be converted */\n"
     text = pd.DataFrame({"day": days.dt.strftime("%d/%m/%Y")})
     for dialect in DIALECTS:
         assert to_sql(model, dialect).startswith(head)
@@ -531,7 +531,7 @@ def test_columns_may_have_the_names_of_values_of_the_graph():
     ("front", "said"),
     [
         (filled(PCA(2)), "the step PCA cannot be exported"),
-        (filled(Normalizer(), StandardScaler()), "Normalizer .* only .* if the model comes next"),
+        (filled(Normalizer(), StandardScaler()), "Normalizer .* only .* in front of the model"),
         (filled(Normalizer("l1")), r"Normalizer\(norm='l1'\)"),
         (filled(FunctionTransformer(np.cbrt)), "FunctionTransformer with a function"),
         (splines(extrapolation="periodic"), "extrapolation='periodic'"),
@@ -649,7 +649,7 @@ def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
     code, out, err = run("export", trained, "--to", "sql")
     assert code == 0
     assert " ".join(err.split()) == (
-        "note: takes dates or timestamps, not text as files have it, in 'day' (2024-01-31)"
+        "note: takes dates or timestamps, not text as in files, in 'day' (2024-01-31)"
     )
     with duckdb.connect() as database:
         source = f"read_csv('{tmp_path / 'train.csv'}')"
@@ -810,8 +810,8 @@ def test_the_sql_of_a_model_of_a_file_trims_words_and_tells_what_to_convert(tmp_
     path.write_text("\n".join(["town,vip,fee,y", *lines]))
     good("train", path, "--target", "y", "--loss", "square", "-o", tmp_path / "m")
     sql = to_sql(load(tmp_path / "m"))
-    assert "/* vip: true and false, or 1 and 0; text such as yes and no is to be made one */" in sql
-    assert "/* fee: a number; text such as $ 1,234.50 or 5 % is to be made one */" in sql
+    assert "/* vip: true and false, or 1 and 0; text such as yes and no must be converted */" in sql
+    assert "/* fee: a number; text such as $ 1,234.50 or 5 % must be converted */" in sql
     towns = pd.DataFrame({"town": ["Ulm", " Ulm "], "vip": [1, 1], "fee": [0.5, 0.5]})
     one, other = run_sql(sql, towns)
     assert one == other

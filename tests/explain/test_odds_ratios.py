@@ -33,7 +33,7 @@ def test_they_need_the_logistic_loss_within_strata():
     X, y, stratum, _ = drawn()
     square = AUCClassifier().fit(X, y, strata=stratum)
     for model in (square, AUCClassifier(loss="logistic").fit(X, y)):
-        with pytest.raises(ValueError, match="those of loss='logistic' within strata"):
+        with pytest.raises(ValueError, match="a model with loss='logistic' fitted within strata"):
             odds_ratios(model, X, y, stratum)
 
 

@@ -170,7 +170,7 @@ def test_it_is_cloned_searched_and_saved(data, tmp_path):
     outer = cross_val_score(clone(clf), X, y, cv=2)  # by its own score
     assert outer.min() > 0.5
     clf = AUCClassifierCV(scoring=unweighted, **GRID).fit(X, y)
-    with pytest.raises(ValueError, match=r"cannot carry.*or of a search its best_estimator_"):
+    with pytest.raises(ValueError, match=r"cannot store.*or the best_estimator_ of a search"):
         save(clf, tmp_path / "f")
     save(clf.best_estimator_, tmp_path / "f")
 

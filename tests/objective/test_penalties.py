@@ -566,7 +566,7 @@ def test_a_series_gives_by_name_whatever_its_order():
     ):  # fmt: skip
         coef = AUCClassifier(**asked).fit(frame, y).coef_
         np.testing.assert_array_equal(coef, AUCClassifier(**same).fit(frame, y).coef_)
-        with pytest.raises(ValueError, match="a model file cannot carry"):
+        with pytest.raises(ValueError, match="a model file cannot store"):
             save(AUCClassifier(**asked).fit(frame, y), "nowhere")
 
 

@@ -177,8 +177,8 @@ def test_the_demo_is_all_of_the_command_line_that_the_base_install_has():
     assert screen.endswith("\nFor these commands: pip install 'aucmax[all]'\n")
     said = without_extras("from aucmax.cli import main; main(['train', 'rows.csv'])", code=2)
     assert said == (
-        "error: the command line needs typer: pip install 'aucmax[cli]'; without it there is "
-        "'aucmax demo [--seed NUMBER]'.\n"
+        "error: the command line needs typer: pip install 'aucmax[cli]'; without it, only "
+        "'aucmax demo [--seed NUMBER]' works.\n"
     )
 
 

@@ -110,7 +110,7 @@ def test_helps_list_what_there_is():
     losses = ", ".join(LOSSES)
     assert aucmax.AUCClassifierCV().losses == cv.DEFAULT_LOSSES
     assert help_of(Fixed, "loss") == f"One of {losses}."
-    assert help_of(cv.Settings, "losses").startswith(f"Of {losses};")
+    assert help_of(cv.Settings, "losses").startswith(f"Losses to try: {losses};")
     assert help_of(compare.Minimised, "loss") == f"Loss: {losses}."
     assert f": {', '.join(METRICS)}, or" in help_of(cv.Scores, "scoring")
     assert f": {', '.join(CONTESTANTS)}." in help_of(compare.Contest, "solvers")

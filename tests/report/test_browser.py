@@ -278,7 +278,7 @@ def test_what_counts_as_no_cost_is_told(look, page):
         }
         return out;""",
     )
-    missed = "The cost of a missed positive is no number and counts as 0."
+    missed = "The cost of a missed positive is not a number and counts as 0."
     alarm = "The cost of a false alarm is negative and counts as 0."
     assert seen == [
         [False, "", "false", "false"],
@@ -374,7 +374,7 @@ def test_values_on_hover_and_the_operating_point(look, page, scored):
 
 DOTS = """
 const figure = [...document.querySelectorAll("figure")]
-  .find((e) => e.querySelector("h3").textContent === "Who can be told apart");
+  .find((e) => e.querySelector("h3").textContent === "Which can be told apart");
 const svg = figure.querySelector("svg"), tip = figure.querySelector(".tip");
 const behind = JSON.parse(figure.querySelector("script").textContent);
 const [left, top, width, height] = behind.box, rows = behind.names.length;

@@ -145,7 +145,7 @@ def test_the_shape_of_a_column(data):
     straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)
     for line in (straight, straight[-1]):
         with pytest.raises(
-            ValueError, match="column='2' has no shape to draw: the model takes it as a straight"
+            ValueError, match="column='2' has no shape to draw: its effect is a straight"
         ):
             plots.ShapeDisplay.from_estimator(line, X, y, 2)
 
@@ -169,7 +169,7 @@ def test_the_shape_of_a_pair_is_a_map():
     expected = np.sort(np.abs(shape.added).ravel())
     assert np.sort(opacity) == pytest.approx(expected / expected[-1])
     assert [*display.lines_] == ["raises the score", "lowers the score"]
-    assert display.ax_.get_xlabel().startswith("age\nA box is larger where there are more rows")
+    assert display.ax_.get_xlabel().startswith("age\nA larger box means more rows")
 
 
 def test_effects_without_intervals_say_why(data):

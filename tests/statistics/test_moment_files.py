@@ -281,7 +281,7 @@ def test_what_is_no_site_is_refused(built, good, bad):
     assert f"only {built / 'a'} has rows of both classes" in message
     assert "merge all and give --alpha." in message
     out = good(*fit, built / "well", built / "b")
-    assert "-: lacks a class, so it counts for training only" in " ".join(out.split())
+    assert "-: lacks a class, so it is used for training only" in " ".join(out.split())
     for name in "ab":
         diagonal = ("--covariance", "diagonal", "-o", built / f"d{name}")
         good("moments", "build", built / f"{name}.csv", "--target", "ill", *diagonal)
@@ -403,7 +403,7 @@ def test_names_on_one_side_only_are_refused(built, good, bad):
     dump_svmlight_file(X.to_numpy(), labels, str(built / "d.svm"), zero_based=False)
     good("moments", "build", built / "d.svm", "-o", built / "d")
     message = bad("moments", "merge", built / "a", built / "d", "-o", built / "sum")
-    assert "its features have no names, but those before have some" in message
+    assert "its features have no names, but the others have some" in message
 
 
 def test_svmlight_files_may_lack_the_last_features(tmp_path, good):
@@ -478,7 +478,7 @@ def test_small_counts_are_refused(shards, good, bad):
     build = ("moments", "build", few, "--target", "ill", "--drop", "smokes", "-o", shards / "few")
     message = bad(*build)
     both = "class 'no' has 9 effective rows; class 'yes' has 3 effective rows, fewer than 10"
-    assert f"{both}, and the file could show a row" in message
+    assert f"{both}, and the file could reveal a row" in message
     assert "or allow all with --min-rows 3." in message
     assert not (shards / "few").exists()
     good(*build, "--min-rows", 3)
@@ -517,7 +517,7 @@ def test_new_labels_bring_a_warning(built, good, run):
     code, _, err = run("moments", "merge", built / "a", built / "d", "-o", built / "sum")
     assert code == 0
     assert "warning" in err
-    assert "is new: no file before has it" in err
+    assert "is new: no earlier file has it" in err
 
 
 def test_labels_of_sites_that_differ_in_case_are_one(built, good, run):
@@ -543,7 +543,7 @@ def test_a_merged_file_is_told_as_one_site(built, good, run):
     for name, count in {"ab": 2, "three": 3, "rest": 2}.items():
         code, _, err = run("moments", "fit", built / name, built / "c", "-o", built / "model")
         assert code == 0
-        note = f"note: {built / name}: {count} files were merged in it, and are left out as one"
+        note = f"note: {built / name}: was merged from {count} files, which are left out as one"
         assert note in " ".join(err.split())
         assert "c: " not in err
     assert "merged" not in run("moments", "fit", built / "ab", "-o", built / "model")[2]
@@ -683,7 +683,7 @@ def test_private_files_say_what_is_left_of_their_guarantees(shards, good):
 
 def test_what_a_private_file_needs(shards, bad):
     build = ("moments", "build", shards / "a.csv", "--target", "ill", "-o", shards / "p")
-    needs = "--epsilon needs what does not come from the rows"
+    needs = "--epsilon needs facts that do not come from the rows"
     assert needs in bad(*build, "--epsilon", 1)
     assert needs in bad(*build, "--epsilon", 1, "--bounds", 0, 1)
     both = ("--bounds", 0, 1, "--bounds-file", shards / "b.csv", "--labels", "no,yes")
@@ -844,10 +844,10 @@ def test_other_steps_are_refused_by_the_column(sites, good, bad):
         good(*BUILD, folder / f"{name}.csv", "--drop", "town", "-o", folder / name)
     both = (folder / "north", folder / "south", "-o", folder / "both")
     message = bad("moments", "merge", *both)
-    assert f"{folder / 'south'}: its column 'age' was prepared otherwise" in message
+    assert f"{folder / 'south'}: its column 'age' was prepared differently" in message
     assert "--like" in message
-    assert "prepared otherwise" in bad("moments", "fit", *both)
-    assert "prepared otherwise" in bad("moments", "subtract", *both)
+    assert "prepared differently" in bad("moments", "fit", *both)
+    assert "prepared differently" in bad("moments", "subtract", *both)
     one, other = (ClassMoments.load(folder / name) for name in ("north", "south"))
     with pytest.raises(ValueError, match="by other levels, medians or knots"):
         one + other

@@ -895,7 +895,7 @@ def test_what_load_would_refuse_is_not_saved(tmp_path):
     path = tmp_path / "model"
     aucmax.save(clf, path)
     before = path.read_bytes()
-    message = r"the model holds .*Harmless, which a model file cannot carry"
+    message = r"the model holds .*Harmless, which a model file cannot store"
     with pytest.raises(ValueError, match=message):
         aucmax.save(inside(Harmless()), path)
     assert path.read_bytes() == before

@@ -144,7 +144,7 @@ def test_labels_may_be_called_otherwise():
     np.testing.assert_allclose(model.coef_, fitted.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.intercept_, fitted.intercept_, rtol=1e-9)
     of_words = ClassMoments.from_data(X, words, strata=stratum)
-    with pytest.raises(ValueError, match="weigh strata by the rows of label 'good', and 'bad' is"):
+    with pytest.raises(ValueError, match="weight strata by the rows of label 'good', but 'bad' is"):
         AUCClassifier(positive="bad").fit_moments(of_words)
 
 

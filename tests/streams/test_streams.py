@@ -1058,7 +1058,7 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
     for words in (
         *("the model that keeps learning", "Does learning pay off?", "What moved", "<svg"),
         *("Have rows changed?", "yes, detected at row 2", "at most 5 % of streams, however often"),
-        "Interval and p are those of one look",
+        "Interval and p are valid for one look",
     ):
         assert words in text
     for key in ("prequential", "learning", "frozen"):
@@ -1080,7 +1080,7 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
             ["--follow", "--positive", "true"],
             "was started with no --positive, and this run has --positive;",
         ),
-        (["--idle", "3"], "--idle goes with --follow"),
+        (["--idle", "3"], "--idle needs --follow"),
         (["--learner", "spam", "-o", "model"], "--output needs the class moments"),
         (["--sep", "ab"], "--sep ab must be one character"),
         (["--half-life", "0.1"], "--half-life must be a number in"),

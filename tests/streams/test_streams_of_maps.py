@@ -143,4 +143,4 @@ def test_a_state_goes_on_with_its_features_and_alphas(files, good, bad, run):
     assert json.loads(report.splitlines()[-1])["optimality"] < 1e-9
     assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
     args = ("stream", folder / "rows.csv", "--target", "state", *like, "--learner", "spam")
-    assert "curves and maps are learnt by moments alone" in bad(*args)
+    assert "curves and maps are learnt only from moments" in bad(*args)

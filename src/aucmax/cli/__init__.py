@@ -66,7 +66,7 @@ def _without_packages(arguments: list[str], missing: MissingPackage) -> int:
             seed = int(number)
         case _:
             print(
-                f"error: {missing}; without it there is 'aucmax demo [--seed NUMBER]'.",
+                f"error: {missing}; without it, only 'aucmax demo [--seed NUMBER]' works.",
                 file=sys.stderr,
             )
             return 2

@@ -115,7 +115,7 @@ def load_model(path: Path) -> Any:
 
 
 def labels_in_file(model: Any) -> list[Any]:
-    """Return the negative and the positive label, as the file of the training has them."""
+    """Return the negative and the positive label, as the training file has them."""
     words = getattr(_steps.parts_of(model)[1], "label_words_", None)
     return words or np.asarray(model.classes_).tolist()
 
@@ -132,12 +132,12 @@ def feature_names(model: Any, count: int) -> list[str]:
 
 
 def gives_chance(model: Any) -> bool:
-    """Return whether `chance_of` has probabilities of a model."""
+    """Return whether `chance_of` can give probabilities for a model."""
     return hasattr(_steps.parts_of(model)[1], "calibration_") or hasattr(model, "predict_proba")
 
 
 def chance_of(stages: Stages, scores: np.ndarray) -> np.ndarray | None:
-    """Return the probabilities that rows are positive, by a model that has probabilities."""
+    """Return the probability that each row is positive; None if the model gives none."""
     _, last = _steps.parts_of(stages.model)
     if hasattr(last, "calibration_"):
         return last.calibration_(scores)

@@ -115,9 +115,8 @@ def compare(
 ) -> None:
     """Compare algorithms on the same splits of one data set.
 
-    Splits are random and stratified; --groups keeps each group together; --time
-    trains each split on the past and tests it on what comes next, with --groups without the rows of
-    groups that it tests.
+    Splits are random and stratified; --groups keeps each group together; --time trains each split
+    on the past and tests it on what comes next; with both, no split trains on groups that it tests.
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
@@ -129,8 +128,8 @@ def compare(
     a false-positive rate have intervals and tests of their own.
 
     --strata compares only rows of the same stratum, such as a day, in the fits and in the test AUC.
-    Stochastic solvers take no strata; the rivals that know none learn from all rows and are judged
-    within strata. The other measures are over all test rows.
+    Stochastic solvers do not support strata; rivals that do not support them learn from all rows
+    and are evaluated within strata. The other measures are over all test rows.
 
     How the columns are prepared is learned from all rows.
 
@@ -237,7 +236,7 @@ def _named(solvers: str | None, option: str = "--solvers") -> list[str]:
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from None
     if not names:
-        raise ValueError(f"{option} names none; there are {', '.join(CONTESTANTS)}.")
+        raise ValueError(f"{option} names no algorithm; there are {', '.join(CONTESTANTS)}.")
     return names
 
 

@@ -69,7 +69,7 @@ class Settings:
 
     losses: str | None = option(
         None,
-        "Of square, squared_hinge, hinge, logistic; all but hinge by default.",
+        "Losses to try: square, squared_hinge, hinge, logistic; all but hinge by default.",
         metavar="A,B",
     )
     within: str | None = option(
@@ -128,7 +128,7 @@ class Division:
     )
     rounds: int | None = option(
         None,
-        "How often folds are drawn; 4 times if a class has fewer than 100 rows, else once.",
+        "How often folds are drawn; 4 times if a class has fewer than 100 rows, otherwise once.",
         min=1,
         show_default=False,
     )
@@ -166,13 +166,13 @@ def cv(
     """Tune by cross-validated AUC, or another score, and save the best model.
 
     Tries settings on the same folds (stratified; --groups keeps each group together, --time trains
-    on the past, and both on no row of a group that is tested), and refits the best to all rows; of
-    equally good settings it chooses the strongest penalty. The search begins with the first loss
-    and moves from the best setting to its neighbours; if you give --alphas, all are tried with
-    every loss, standardize and l1-ratio. The mean held-out AUC and its interval are biased upwards,
-    being a maximum over the grid: for unbiased figures use 'aucmax evaluate' on rows that were not
-    given here. --strata compares only rows of the same stratum, such as a day, as 'aucmax train'
-    does. How columns are prepared is learned from all rows.
+    on the past, and with both no fold trains on groups that it tests), and refits the best to all
+    rows; among equally good settings it chooses the strongest penalty. The search begins with the
+    first loss and moves from the best setting to its neighbours; with --alphas it tries all of them
+    with every loss, standardize and l1-ratio. The mean held-out AUC and its interval are biased
+    upwards, being a maximum over the grid: for unbiased figures use 'aucmax evaluate' on rows that
+    were not given here. --strata compares only rows of the same stratum, such as a day, as 'aucmax
+    train' does. How columns are prepared is learned from all rows.
 
     Examples:
 

@@ -115,7 +115,7 @@ def _fetch(
             continue
         fetched[entry.name] = [str(path) for path in paths]
         if not as_json:
-            word = "here already" if known_files else "fetched"
+            word = "already here" if known_files else "fetched"
             say(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
             if not known_files:
                 say(f"{entry.name}: {_compared(entry)}")
@@ -135,7 +135,7 @@ def _compared(entry: DataSet) -> str:
     }
     missing = [fact for fact, is_published in published.items() if not is_published]
     compared = ", ".join(fact for fact in published if fact not in missing)
-    sentence = f"compared with what is published: {compared}"
+    sentence = f"compared with the published values: {compared}"
     if missing:
         sentence += f"; not known, and not compared: {', '.join(missing)}"
     return f"{sentence}; the next download must have the same SHA-256"

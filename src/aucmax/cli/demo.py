@@ -1,6 +1,6 @@
 """``aucmax demo``: rare events on one screen, computed as you watch.
 
-No network, no number written in advance. With --files, the data of the tour instead.
+No network, no number written in advance. With --files, it writes the tutorial's data instead.
 """
 
 from __future__ import annotations

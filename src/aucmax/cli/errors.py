@@ -115,7 +115,7 @@ class OneLineErrors(TyperGroup):
             code = 130
         except Exception as error:
             message = _message(error)
-            if ended.interrupted:  # C code, as Matplotlib's, may make another error of it
+            if ended.interrupted:  # C code, such as Matplotlib's, may turn it into another error
                 code = interrupted("nothing was saved").exit_code
             elif message is None:
                 raise
@@ -157,7 +157,7 @@ class _Interruptible:
         where = None if frame is None else frame.f_globals.get("__name__")
         if where in ("queue", "threading") and self._delays:
             # An exception here could leave a lock locked that the clean-up waits for, such as that
-            # of a pool of connections: come again in a moment.
+            # of a pool of connections: try again in a moment.
             self._delays -= 1
             _thread.start_new_thread(_again, (signal.Signals(number),))
             return
@@ -244,8 +244,9 @@ def _tell_error(error: Exception, message: str) -> None:
     for line in more:
         say(line, sys.stderr)
     if error.remedy and error.remedy.keys() <= options_of(_given.get()).keys():
-        unsolved = any(obstacle.remedy is None for obstacle in error.obstacles)
-        start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
+        start = "This command reads it"
+        if any(obstacle.remedy is None for obstacle in error.obstacles):
+            start = "Once that is corrected, this command reads the rest"
         say(f"{start}:", sys.stderr)
         say(f"  {command_line(error.remedy)}", sys.stderr)
 

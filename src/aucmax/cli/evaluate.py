@@ -103,7 +103,7 @@ class Asked(Cuts):
     strata_weight: WeightOfStrata | None = option(
         None,
         "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, "
-        "or the same for all strata; by default as in the model's fit, else its positives.",
+        "or the same for all strata; by default as in the model's fit, otherwise its positives.",
     )
 
     def measures(self, is_positive: np.ndarray) -> Measures:
@@ -135,10 +135,10 @@ def evaluate(
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
     the verdict is "tie" unless p < 0.05. With --weight, all of these use weights; with --groups,
     all intervals and tests count groups, such as customers, not their rows.
-    --strata measures the AUC over pairs of the same stratum, such as a day, whose interval counts
-    strata; it comes first for a model that was trained within strata. --segments measures AUC,
-    recall and calibration in each segment, such as a region, tests that they are equal, and ranks
-    positives of each among negatives of each.
+    --strata measures the AUC over pairs of the same stratum, such as a day, with an interval that
+    counts strata; it comes first for a model that was trained within strata. --segments measures
+    AUC, recall and calibration in each segment, such as a region, tests that they are equal, and
+    ranks positives of each among negatives of each.
     The page that --html writes has a slider for the number of rows to flag, which shows the hits,
     misses and false alarms and their cost, and the curves with bands.
 
@@ -202,7 +202,7 @@ def evaluate(
 def _judged(
     model: Any, source: Any, reading: Reading, large: Large
 ) -> tuple[Labelled, Bunch, Reading]:
-    """Return the rows that judge a model, as they were read, and how."""
+    """Return the test rows of a model, the table as it was read, and how it was read."""
     asks_strata = reading.strata is not None
     reading = _within_own_strata(model, source, reading)
     # read per model: each finds its own features, by name
@@ -228,7 +228,7 @@ def _within_own_strata(model: Any, file: Any, reading: Reading) -> Reading:
 
 
 def _tell_strata(model: Any, rows: Labelled, column: str | None) -> None:
-    """Say that the AUC is within the strata that a model was fitted within, by ``column``, or not.
+    """Say whether the AUC is within the strata that a model was fitted within, of ``column``.
 
     Nothing is said of queries, which svmlight text names itself.
     """
@@ -236,13 +236,13 @@ def _tell_strata(model: Any, rows: Labelled, column: str | None) -> None:
     if fitted is None or (rows.strata is not None and column is None):
         return
     if column is not None:
-        words = f"the AUC comes first within strata of {column}, as in the model's fit"
+        words = f"the AUC within strata of {column} comes first, as in the model's fit"
         words += f"; --drop {column} leaves it out"
     elif fitted.column is None:
         words = "the model was fitted within strata; --strata names their column"
     else:
         words = f"the model was fitted within strata of {fitted.column}, and {rows.name} is read "
-        words += "without this column: the AUC is that over all rows"
+        words += "without this column: the AUC is over all rows"
     tell("note", words)
 
 
@@ -269,7 +269,7 @@ def _divided(
 def _stratified(
     rows: Labelled, stages: Stages, tests: dict[str, Scored], asked: Asked
 ) -> Stratified:
-    """Return what is measured within strata, weighed as in the fit unless asked otherwise."""
+    """Return what is measured within strata, weighted as in the fit unless asked otherwise."""
     fitted = getattr(parts_of(stages.model)[1], "strata_", None)
     weighting: StrataWeight = "positives" if fitted is None else fitted.weighting
     if asked.strata_weight is not None:
@@ -310,9 +310,9 @@ def _facts(
 def _explained(
     stages: Stages, rows: Labelled, room: Room | None, tests: dict[str, Scored], asked: Asked
 ) -> dict[str, Any]:
-    """Return what the page shows: test sets, and how the first one's model comes to its scores.
+    """Return what the page shows: test sets, and an explanation of the first model's scores.
 
-    Of a file in parts some rows explain the model.
+    For a file in parts, some rows explain the model.
     """
     test = next(iter(tests.values()))
     sample, chance = None, chance_of(stages, test.score)

@@ -93,7 +93,7 @@ def export(
     form = "dates or timestamps" if to is Home.sql else "days since 1970-01-01"
     dates = [f"{c.name!r} ({c.example})" for c in additive(fitted).columns if c.example]
     if dates:
-        tell("note", f"takes {form}, not text as files have it, in {', '.join(dates)}")
+        tell("note", f"takes {form}, not text as in files, in {', '.join(dates)}")
     if output is None:
         data_out().write(str(written))
         return

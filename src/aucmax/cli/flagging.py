@@ -1,4 +1,4 @@
-"""The rows that ``aucmax score`` flags: by their number, a threshold, or what errors cost."""
+"""The rows that ``aucmax score`` flags: by their number, a threshold, or the cost of errors."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ class Flagging:
 
     flag: str | None = option(
         None,
-        "Label the rows with the highest scores positive: so many rows, such as 200, or such a "
-        "share of this file, such as 1%. Of equal scores, those that come first.",
+        "Label the rows with the highest scores positive: a number of rows, such as 200, or a "
+        "share of this file, such as 1%. Of rows with equal scores, the first are taken.",
         metavar="ROWS",
     )
     threshold: float | None = option(
         None,
-        "Label the rows with this score or more positive; with --probability, those with this "
-        "probability or more.",
+        "Label rows with at least this score positive; with --probability, rows with at least this "
+        "probability.",
     )
     cost: str | None = option(
         None,
-        "Label positive what costs less to flag than to pass over. 400:1 is the cost of a missed "
-        "positive to that of a false alarm, and flags probabilities above 1/(1 + 400). Needs "
-        "--probability.",
+        "Label rows positive where a false alarm has the lower expected cost. 400:1 means that a "
+        "missed positive costs 400 times as much as a false alarm, and flags probabilities above "
+        "1/(1 + 400). Needs --probability.",
         metavar="MISS:ALARM",
     )
 
@@ -91,8 +91,8 @@ class Flagging:
             _break_even(self.cost)
             if not probability:
                 raise ValueError(
-                    "--cost compares costs with probabilities; add --probability, for a model that "
-                    "was trained with it."
+                    "--cost needs probabilities; add --probability, with a model that was trained "
+                    "with it."
                 )
 
     def flags(self, probability: bool, scores: Callable[[], np.ndarray]) -> Flags | None:
@@ -148,7 +148,7 @@ def _break_even(cost: str) -> float:
     miss, alarm = map(float, plain.groups()) if plain else (0.0, 0.0)
     if min(miss, alarm) <= 0.0:
         raise ValueError(
-            "--cost takes the cost of a missed positive to that of a false alarm, such as 400:1; "
-            f"got {cost!r}."
+            "--cost takes the ratio of the cost of a missed positive to that of a false alarm, "
+            f"such as 400:1; got {cost!r}."
         )
     return alarm / (alarm + miss)

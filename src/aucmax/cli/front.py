@@ -1,4 +1,4 @@
-"""From the words of a command line to rows for a model.
+"""From a command line to rows for a model.
 
 `labelled_rows` opens a file or a data set known by name for a command that learns from two classes.
 `rows_for` opens one for a model, which determines the columns and labels.
@@ -60,9 +60,9 @@ class Prepared:
     Parameters
     ----------
     rows : Labelled
-        Behind the steps: numbers.
+        The rows after the steps, as numbers.
     classes : Classes
-        What the file calls its labels.
+        The labels as the file names them.
     weight_name : str or None
         The column of the rows' weights.
     room : Room or None
@@ -70,22 +70,22 @@ class Prepared:
     steps : list of (str, transformer)
         Fitted: what turns the columns into numbers.
     decisions : list of Decision
-        What was decided about the table.
+        The decisions about the table.
     table : Labelled or None
         The rows before the steps.
     labels : ndarray or None
         Their labels in the file.
     sample : Labelled or None
-        Some of the rows of a file in parts before the steps, if a pass has kept them; of numbers
-        as they are, with the columns that may divide the rows.
+        Some rows of a file in parts before the steps, if a pass has kept them; for plain numbers
+        with the columns that may divide the rows.
     summary : TableSummary or None
-        That of all its rows, if there is a sample.
+        The summary of all its rows, if there is a sample.
     digests : DigestCounts or None
-        Those of all its rows, as the model reads them, if the pass knew its columns.
+        The digests of all its rows, as the model reads them, if the pass knew its columns.
     watch : Watch or None
-        Those of a file of numbers in parts, once a pass has read all of its columns.
+        The digests of a file of plain numbers in parts, once a pass has read all of its columns.
     before : Prepared or None
-        The same before the steps, without the columns that are left out.
+        The data before the steps, without the columns that are left out.
     """
 
     rows: Labelled
@@ -103,7 +103,7 @@ class Prepared:
     before: Prepared | None = None
 
     def bent(self, additive: Any) -> Prepared:
-        """Return the rows behind the features of an additive model, if it is one."""
+        """Return the rows as features of an additive model, if there is one."""
         if additive is None:
             return self
         features = additive.best_estimator_[0]
@@ -119,7 +119,7 @@ class Prepared:
         return replace(self.before, rows=rows, steps=steps, decisions=decisions)
 
     def whole(self, model: Any) -> Any:
-        """The fitted model and its steps in one pipeline, with what was decided."""
+        """The fitted model and its steps in one pipeline, with the decisions."""
         model.decisions_ = [str(decision) for decision in self.decisions]
         if self.classes.words:
             model.label_words_ = [self.classes.shown(label) for label in self.classes.labels]
@@ -161,8 +161,8 @@ def labelled_rows(
     Parameters
     ----------
     data : str
-        A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; a file
-        goes first.
+        A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; files
+        take precedence.
     reading : Reading
         The options.
     transforms : Transforms or None
@@ -235,7 +235,7 @@ def _sample(rows: Labelled, source: Bunch) -> Labelled | None:
 
 
 def _opened(data: Any, reading: Reading, check: Any = None, **more: Any) -> Bunch:
-    """The rows of a file, or of a data set known by name; ``more`` is not of the options."""
+    """The rows of a file, or of a data set known by name; ``more`` are not options."""
     path, reading = given_file(data), _with_own_labels(reading)
     if isinstance(path, Path) and not path.exists():
         try:
@@ -251,7 +251,7 @@ def _opened(data: Any, reading: Reading, check: Any = None, **more: Any) -> Bunc
 
 
 def _with_own_labels(reading: Reading) -> Reading:
-    """Return it without a choice of classes, to read the labels as the file has them."""
+    """Return the reading without a choice of classes, so that labels are those of the file."""
     return replace(reading, positive=None, binarize=None)
 
 
@@ -281,13 +281,13 @@ def _with_labels(error: TableError, reading: Reading) -> TableError:
     except TableError as other:
         remedy = {**(error.remedy or {}), **(other.remedy or {})}
         return TableError(error.path, [*error.obstacles, *other.obstacles], remedy, error.found)
-    except ValueError:  # said once the table is read
+    except ValueError:  # reported once the table is read
         pass
     return error
 
 
 def _with_worth(error: TableError, reading: Reading) -> TableError:
-    """The same error, which says how well the columns rank that its remedy leaves out."""
+    """The same error, with the AUC of each column that its remedy leaves out."""
     remedy = dict(error.remedy or {})
     names = remedy.pop("drop", ())
     if not names:
@@ -297,7 +297,7 @@ def _with_worth(error: TableError, reading: Reading) -> TableError:
     try:
         rows = rows_of(error.path, _with_own_labels(asked))
         labelled, _ = labelled_of(of_usual_labels(rows, asked), asked)
-    except ValueError:  # for what else is wrong
+    except ValueError:  # because of another problem
         return error
     for obstacle in error.obstacles:
         name = obstacle.column
@@ -361,7 +361,7 @@ def rows_for(
 def columns_listed(texts: Sequence[str], path: Any, reading: Reading) -> list[str]:
     """Return the columns of files that an option lists: each text is one name, or several.
 
-    A name may have a comma, if a column is called so.
+    A name may contain a comma, if there is such a column.
     """
     several = [text for text in texts if "," in text]
     columns = reader_of(path, reading.format).columns if several and exists(path) else None
@@ -502,7 +502,7 @@ def encoded(stages: Stages) -> Any:
     Parameters
     ----------
     stages : Stages
-        Of the steps, only those are wanted that encode columns, or scale rows to unit norm.
+        Of the steps, only those that encode columns or scale rows to unit norm are applied.
     """
     (steps, _), inputs = _steps.parts_of(stages.model), _inputs.inputs_of(stages.model)
     if steps and (steps[0].encodes or inputs.frame):

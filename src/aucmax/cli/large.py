@@ -1,4 +1,4 @@
-"""Options of the commands that read files in parts, and what they say of the passes."""
+"""Options of the commands that read files in parts, and their messages about the passes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Large(contextlib.AbstractContextManager[Any]):
         return rows
 
     def warn(self, name: Any, of_row: float, rows: int) -> None:
-        """Say, before rows are read, that what is kept of them is more than there may be."""
+        """Warn, before rows are read, if a fit would keep more of them than memory allows."""
         if excess := self.plan.excess(of_row, rows):
             tell("warning", worded(f"{name}: {excess}"))
 
@@ -103,12 +103,12 @@ class Large(contextlib.AbstractContextManager[Any]):
 
 @contextlib.contextmanager
 def going_on(output: Path | None, data: str, rows: Labelled, *settings: Any) -> Iterator[None]:
-    """Context of a fit to rows in parts, which goes on where an interrupted one ended.
+    """Context of a fit to rows in parts, which resumes where an interrupted one stopped.
 
     Parameters
     ----------
     output : Path, optional
-        The file of the model, beside which the fit keeps what it has found.
+        The file of the model, beside which the fit stores its progress.
     data : str
         What the rows were read from.
     rows : Labelled
@@ -124,14 +124,14 @@ def going_on(output: Path | None, data: str, rows: Labelled, *settings: Any) -> 
     was_there = path.exists()
     with resumable(path, key, rows.X.counts) as trail:
         if was_there and trail.before:
-            tell("note", f"goes on from pass {trail.before} of an interrupted run, by {path}")
+            tell("note", f"continues from pass {trail.before} of an interrupted run ({path})")
         elif was_there:
-            tell("note", f"starts anew: {path} is of other data or settings")
+            tell("note", f"starts afresh: {path} belongs to other data or settings")
         try:
             yield
         except (KeyboardInterrupt, typer.Exit, OSError, MemoryError):
             if path.exists():
-                tell("note", f"the same command goes on from pass {trail.passes}, by {path}")
+                tell("note", f"the same command continues from pass {trail.passes} ({path})")
             raise
 
 

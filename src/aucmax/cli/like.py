@@ -37,14 +37,14 @@ Like = Annotated[
 
 @dataclass(frozen=True)
 class Template:
-    """What ``--like`` tells of rows.
+    """What ``--like`` says about the rows.
 
     Parameters
     ----------
     model : estimator
         With the columns, fitted or not.
     positive : label, optional
-        The one that the model ranks first, as the file of its training has it.
+        The label that the model ranks first, as in its training file.
     target : str, optional
         The column of the labels.
     """
@@ -60,7 +60,7 @@ class Template:
 
 
 def template_of(path: Path) -> Template:
-    """Return what a model, or moments, tell of rows like theirs."""
+    """Return what a model, or moments, say about rows like theirs."""
     if kind_of(path) in (None, "model"):
         model = load_model(path)
         model = getattr(model, "best_estimator_", model)

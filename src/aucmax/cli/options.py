@@ -89,9 +89,9 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), a pattern "
-        "in quotes such as 'pay/*.csv', a folder, an address such as s3://bucket/pay/, - for "
-        "standard input, or a name that 'aucmax datasets' lists.",
+        help="A file (.csv, .tsv, .parquet, otherwise svmlight text; also .gz, .bz2, .xz), a "
+        "pattern in quotes such as 'pay/*.csv', a folder, an address such as s3://bucket/pay/, - "
+        "for standard input, or a name that 'aucmax datasets' lists.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")]
@@ -167,11 +167,11 @@ WEIGHT_OF_STRATA = (
 )
 
 
-NO_STRATA_TO_WEIGH = "--strata-weight: there are no strata; name their column by --strata."
+NO_STRATA_TO_WEIGH = "--strata-weight: there are no strata; name their column with --strata."
 
 
 def check_strata(rows: Labelled) -> None:
-    """Raise ValueError if strata are to be weighed and there are none."""
+    """Raise ValueError if strata are to be weighted and there are none."""
     if rows.strata is None:
         raise ValueError(NO_STRATA_TO_WEIGH)
 
@@ -183,7 +183,7 @@ class Fitting(Stopping):
     strata_weight: WeightOfStrata = reading_option(WeightOfStrata.positives, WEIGHT_OF_STRATA)
 
     def check(self, rows: Labelled) -> None:
-        """Raise ValueError for weights of strata that are not there."""
+        """Raise ValueError for weights of strata if there are none."""
         if self.strata_weight is not WeightOfStrata.positives:
             check_strata(rows)
 
@@ -198,8 +198,8 @@ class Fitting(Stopping):
 _OPTIONS = [name for name, about in FIELDS.items() if about["help"] and name != "keep"]
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
-OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
-JUDGED = {"strata", "segments"}  # by which models are judged
+OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which store them
+JUDGED = {"strata", "segments"}  # by which models are evaluated
 
 
 def without(*groups: Set[str]) -> tuple[str, ...]:

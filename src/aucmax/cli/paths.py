@@ -12,7 +12,7 @@ from aucmax.data.remote import Remote, is_remote
 
 __all__ = ["check_paths", "model_of"]
 
-# of data, which the name of a model does without
+# suffixes of data files, which are dropped from the name of a model
 _SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".svm", ".svmlight", ".libsvm"}
 _SUFFIXES |= {".gz", ".bz2", ".xz"}
 _PATTERN = re.compile(r"\[.*?\]|[*?]")

@@ -284,7 +284,7 @@ def _running(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(
-            f"--output: the folder {folder} cannot be made ({error.strerror or error}); name "
+            f"--output: the folder {folder} cannot be created ({error.strerror or error}); name "
             "another."
         ) from None
     done = ran = 0

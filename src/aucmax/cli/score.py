@@ -59,8 +59,8 @@ class Beside:
 
     reasons_of: int | None = option(
         None,
-        "Also give the K columns that raise each score most above the average: reason_1 and so on, "
-        "a list in JSON.",
+        "Also give the K columns that raise each score most above the average, as reason_1 and so "
+        "on; in JSON as a list.",
         flags=("--reasons",),
         metavar="K",
         min=1,
@@ -110,9 +110,9 @@ def score(
 ) -> None:
     """Score the rows of a file: the higher, the more likely positive.
 
-    Prints CSV with the columns row (from 1) and score, after those that --keep names. With --flag,
-    --threshold or --cost there is a column label: the positive label for flagged rows, the
-    other one for all others. A scorecard also gives points: the fewer, the more likely positive.
+    Prints CSV with the columns that --keep names, then row (from 1) and score. With --flag,
+    --threshold or --cost it adds a column label: the positive label for flagged rows, the negative
+    one for the others. A scorecard also gives points: the fewer, the more likely positive.
 
     Examples:
 

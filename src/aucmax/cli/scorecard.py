@@ -57,8 +57,8 @@ class Bins:
     min_share: float = option(0.05, "Minimum share of the rows in a bin.")
     monotone: list[str] | None = option(
         None,
-        "increasing, decreasing, auto (whichever fits better, the default) or none: how "
-        "the rates of a column's bins follow each other; without COLUMN= of all others.",
+        "Trend of the rates over a column's bins: increasing, decreasing, auto (whichever fits "
+        "better, the default) or none; without COLUMN= for all other columns.",
         metavar="COLUMN=TREND",
     )
 
@@ -108,7 +108,8 @@ def scorecard(
 
     Prints the table and its quality: Gini (2 AUC − 1) and KS, held out by cross-validation
     and on --against FILE, and how far the rows of that file have shifted (PSI). With --strata also
-    the AUC over pairs of the same stratum, which folds keep whole; the points are fitted to all.
+    the AUC over pairs of the same stratum; folds keep strata whole, and the points are fitted to
+    all rows.
 
     The result is a model like others: 'aucmax score' and 'evaluate' accept it, 'aucmax export'
     writes its log odds in SQL or ONNX.

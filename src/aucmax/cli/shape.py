@@ -1,4 +1,4 @@
-"""``--shape`` and ``--monotone``: whether a model bends, and how, and what that needs."""
+"""``--shape`` and ``--monotone``: whether a score is nonlinear, how, and what that requires."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Bends", "Form", "Shape"]
 _estimators = Door("aucmax.estimators")
 _shapes = Door("aucmax.estimators.shapes")
 
-# of the settings of a line those that an additive model has, by their names there
+# settings of a line that an additive model has, too, with their names there
 _OF_ADDITIVE = {"alpha": "alphas", "loss": "losses"}
 
 
@@ -34,7 +34,7 @@ _TRENDS = {"increasing": 1, "decreasing": -1}
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """Options of what a score may be."""
+    """Options for the form of the score."""
 
     shape: Shape | None = option(
         None,
@@ -44,20 +44,20 @@ class Form:
     )
     monotone: list[str] | None = option(
         None,
-        "increasing: the score never falls with this column, whatever the others are; or "
+        "increasing: the score never falls as this column rises, whatever the others are; or "
         "decreasing.",
         metavar="COLUMN=TREND",
     )
 
     @property
     def needs_folds(self) -> str:
-        """The option of these, if any, that only a search over curves and maps can obey."""
+        """The option, if one is given, that requires a search over curves and maps."""
         if self.monotone:
             return "--monotone"
         return "" if self.shape in (None, Shape.line) else f"--shape {self.shape.value}"
 
     def check_straight(self, reason: str) -> None:
-        """Raise ValueError for an option that does not go with what means a plain line."""
+        """Raise ValueError for an option that conflicts with a reason for a plain line."""
         if self.needs_folds:
             raise ValueError(f"{self.needs_folds} does not go with {reason}.")
 
@@ -81,11 +81,11 @@ class Bends:
     Parameters
     ----------
     named : bool
-        Whether an option asks for what only their search can do.
+        Whether an option requires a search over them.
     arguments : dict
         For `tuned`.
     why_not : str
-        Why they are not tried, where that is worth a word.
+        Why they are not tried, if that is to be reported.
     """
 
     named: bool = False
@@ -111,7 +111,7 @@ class Bends:
         why_not = _shapes.why_straight(table)
         if why_not and not named:
             return cls(arguments={"shape": "line", "monotone": trends}, why_not=why_not)
-        if "alpha" in settings:  # of a loss, since α of different losses do not compare
+        if "alpha" in settings:  # with its loss, since the α of different losses are not comparable
             settings = {"loss": _estimators.AUCClassifier().loss, **settings}
         chosen = {of: [settings[name]] for name, of in _OF_ADDITIVE.items() if name in settings}
         shape = "auto" if form.shape is None else form.shape.value

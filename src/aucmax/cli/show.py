@@ -52,8 +52,8 @@ def show(
     times the feature's root mean squared difference between any two rows, so
     that features in different units can be compared.
 
-    Of a model of curves and maps the columns and pairs are listed, with the range of what each
-    adds to the score: the highest minus the lowest value.
+    For a model of curves and maps it lists the columns and pairs, with the range of what each adds
+    to the score: the highest minus the lowest value.
 
     Example:
 
@@ -75,8 +75,8 @@ def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     prior = Prior.of(getattr(pipeline, "steps", [])[:-1])
     if by is Order.effect and effect is None and prior is None:
         raise ValueError(
-            f"{path}: --by effect needs the spread of each feature, which this model does not hold "
-            "(it was streamed by a stochastic partial_fit, or is another library's); sort by "
+            f"{path}: --by effect needs the spread of each feature, which this model does not "
+            "store (it was streamed by a stochastic partial_fit, or is another library's); sort by "
             "weight."
         )
     size = np.abs(coef if effect is None or by is Order.weight else effect)

@@ -78,7 +78,7 @@ class Lines:
         None, "Label; by default the one called target, label, y or class.", metavar="COLUMN"
     )
     format: StreamFormat | None = reading_option(
-        None, "By default from the file's name; of standard input, from its first line."
+        None, "By default from the file's name; for standard input, from its first line."
     )
     encoding: str | None = reading_option(
         None,
@@ -87,7 +87,7 @@ class Lines:
         metavar="NAME",
     )
     positive: str | None = reading_option(
-        None, "The label to rank first; else the larger of the two.", metavar="LABEL"
+        None, "The label to rank first; by default the larger of the two.", metavar="LABEL"
     )
     on_error: OnError = reading_option(
         OnError.stop, "Stop at a line that is not a row, or skip it."
@@ -145,8 +145,7 @@ class Going:
     )
     follow: bool = reading_option(
         False,
-        "Wait for lines that are still to be written to the file, and continue with the file "
-        "that takes its place.",
+        "Wait for further lines of the file, and continue with the file that replaces it.",
     )
     idle: float | None = reading_option(
         None, "With --follow: end after this time without a new line.", metavar="SECONDS"
@@ -159,7 +158,7 @@ class Going:
         ):
             raise ValueError(
                 "--follow is for a file that grows, not for standard input, which waits by itself, "
-                "or a compressed file; --idle goes with --follow."
+                "or a compressed file; --idle needs --follow."
             )
         if self.from_here and state is None:
             raise ValueError("--from-here continues from a state: give its file as --state.")
@@ -183,7 +182,7 @@ class Learning:
     alpha: float | None = option(
         None,
         "Strength of the penalty; by default 3e-4, or that of the model of --like. With curves it "
-        "is that of lines, and those of curves and maps keep their proportion to it.",
+        "applies to lines, and the penalties of curves and maps keep their proportion to it.",
         min=0.0,
     )
     half_life: float | None = option(
@@ -303,8 +302,8 @@ def stream(
     frozen; if they never change, it is raised in at most 5 % of streams, however often you look.
 
     --strata compares only rows of the same stratum, such as a day or a query. The rows of a stratum
-    must come one after another: they are held, and learnt once a row of another stratum comes. The
-    AUC is that within strata, which are the units of its interval and of the alarm.
+    must be adjacent: they are held, and learnt when a row of another stratum arrives. The AUC is
+    within strata, which are the units of its interval and of the alarm.
 
     Examples:
 
@@ -330,8 +329,8 @@ def stream(
         source = Input(file, state, telling.every, line or b"")
         _prepare(state, source, reading, like, steps, waits=piped)
         if not begun and lines.positive is None and template.positive is not None:
-            first = f"{template.positive} ranks first, as in the model of --like"
-            tell("note", f"{first}; --positive names another", width=_COLUMNS)
+            first = f"the positive label is {template.positive}, as in the model of --like"
+            tell("note", f"{first}; --positive chooses another", width=_COLUMNS)
         saved = None if telling.state is None else state
         monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
         predictions = stack.enter_context(Beside("predictions", telling.predictions, saved))
@@ -349,7 +348,7 @@ def stream(
             raise
         except KeyboardInterrupt:
             where = telling.state
-            kept = "nothing was saved" if where is None else f"{where} is as it was last saved"
+            kept = "nothing was saved" if where is None else f"{where} is as last saved"
             raise interrupted(kept) from None
         teller.last(state)
     telling.results(state, "standard input" if piped else path.name)
@@ -367,12 +366,12 @@ def _prepare(
     settings = state.settings
     if steps and (not as_text(steps) or settings.format == "svmlight"):
         raise ValueError(
-            f"--like {like}: has no steps for words, gaps and dates that a stream could take over."
+            f"--like {like}: has no steps for words, gaps and dates that a stream could use."
         )
     if state.lines:
         if steps and (state.prepared is None or state.prepared.text != as_text(steps)):
             raise ValueError(
-                f"--like {like}: the state was started with other steps; leave it out."
+                f"--like {like}: the state was started with other steps; leave out --like."
             )
         return
     if settings.format == "svmlight" or steps == [] or not (reading.prepare or steps):

@@ -184,7 +184,7 @@ class Teller:
         if _place(state) != self._place or not state.lines:
             self._save(state)
         if state.lines % self.every or not state.lines:
-            self._report(state)  # is cut off if the state goes on, as no record of it was saved
+            self._report(state)  # cut off if the state continues, as no record of it was saved
         if state.bad:
             tell("note", f"{counted(state.bad, 'line')} of {state.lines:,} left out")
         unfit = {} if state.prepared is None else state.prepared.unfit

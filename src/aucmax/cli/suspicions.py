@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["about_test_rows", "about_training_rows", "ids_are_said_later", "with_digests"]
 
-_ANSWERED = ("id", "ranks_alone", "missing_ranks_alone", "placeholder")  # by leaving it out
+_ANSWERED = ("id", "ranks_alone", "missing_ranks_alone", "placeholder")  # by leaving a column out
 
 _inputs = Door("aucmax.estimators.inputs")
 _steps = Door("aucmax.columns.steps")
@@ -47,7 +47,7 @@ def ids_are_said_later() -> Iterator[None]:
 def about_training_rows(
     prepared: Prepared, data: str, reading: Reading, tuned: Tuned | None = None
 ) -> list[Suspicion]:
-    """Return what is suspect about rows to learn from; of rows in parts, about some of them."""
+    """Return what looks suspicious in training rows; for rows in parts, in some of them."""
     table = prepared.table
     decided = {decision.column for decision in prepared.decisions if decision.leaves_out}
     if table is None or table.in_parts:
@@ -70,12 +70,12 @@ def about_training_rows(
 
 
 def _of_sample(prepared: Prepared, tuned: Tuned | None) -> list[Suspicion]:
-    """Return what is suspect about some of the rows in parts."""
+    """Return what looks suspicious in some of the rows in parts."""
     sample, rows = prepared.sample, prepared.rows
     total = len(rows.positive)
     if sample is not None and prepared.digests is not None:  # it has all columns
         suspicions = _suspicions.suspicions_of_sample(sample, sample.columns, total)
-    elif tuned is not None and tuned.rows is not None:  # whose sample has been looked at
+    elif tuned is not None and tuned.rows is not None:  # its sample has been checked
         suspicions = [*tuned.suspicions]
     else:
         suspicions = _suspicions.suspicions_of_sample(rows, rows.columns, total)
@@ -85,14 +85,14 @@ def _of_sample(prepared: Prepared, tuned: Tuned | None) -> list[Suspicion]:
 
 
 def _unanswered(suspicions: Iterable[Suspicion], decided: Collection[str]) -> Iterator[Suspicion]:
-    """Yield the suspicions that are not answered by leaving out what is decided to be."""
+    """Yield the suspicions that are not settled by the columns already left out."""
     for suspicion in suspicions:
         if suspicion.kind not in _ANSWERED or suspicion.column not in decided:
             yield suspicion
 
 
 def about_test_rows(model: Any, rows: Labelled) -> list[Suspicion]:
-    """Return what is suspect about rows that a model is tested on."""
+    """Return what looks suspicious in test rows."""
     learned = getattr(_steps.parts_of(model)[1], "training_rows_", None)
     return _worded(_suspicions.suspicions_of_test(rows, learned))
 

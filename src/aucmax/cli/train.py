@@ -64,7 +64,7 @@ _FEW = "too few rows of a class, groups or times for folds"
 OnePass = Annotated[
     bool,
     typer.Option(
-        help="Read every row of a file only once: a line with the square loss, not tuned; "
+        help="Read every row of a file only once: fits a line with the square loss, not tuned; "
         f"exact up to {MAX_MATRIX_FEATURES} features, beyond from a sketch with an error bound."
     ),
 ]
@@ -76,7 +76,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="MODEL",
-        help="Where to save the model; by default the name of the data with .aucmax, here.",
+        help="Where to save the model; by default the data's name with .aucmax, in this folder.",
     ),
 ]
 
@@ -89,9 +89,9 @@ class Fixed(Settings):
     solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
     def bytes_of_row(self, rows: Labelled) -> float:
-        """Return what a fit keeps of a row; with an l1 part, if it selects all features.
+        """Return the bytes that a fit keeps per row; with an l1 part, if it selects all features.
 
-        A loss of pairs then keeps their columns, the scores and the change of these.
+        A loss of pairs then keeps their columns, the scores and the change of the scores.
         """
         loss = _losses.LOSSES[self.loss or _estimators.AUCClassifier().loss]
         columns = 0
@@ -116,11 +116,11 @@ class OnFolds(Form):
             )
 
     def check_folds(self, name: str) -> None:
-        """Raise ValueError for what needs folds, with rows that are too few for them."""
+        """Raise ValueError for options that need folds, if there are too few rows for them."""
         self.check_straight(_FEW)
         if self.probability:
             raise ValueError(
-                f"{name}: --probability needs folds, and is possible if each class has more rows."
+                f"{name}: --probability needs folds, and a class has too few rows for them."
             )
 
 
@@ -139,30 +139,30 @@ def train(
     """Fit a ranking model to a file and save it.
 
     Rows with the positive label get higher scores than the others: the fit maximises the area
-    under the ROC curve. Labels may be numbers or text; of more than two, --positive says which
-    one is ranked against the rest.
+    under the ROC curve. Labels may be numbers or text; of more than two, --positive names the
+    one to rank against the rest.
 
-    The loss, standardize and alpha are tuned by cross-validation, as 'aucmax cv' does it. If one of
+    The loss, standardize and alpha are tuned by cross-validation, as by 'aucmax cv'. If one of
     --alpha, --l1-ratio, --within, --standardize, --loss and --solver is given, nothing is tuned,
     and the others keep their defaults.
 
-    The same folds decide whether the score is a line in each column, bends, or has maps of pairs of
-    columns that act together; of these the simplest is taken that ranks as well as the best.
-    --shape decides it otherwise, and --monotone says with which columns the score may only rise, or
-    only fall.
+    The same folds decide whether the score is a sum of lines, of curves, or of curves and maps of
+    pairs of columns that act together: the simplest that ranks as well as the best is taken.
+    --shape sets the shape instead, and --monotone names columns with which the score may only rise,
+    or only fall.
 
     --groups keeps the rows of a group in one fold, --time trains folds on the past, and with both
-    not on rows of groups that the fold tests; they matter for tuning only. --weight weights the
+    no fold trains on groups that it tests; they matter for tuning only. --weight weights the
     rows, in the fit and in the AUC.
 
     --strata compares only rows of the same stratum, such as a day, a hospital or a query, in the
-    fit, in the folds and in the AUC, of curves and maps of pairs, too. The logistic loss within
+    fit, in the folds and in the AUC, also for curves and maps of pairs. The logistic loss within
     strata is conditional logistic regression, and the odds ratios of a line are printed.
     --probability still calibrates on the rows of all strata together. With --one-pass the rows of a
-    stratum must come one after another.
+    stratum must be adjacent.
 
-    A table is read as it comes: with missing values, text, dates, decimal commas. What was decided
-    is printed, with the option that decides otherwise; what prepares the columns is saved with the
+    A table is read as it comes: with missing values, text, dates, decimal commas. Every decision is
+    printed, with the option that changes it; the steps that prepare the columns are saved with the
     model. --no-prepare stops where there is anything to decide, --strict at a cell that does not
     fit its column.
 

@@ -179,8 +179,8 @@ class Reading:
 
     target: str | None = _column(
         None,
-        "Label column of a table; else the one called target, label, y or class (or, with a model, "
-        "the column it was trained on).",
+        "Label column of a table; by default the one called target, label, y or class (with a "
+        "model, the column it was trained on).",
     )
     labels: str = _field("required")
     drop: Sequence[str] = _column(
@@ -213,8 +213,8 @@ class Reading:
     )
     positive: object = _field(
         None,
-        "The label to rank first, against all others; else the larger of two numbers, the rarer of "
-        "two words (in Python, also the larger one; with a model, the one it was trained for).",
+        "The label to rank first, against all others; by default the larger of two numbers, the "
+        "rarer of two words (in Python, always the larger; with a model, the one it ranks first).",
         metavar="LABEL",
         in_parts=False,
     )
@@ -241,7 +241,7 @@ class Reading:
     )
     categories: Sequence[str] = _column(
         (),
-        "Treat this column as text, whatever it holds and however many values it has; may be "
+        "Treat this column as text, whatever it contains and however many values it has; may be "
         "repeated.",
         flag="category",
         kind=list[str] | None,
@@ -268,7 +268,7 @@ class Reading:
     )
     prepare: bool = _field(
         False,
-        "Decide about the table as a person would: separators, gaps, dates, words, ids; without "
+        "Decide how to read the table: separators, missing values, dates, words, ids; without "
         "it, the command stops where a decision is needed.",
         kind=bool,
         off="no-prepare",
@@ -279,7 +279,7 @@ class Reading:
     )
     day_first: bool | None = _field(
         None,
-        "Whether 03/04/2024 is 3 April or March 4, where a column does not show it.",
+        "Whether 03/04/2024 is 3 April or March 4, if the column leaves it open.",
         kind=bool | None,
         off="month-first",
     )
@@ -291,8 +291,8 @@ class Reading:
     )
     keep: Sequence[str] = _column(
         (),
-        "Columns to write first, as they are in the file, such as id,customer; may be repeated. "
-        "One that has the name of a column of the output is called NAME_in_file.",
+        "Columns of the file to write first, unchanged, such as id,customer; may be repeated. "
+        "If the output has a column of that name, it becomes NAME_in_file.",
         kind=list[str] | None,
     )
 

@@ -67,10 +67,10 @@ from aucmax.statistics.pairs import all_pairs
 
 __all__ = ["AdditiveAUCClassifier"]
 
-_COUNTS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)  # of pairs that are tried
-_MAX_FEATURES = 3000  # of a model with pairs that are chosen
-_KNOTS = (33, 17, 9, 5, 3)  # of a curve: each has the knots of the next, and one between any two
-_MAX_HATS = 2000  # of all curves
+_COUNTS = (0, 2, 5, 10, 20, 40, 80, 160, 320, 640)  # numbers of pairs to try
+_MAX_FEATURES = 3000  # of a model whose pairs are chosen by the search
+_KNOTS = (33, 17, 9, 5, 3)  # of a curve: each adds a knot between any two knots of the next
+_MAX_HATS = 2000  # of all curves together
 _PAIRS_AT_A_TIME = 200
 _OF_FIT = ("classes_", "n_iter_", "solver_", "objective_", "optimality_")
 _OF_LAST = ("positive", "tol", "max_iter", "strata_weight")  # settings of the model of features
@@ -78,7 +78,7 @@ _HALF_DECADES = (-8, 6)  # of α, from the usual one
 
 
 class LeftOut(NamedTuple):
-    """A pair of columns without a map, and how much a map could lower the objective at most."""
+    """A pair of columns without a map, and the most by which a map could lower the objective."""
 
     columns: tuple[str, str]
     bound: float
@@ -87,84 +87,84 @@ class LeftOut(NamedTuple):
 class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     """A ranking by a sum of curves of columns and of maps of pairs of columns, tuned for the AUC.
 
-    s(x) = Σ_j f_j(x_j) + Σ_ij f_ij(x_i, x_j). Numbers bend, words and yes/no have a level each,
-    rare ones are shrunk, and gaps have their own value. The folds choose how much: lines, curves,
-    or curves with pairs, with an α for each, and how many pairs. The simplest of the three is taken
-    whose mean held-out score is within one standard error of the best.
+    s(x) = Σ_j f_j(x_j) + Σ_ij f_ij(x_i, x_j). Numbers have curves; each word, yes or no has its own
+    level, shrunk if it is rare; gaps have their own value. Cross-validation chooses between lines,
+    curves, and curves with pairs, an α for each, and the number of pairs. It takes the simplest of
+    the three shapes whose mean held-out score is within one standard error of the best.
 
-    With `monotone`, the score of any row only rises, or only falls, with some columns, whatever the
-    other columns are, maps included. All fits obey this, those to the folds as well.
+    With `monotone`, the score only rises, or only falls, with some columns, whatever the values of
+    the other columns, maps included. This holds for all fits, also those to the folds.
 
-    Pairs are screened by how much the square loss falls at the fitted curves if a map is added,
-    anew in each training part; with the first maps fitted, the gains of the others are taken again
+    Pairs are screened in each training part, by how much a map added to the fitted curves lowers
+    the square loss. Once the first maps are fitted, the gains of the other pairs are computed again
     for a further round, and so on. After the fit, maps have mean zero along each of their columns,
-    over the rows of the fit: all that depends on one column is in its curve.
+    over the rows of the fit: what depends on one column alone is in its curve.
 
     Parameters
     ----------
     interactions : "auto", int or sequence of (str or int, str or int)
-        The pairs: as many as the folds support, at most a number, these ones, or 0 for none. Of
-        those that are chosen, as many as leave the model at most 3,000 features.
+        The pairs with maps: as many as the folds support, at most this number (0 for none), or
+        exactly these. The search chooses only as many as fit into a model of 3,000 features.
     monotone : mapping of str or int to {1, −1}, optional
-        Columns, of numbers, yes and no, or dates, by their names or places; 1 if the score must not
-        fall as the column rises, −1 if it must not rise. Gaps are not compared with numbers, and
-        of a date only the days count, not the weekday and the time of day. The model then has at
-        most 3,000 features.
+        Columns of numbers, yes/no or dates, by name or position; 1 if the score must not fall as
+        the column rises, −1 if it must not rise. Gaps are not compared with numbers, and of a date
+        only the day counts, not the weekday or the time of day. The model then has at most 3,000
+        features.
     losses : sequence of {"square", "squared_hinge", "logistic"}
-        Losses to try. The first serves to choose all else; others are tried at the best settings.
+        Losses to try. The other settings are chosen with the first; the rest are tried at the best.
     alphas : array-like of float, optional
         The α to try for lines, curves and pairs; by default half-decades around one that suits most
         data, towards which the choice leans as in `AUCClassifierCV`.
     focus : array-like of float
-        How much less terms are shrunk that explain more: powers to try, of how much a term alone
-        lowers the square loss, to which its prior variance is proportional. 0 treats all alike.
+        Powers to try. The prior variance of a term is proportional to a power of how much the term
+        alone lowers the square loss: terms that explain more are shrunk less. 0 treats all alike.
     shape : {"auto", "line", "curves", "interactions"}
-        What the model may be; by default what the folds choose.
+        The shape of the model; by default cross-validation chooses it.
     cv : "auto", int or iterable of (train, test)
-        A number of stratified folds, or row numbers; "auto" is that of `AUCClassifierCV`.
+        A number of stratified folds, or pairs of row numbers; "auto" as for `AUCClassifierCV`.
     scoring, max_fpr, probability, positive, tol, max_iter, strata_weight
-        As for `AUCClassifierCV`; scoring by a metric.
+        As for `AUCClassifierCV`; ``scoring`` must be a metric.
     n_knots : int, optional
-        Most knots of a curve; by default 33, fewer where there are more than 60 columns.
+        Maximum number of knots of a curve; by default 33, fewer with more than 60 columns.
     map_knots : int
-        Most knots along a column of a map.
+        Maximum number of knots along a column of a map.
     search_rows : int
-        Of more rows, and of those of a source, so many serve to choose all settings: about as many
-        of each class, or all of the rarer and at most five times as many others. All rows confirm
-        the pairs, and are fitted to. With strata all rows in memory do all of it; of a source so
-        many rows, of whole strata, choose the pairs, too.
+        With more rows than this, or a source, all settings are chosen on a sample of this size:
+        about as many rows of each class, or all of the rarer class and at most five times as many
+        others. All rows then confirm the pairs, and the model is fitted to all. With strata, rows
+        in memory are not sampled; the sample of a source has whole strata and chooses the pairs.
     verbose : int
-        Show what is done, on a terminal.
+        Show progress, on a terminal.
 
     Attributes
     ----------
     shape_ : {"line", "curves", "interactions"}
-        What the folds chose.
+        The chosen shape.
     interactions_ : list of (str, str)
         The pairs that have a map, by the names of their columns, in the order in which they were
         chosen: round by round, the largest gain first.
     gains_ : ndarray, shape (number of pairs,)
-        How much each lowers the square loss alone, without `monotone`, at the fitted curves with
-        the maps of earlier rounds.
+        How much the map of each pair alone lowers the square loss, without `monotone`, if it is
+        added to the fitted curves and the maps of earlier rounds.
     loss_ : str
     alphas_ : ndarray, shape (3,)
-        The chosen α of lines and levels, of curves, of pairs, and the usual one of a kind that the
-        model has not; that of a term is divided by its ``relevance_`` in `AdditiveFeatures`.
+        The chosen α of lines and levels, of curves, and of pairs; the usual α for a kind that the
+        model lacks. The α of a term is divided by its ``relevance_`` in `AdditiveFeatures`.
     best_score_, best_interval_
         As for `AUCClassifierCV`.
     shape_scores_ : dict of str to ndarray, shape (folds,)
-        The held-out scores of the best line, and of the best with curves and with pairs, if tried:
-        neither is if no curve and no pair explains more of the labels than chance would, and pairs
-        are not if, added one by one, they promise nothing.
+        The held-out scores of the best line and, if tried, of the best models with curves and with
+        pairs. Neither is tried if no curve and no pair explains more of the labels than chance
+        would; pairs are not tried if maps added one by one do not raise the held-out scores enough.
     focus_ : float
-        The power that was chosen.
+        The chosen power.
     auc_path_ : ndarray, shape (folds, losses, k, k + 1, counts, k, powers)
         Held-out scores by loss, α of lines, α of curves (no curves first), number of pairs, α of
         pairs, focus; NaN if a combination was not tried.
     best_estimator_ : Pipeline
         `AdditiveFeatures`, and the `AUCClassifier` of its features.
     classes_, optimality_, objective_, n_iter_, solver_
-        Those of the latter; the objective is that of the coordinates in which all α are 1.
+        Those of that `AUCClassifier`; the objective is in the coordinates in which all α are 1.
     strata_
         After a fit within strata, as in `AUCClassifier`.
     n_features_in_, feature_names_in_
@@ -175,9 +175,9 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     Lou, Caruana, Gehrke & Hooker (2013), "Accurate intelligible models with pairwise interactions".
     Wood (2017), "Generalized additive models".
     Goeman, van de Geer & van Houwelingen (2006), "Testing against a high dimensional alternative",
-    for whether anything bends.
+    for whether a line is enough.
     Grandvalet & Canu (1998), "Outcomes of the equivalence of adaptive ridge with least absolute
-    shrinkage", for prior variances that data decide.
+    shrinkage", for prior variances that depend on the data.
     Ramsay (1988), "Monotone regression splines in action".
 
     Examples
@@ -191,7 +191,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     ('x0', 'x1')
     """
 
-    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
+    strata_weight: StrataWeight = "positives"  # models in files of earlier versions have none
 
     def __init__(
         self,
@@ -255,14 +255,14 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         groups : array-like, shape (n,), optional
             Rows of one group stay together.
         strata : array-like, shape (n,), optional
-            As for `AUCClassifierCV.fit`: the folds, the gains of pairs and the held-out AUC, too,
-            are those within strata.
+            As for `AUCClassifierCV.fit`; they also determine the folds, the gains of pairs and the
+            held-out AUC.
 
         Raises
         ------
         ValueError
-            As for `AUCClassifierCV`; for a pair that names no column; for a monotone column that
-            does not exist or is one of words; with `monotone`, for more than 3,000 features.
+            As for `AUCClassifierCV`; for a pair with an unknown column; for a monotone column that
+            does not exist or holds words; with `monotone`, for more than 3,000 features.
         """
         X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Labelled):
@@ -283,24 +283,25 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         return self
 
     def fit_drawn(self, drawn: Labelled, every: ManyRows, cv: Any) -> None:
-        """Choose all settings by some rows, and fit to all.
+        """Choose all settings on a sample of the rows, and fit to all rows.
 
         Parameters
         ----------
         drawn : Labelled
-            The former, in memory.
+            The sample, in memory.
         every : ManyRows
+            All rows.
         cv : "auto", int or iterable of (train, test)
-            Folds of the former.
+            Folds of the sample.
 
         Raises
         ------
         ValueError
-            With `monotone`, for the squared hinge: its curvature couples rows of all parts.
+            For the squared hinge with `monotone`: its curvature couples rows of all parts.
         """
         if self.monotone and "squared_hinge" in self.losses:
             raise ValueError(
-                "with monotone, many rows are fitted by the square or the logistic loss; got "
+                "with monotone, many rows can be fitted only with the square or logistic loss; got "
                 f"losses={[*self.losses]}."
             )
         self._fit(drawn, cv=cv, every=every)
@@ -318,7 +319,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Returns
         -------
         dict of str to ndarray, shape (folds,)
-            As ``shape_scores_``, of which the first is that of the line.
+            As ``shape_scores_``; the first entry is the given line.
         """
         return self._fit(table, line=line)
 
@@ -341,8 +342,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
         strata : array-like, shape (n,), optional
-            The stratum of each row, as for `fit`. They count as ``strata_weight`` says. Between
-            strata scores may differ as they like, and one threshold for all says little.
+            The stratum of each row, as for `fit`, weighted by ``strata_weight``. Scores of
+            different strata are not comparable, so that one threshold for all means little.
         """
         if strata is None:
             return super().score(X, y, sample_weight)
@@ -376,15 +377,15 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         prior: a convex loss falls by at most g·u, of which the penalty takes α‖u‖²/2. It is no
         larger than the objective itself.
 
-        A map of a column in ``monotone`` must keep the score monotone, and with it the other parts
-        may be less so. There the bound is ‖P(−g)‖²/2 with the map minus ‖P(−g)‖²/2 without, where g
-        is the slope along all coordinates in which every α is 1, and P(−g) the monotone score that
-        is nearest to −g.
+        A map of a column in ``monotone`` must keep the score monotone, and allows the other terms
+        to be less monotone. Its bound is ‖P(−g)‖²/2 with the map minus ‖P(−g)‖²/2 without it, where
+        g is the slope along all coordinates in which every α is 1, and P(−g) the monotone score
+        nearest to −g.
         """
         check_is_fitted(self)
         self._check_strata(strata)
         X, y, sample_weight, strata = _weighed(X, y, sample_weight, _codes(strata, X))
-        if strata is not None:  # rows of strata of one class are compared with none
+        if strata is not None:  # rows of strata of one class are never compared
             of_rows = np.asarray(y) == self.classes_[1], sample_weights(sample_weight, len(y))
             counted = np.flatnonzero(Strata.of(strata, len(y)).compared(*of_rows).of_row)
             X, y, sample_weight, strata = _taken(counted, X, y, sample_weight, strata)
@@ -414,7 +415,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
                     bounds[pair] = reach(features.with_pairs([*features.pairs_, pair])) - without
         names = features.axis_names
         named = [
-            LeftOut((names[i], names[j]), min(bound, self.objective_))  # which is 0 at least
+            LeftOut((names[i], names[j]), min(bound, self.objective_))  # no objective is below 0
             for (i, j), bound in bounds.items()
         ]
         return sorted(named, key=lambda pair: -pair.bound)
@@ -422,43 +423,42 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def pair_sums(
         self, X: Any, y: Any = None, sample_weight: Any = None, pairs: Any = None
     ) -> PairSums:
-        """Return what `pair_gains` needs to know of rows; a database sums them up itself.
+        """Return the sums over rows that `pair_gains` needs; a database computes them itself.
 
-        Those of other rows can be added.
+        Sums over other rows can be added.
 
         Parameters
         ----------
         X : data frame or array, shape (n, d), Source, or relation
-            Rows as for `fit`, or a table where it is, of any kind that `ClassMoments.from_query`
-            takes. It is grouped by the cells of each pair.
+            Rows as for `fit`, or a table of any kind that `ClassMoments.from_query` takes, which
+            stays where it is and is grouped by the cells of each pair.
         y, sample_weight : array-like, shape (n,), or str
-            As for `fit`; of a relation, the names of their columns.
+            As for `fit`; for a relation, column names.
         pairs : sequence of (str or int, str or int), optional
-            Columns by their names or places; by default all pairs without a map.
+            Columns by name or position; by default all pairs without a map.
 
         Raises
         ------
         ValueError
-            If the model has not the square loss, or was fitted within strata; for pairs that name
-            no column or are none, labels of neither class, and columns of a relation that have
-            another type.
+            If the model was fitted with a loss other than the square loss, or within strata; for
+            invalid pairs, labels of neither class, and columns of a relation whose type differs.
         """
         check_is_fitted(self)
         features, last = self.best_estimator_
         if hasattr(self, "strata_"):
             raise ValueError(
-                "such sums are of rows that are all compared, and this model compares rows within "
-                "strata; left_out(…, strata=…) bounds what pairs could add to it."
+                "these sums are for models that compare all rows, but this one compares rows "
+                "within strata; left_out(…, strata=…) bounds what pairs could add to it."
             )
         if self.loss_ != "square":
             raise ValueError(
-                "gains are those of the square loss at its own curves, and this model has the "
+                "gains need a model fitted with the square loss, and this one was fitted with the "
                 f"{self.loss_} loss; fit one with losses=['square']."
             )
         chosen = [pair for pair in _candidates(features) if pair not in features.pairs_]
         chosen = chosen if pairs is None else features.places_of(pairs)
         if not chosen:
-            raise ValueError("there is no pair to ask about: all have maps, or none is there.")
+            raise ValueError("there are no pairs: all of them have maps, or none were given.")
         scored = ScoredPairs(features, last.coef_[0], np.array(chosen), self.classes_.tolist())
         sums = sums_of(X, y, sample_weight, scored)
         names = features.axis_names
@@ -476,8 +476,8 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         sums : PairSums
             Made by `pair_sums`, of rows of both classes.
         alpha : float, optional
-            α of the cells; by default that of curves. The best one is inversely proportional to the
-            rows of the rarer class.
+            α of the cells; by default that of curves. The best α is inversely proportional to the
+            number of rows of the rarer class.
 
         Returns
         -------
@@ -491,24 +491,25 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def moments(
         self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None
     ) -> ClassMoments:
-        """Return the class moments of rows by the features of the fitted model.
+        """Return the class moments of rows, in the features of the fitted model.
 
-        Those of other rows can be added, subtracted and decayed, also from files. Together they
-        are what `fit_moments` takes.
+        Moments of other rows can be added, subtracted and decayed, also from files. `fit_moments`
+        takes the result.
 
         Parameters
         ----------
         X : data frame or array, shape (n, d), or Source
-            Rows as for `fit`; a source of these is read once, and has the labels and weights.
+            Rows as for `fit`; a source is read once, and has its own labels and weights.
         y, sample_weight
             As for `fit`.
         strata : array-like, shape (n,), optional
-            Of a model that was fitted within strata: whole strata, of rows in memory.
+            For a model that was fitted within strata: the stratum of each row. Strata must be
+            whole, and the rows in memory.
 
         Raises
         ------
         ValueError
-            For strata if, and only if, the model was fitted without any.
+            If strata are given to a model fitted without any, or missing for one fitted with them.
         """
         check_is_fitted(self)
         features = self.best_estimator_[0]
@@ -522,10 +523,10 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         return rows
 
     def fit_moments(self, moments: ClassMoments, alpha: float | None = None) -> Self:
-        """Fit the features of the fitted model anew, to moments: as to all of their rows.
+        """Refit the coefficients to moments, as to all of their rows.
 
-        Columns, knots, levels and pairs stay as they are, and so does what the search found; the
-        loss is the square loss, without probabilities.
+        Columns, knots, levels and pairs stay as they are, and so do the results of the search; the
+        loss is the square loss, and there are no probabilities.
 
         Parameters
         ----------
@@ -554,7 +555,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _check_strata(self, strata: Any) -> None:
-        """Raise ValueError for strata if, and only if, the model was fitted without any."""
+        """Raise ValueError unless both the model and the rows have strata, or neither."""
         if (strata is not None) != hasattr(self, "strata_"):
             raise ValueError("give strata if, and only if, the model was fitted within strata.")
 
@@ -625,7 +626,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         Raises
         ------
         ValueError
-            If no stratum has rows of both classes, or the logistic loss would be no likelihood.
+            If no stratum has rows of both classes, or the logistic loss would not be a likelihood.
         """
         strata = rows.coded_strata
         if strata is None:
@@ -638,11 +639,11 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
     def _confirm(
         self, every: ManyRows, share: float, search: "_Search", part: Part, grid: Grid, cell: Cell
     ) -> None:
-        """Fit what was chosen on a share of the rows to all; these choose the pairs."""
+        """Fit the model chosen on a sample to all rows, which also confirm the pairs."""
         features = copy.copy(self.best_estimator_[0])
         features.alphas_ = share * features.alphas_
         chosen_pairs = cell.shape == 2 and not search.features.pairs_
-        if chosen_pairs and every.table.strata is None:  # within these the gains are no sums
+        if chosen_pairs and every.table.strata is None:  # gains within strata are not sums
             screening = search.screening(grid, cell)
             gains_of = partial(every.gains, alpha=share * screening.alpha)
             pairs, gains = screening.confirmed(part, cell.pairs, gains_of)
@@ -664,7 +665,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         best: Any = self.best_estimator_
         kinds = [*map(type, best)] if isinstance(best, Pipeline) else []
         if kinds != [AdditiveFeatures, AUCClassifier]:
-            raise ValueError("its best_estimator_ is no model of curves and maps")
+            raise ValueError("its best_estimator_ is not a model of curves and maps")
         for name in ("classes_", "n_features_in_"):
             if not np.array_equal(getattr(self, name, ()), getattr(best, name)):
                 raise ValueError(f"its {name} are not those of its best_estimator_")
@@ -791,7 +792,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         self._take_facts()
 
     def _take_facts(self) -> None:
-        """Take over what the last model knows of its fit."""
+        """Copy the facts that the last model records of its fit."""
         last = self.best_estimator_[-1]
         for name in _OF_FIT:
             setattr(self, name, getattr(last, name))
@@ -801,7 +802,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
 
 
 class _Reach(NamedTuple):
-    """How far monotone scores can follow the fall of a loss: ‖P(−g)‖²/2, see `left_out`."""
+    """The most by which monotone scores can lower a loss: ‖P(−g)‖²/2, see `left_out`."""
 
     X: Any
     slope: np.ndarray
@@ -818,7 +819,7 @@ class _Reach(NamedTuple):
 
 
 def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:
-    """Return the rows that have weight, their labels, weights, and more of each row."""
+    """Return the rows with weights above 0, their labels, weights, and other values."""
     has_weight = _has_weight(of_rows[1], _num_samples(X))
     if has_weight.all():
         return X, *of_rows
@@ -826,13 +827,13 @@ def _weighed(X: Any, *of_rows: Any) -> tuple[Any, ...]:
 
 
 def _has_weight(sample_weight: Any, n: int) -> np.ndarray:
-    """Return which of n rows count; all of them if none has a weight above 0, an error later."""
+    """Return which of n rows count; all if every weight is 0, which causes an error later."""
     weight = sample_weights(sample_weight, n)
     return np.ones(n, dtype=bool) if weight is None or not weight.any() else weight > 0.0
 
 
 def _among(counted: np.ndarray, cv: Any) -> Any:
-    """Return folds of all rows as folds of those that count; of a number of folds nothing."""
+    """Return folds of all rows as folds of the rows that count; a number of folds unchanged."""
     if isinstance(cv, (str, int, np.integer)) or counted.all():
         return cv
     place = np.cumsum(counted) - 1
@@ -854,11 +855,11 @@ class _Search:
     Parameters
     ----------
     features : AdditiveFeatures
-        With the pairs that are given, if any.
+        With the user's pairs, if any.
     labelled : Labelled
-        The rows, by the features of lines.
+        The rows, in the features of lines.
     table : data frame or array
-        The same rows as they came.
+        The same rows before the features.
     settings : Settings
     scoring : Metric
     shape : str
@@ -880,7 +881,7 @@ class _Search:
     def run(
         self, folds: Any, grid: Grid, n_folds: int, rival: np.ndarray | None = None
     ) -> tuple[Walk, Cell | None]:
-        """Return the walk and the cell that it chooses, None for a line that rivals it."""
+        """Return the walk and the chosen cell, or None if the rival line is chosen."""
         walk, of_all = self._walk(folds, grid)
         line = walk.climb(grid.start(Cell(0, grid.usual), "line"), ("line", "focus"))
         if self.shape or (self.shape is None and not self._suffices(grid, line, of_all)):
@@ -896,7 +897,7 @@ class _Search:
         if not cells:
             raise ValueError(
                 "shape='interactions' needs pairs, and there are none: interactions=0, or no two "
-                "columns can act together."
+                "columns can interact."
             )
         if rival is not None:
             if simplest([rival, *(walk.held_out[c] for c in cells)], n_folds) < 2:
@@ -911,7 +912,7 @@ class _Search:
         return walk, cell
 
     def _walk(self, folds: Any, grid: Grid) -> tuple[Walk, ClassMoments]:
-        """Return a walk over the features of today's rows, and the moments of all of them."""
+        """Return a walk over the current features, and the moments of all rows."""
         of_parts, of_all = self.rows.moments(folds)
         alpha = float(grid.of_square_loss.alphas[grid.usual])
         self.gains = self.rows.gains(of_all, alpha)
@@ -931,7 +932,7 @@ class _Search:
         return line_suffices(self.features, self.rows.table, labelled, scores, pairs)
 
     def _bend(self, walk: Walk, line: Cell, n_folds: int) -> None:
-        """Walk from the best line to curves and, if they promise anything, to maps."""
+        """Walk from the best line to curves and, if maps promise an improvement, to maps."""
         grid = walk.grid
         curve = walk.climb(grid.start(line, "curve"), ("curve", "focus"))
         if self.shape == 1 or len(grid.counts) == 1:
@@ -945,7 +946,7 @@ class _Search:
             walk.climb([best], ("curve", "pair", "focus"))
 
     def refitted(self, grid: Grid, cell: Cell) -> tuple[Part, Fit]:
-        """Return all rows with their own pairs, and the fit of a cell to these."""
+        """Return all rows with the pairs chosen on them, and the fit of a cell to these."""
         every = np.arange(len(self.rows.labelled.positive))
         all_rows = Part(self.rows.in_full(cell.shape), every, every, self.gains)
         if cell.shape == 2:
@@ -987,6 +988,6 @@ def _folds(rows: Labelled, cv: Any) -> tuple[Pairs, int]:
         folds = folding.folds(rows.positive, n_folds, 0, rounds)
     usable = [fold for fold in folds if all(map(rows.both_classes, fold))]
     if not usable:
-        raise ValueError("no pair of cv has both classes in both of its parts.")
+        raise ValueError("no split of cv has both classes in both of its parts.")
     tests = np.bincount(np.concatenate([test for _, test in folds]))
     return usable, max(len(usable) // int(tests.max()), 1)

@@ -1,8 +1,8 @@
-"""Additive models of moments: the optimum of the square loss for features that stay as they are.
+"""Additive models from moments: the optimum of the square loss, with the features fixed.
 
-A fitted model says which columns bend, at which knots, and which pairs have maps. The class moments
-of these features add, subtract and decay as all do, and give the model that a fit to their rows
-would give.
+A fitted model fixes which columns have curves, with which knots, and which pairs have maps. The
+class moments of these features add, subtract and decay like any others, and give the model that a
+fit to their rows would give.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Prior"]
 
-_FACTORS = 10.0 ** np.arange(-4.0, 2.25, 0.5)  # of the α of a model, tried on sites
+_FACTORS = 10.0 ** np.arange(-4.0, 2.25, 0.5)  # of a model's α, to try on sites
 _PARTS = ("lines", "curves", "maps")
 
 
@@ -41,7 +41,7 @@ class Prior:
 
     @classmethod
     def of(cls, steps: Sequence[tuple[str, Any]]) -> Prior | None:
-        """Return that of the last of some fitted steps; None if it is of no additive model."""
+        """Return the prior of the last of some fitted steps; None unless it is an additive one."""
         last = steps[-1][1] if steps else None
         if isinstance(last, AdditiveFeatures) and hasattr(last, "alphas_"):
             return cls(last)
@@ -49,16 +49,16 @@ class Prior:
 
     @cached_property
     def root(self) -> Any:
-        """T, shape (D, D): coefficients T u are those of features x, and u those of Tᵀx."""
+        """T, shape (D, D): T u are the coefficients of features x, and u those of Tᵀx."""
         return self.features.coordinates()
 
     def alphas(self, factor: float = 1.0) -> dict[str, float]:
-        """Return the α of lines, curves and maps, as far as there are any, times a factor."""
+        """Return the α of lines, curves and maps, if the features have any, times a factor."""
         kinds = np.unique(self.features.kinds()).tolist()
         return {_PARTS[kind]: factor * float(self.features.alphas_[kind]) for kind in kinds}
 
     def settings(self, chosen: Mapping[str, Any], tunes: bool = False) -> dict[str, Any]:
-        """Return the settings of a line that have the effect of chosen ones on coordinates u.
+        """Return the settings of a linear model in coordinates u for the chosen settings.
 
         Parameters
         ----------
@@ -66,23 +66,23 @@ class Prior:
             Settings of `AUCClassifier`. ``alpha`` is that of lines and levels; those of curves and
             maps follow in proportion. By default all are those of the features.
         tunes : bool
-            Whether several α are tried, unless one is chosen.
+            Whether to try several α, unless one is chosen.
 
         Raises
         ------
         ValueError
-            For settings that only lines have, and for a model that is monotone in some columns.
+            For settings that only linear models have, and for a model monotone in some columns.
         """
         if self.features.trends_:
             names = [self.features.axis_names[j] for j, _ in self.features.trends_]
             raise ValueError(
-                f"the score of this model is monotone in {', '.join(map(repr, names))}, which a "
-                "fit to moments would not keep; take a model without monotone columns."
+                f"the score of this model is monotone in {', '.join(map(repr, names))}, and a fit "
+                "to moments would not keep it so; use a model without monotone columns."
             )
         for name in ("l1_ratio", "standardize"):
             if name in chosen:
                 raise ValueError(
-                    f"--{name.replace('_', '-')} is for lines, and these are curves and maps."
+                    f"--{name.replace('_', '-')} is for linear models, but this one is additive."
                 )
         factor: Any = _FACTORS if tunes else 1.0
         if "alpha" in chosen:
@@ -90,7 +90,7 @@ class Prior:
         return {**chosen, "alpha": factor, "standardize": 0.0}
 
     def moments(self, held: ClassStatistics) -> ClassMoments:
-        """Return the moments of coordinates u, given those of the features; ValueError for others.
+        """Return the moments of coordinates u; ValueError unless ``held`` are of the features.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Prior:
         return held.mapped(self.root)
 
     def fitted(self, held: ClassStatistics, settings: Mapping[str, Any]) -> Pipeline:
-        """Return the features and the model of their moments.
+        """Return the features and the model fitted to their moments.
 
         Parameters
         ----------
@@ -122,14 +122,14 @@ class Prior:
     def behind(
         self, fitted: AUCClassifier, mass: np.ndarray
     ) -> tuple[AdditiveFeatures, AUCClassifier]:
-        """Return the features with the α of a fit, and the same model of these, its maps pure.
+        """Return the features with the α of a fit, and the same model in these, its maps purified.
 
         Parameters
         ----------
         fitted : AUCClassifier
-            Of coordinates u; its α is a factor of those of the features.
+            In coordinates u; its α is a factor of those of the features.
         mass : ndarray, shape (D,)
-            The sum of each feature over the rows, by their weights.
+            The weighted sum of each feature over the rows.
         """
         features, model = copy.copy(self.features), copy.copy(fitted)
         features.alphas_ = fitted.alpha * features.alphas_

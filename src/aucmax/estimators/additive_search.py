@@ -1,10 +1,10 @@
 """The search of AdditiveAUCClassifier: lines, curves and pairs, each with an α of its own.
 
 A cell of the search has a loss, an α for lines and levels, one for curves and one for pairs, a
-number of pairs, and a focus: how much less terms are shrunk that explain more. The columns that
-form pairs are chosen anew in each training part, by its own rows: pairs chosen on all rows would
-make held-out rows look better than new ones. The walk goes from lines to curves to pairs, with the
-first loss; then other losses are tried at the best cell.
+number of pairs, and a focus: how much less it shrinks terms that explain more. Pairs are chosen
+separately in each training part, from its own rows: with pairs chosen on all rows, held-out scores
+would be biased upwards. With the first loss the walk goes from lines to curves to pairs; then the
+other losses are tried at the best cell.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,12 +54,12 @@ __all__ = [
 GainsOf = Callable[[Sequence[ScoredPairs]], Iterable[np.ndarray]]
 
 SHAPES = ("line", "curves", "interactions")
-LEADING_SHARE = 0.998  # of the variance of the prior, with which the folds do: 11 of 33 hats
+LEADING_SHARE = 0.998  # of the prior's variance, which is enough in the folds: 11 of 33 hats
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold: see `selection.best_cell`
-_SHRINKAGES = (1.0, 10.0, 100.0, 1000.0)  # of maps that are added alone, over that of curves
-_FIRST_STEPS = (-2, 0, 2)  # half-decades from the usual α with which an axis begins
-_CANDIDATES = 4  # pairs of a round that further rows choose from, for each that it takes
-_SCREENED = 1000  # pairs with the largest gains at the curves, of which later rounds choose
+_SHRINKAGES = (1.0, 10.0, 100.0, 1000.0)  # of maps added alone, relative to that of curves
+_FIRST_STEPS = (-2, 0, 2)  # first α to try along an axis, in half-decades from the usual one
+_CANDIDATES = 4  # candidates for each pair of a round, from which further rows choose
+_SCREENED = 1000  # pairs with the largest gains at the curves, from which later rounds choose
 
 
 class Cell(NamedTuple):
@@ -69,15 +69,15 @@ class Cell(NamedTuple):
     ----------
     loss : int
     line : int
-        Of the α of lines and levels.
+        The α of lines and levels.
     curve : int
-        Of the α of curves; −1 if there are none.
+        The α of curves; −1 if there are none.
     pairs : int
-        Of the number of pairs; 0 if there are none.
+        The number of pairs; 0 if there are none.
     pair : int
-        Of the α of pairs; 0 if there are none.
+        The α of pairs; 0 if there are none.
     focus : int
-        Of the power of its gain to which the prior variance of a term is proportional.
+        The power of its gain to which the prior variance of a term is proportional.
     """
 
     loss: int
@@ -94,7 +94,7 @@ class Cell(NamedTuple):
 
     @property
     def without_maps(self) -> "Cell":
-        """The cell of the same curves at which the gains of pairs are asked."""
+        """The cell with the same curves and no maps, at which the gains of pairs are computed."""
         return self._replace(loss=0, pairs=0, pair=0)
 
 
@@ -106,13 +106,13 @@ class Grid:
     ----------
     losses : tuple of str
     alphas : ndarray, shape (k,)
-        Half-decades, ascending, for the first loss; those of others have the same effect at w = 0.
+        Half-decades, ascending, for the first loss; for others, the α of the same effect at w = 0.
     usual : int
         The place of the usual α.
     counts : tuple of int
         Numbers of pairs, ascending from 0.
     powers : tuple of float
-        What a focus stands for, ascending from 0.
+        The powers of a focus, ascending from 0.
     """
 
     losses: tuple[str, ...]
@@ -123,12 +123,12 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Losses, α of lines, none and α of curves, numbers of pairs, α of pairs, powers."""
+        """The sizes: losses, α of lines, no curves or their α, counts, α of pairs, powers."""
         k = len(self.alphas)
         return len(self.losses), k, k + 1, len(self.counts), k, len(self.powers)
 
     def alphas_of(self, cell: Cell) -> np.ndarray:
-        """Return the α of lines, curves and pairs, shape (3,), or the usual α for none."""
+        """Return the α of lines, curves and pairs, shape (3,); the usual α for those it lacks."""
         bends = [LOSSES[loss].bends_at_zero.within for loss in self.losses]
         curve = cell.curve if cell.curve >= 0 else self.usual
         places = [cell.line, curve, cell.pair if cell.pairs else self.usual]
@@ -136,12 +136,12 @@ class Grid:
 
     @property
     def of_square_loss(self) -> "Grid":
-        """The grid of the same effects at w = 0 for the square loss, whose fall the gains are."""
+        """The grid for the square loss, as gains need it, with the same effects at w = 0."""
         bends = [LOSSES[loss].bends_at_zero.within for loss in ("square", self.losses[0])]
         return replace(self, losses=("square",), alphas=self.alphas * bends[0] / bends[1])
 
     def start(self, cell: Cell, axis: str) -> list[Cell]:
-        """Return the cells with which the walk along the α of an axis begins."""
+        """Return the first cells of the walk along the α of an axis."""
         places = {self.usual + step for step in _FIRST_STEPS}
         return [cell._replace(**{axis: p}) for p in sorted(places) if 0 <= p < len(self.alphas)]
 
@@ -155,7 +155,7 @@ class Grid:
         return cells
 
     def decades_squared(self, cell: Cell) -> float:
-        """Return Σ over the cell's α of the squared decades from the usual one.
+        """Return the sum, over the cell's α, of the squared distance in decades from the usual α.
 
         A step of focus counts as a decade, and so do ten times as many pairs.
         """
@@ -165,7 +165,7 @@ class Grid:
 
 
 class CurveRows:
-    """All rows of a table by the features of their curves, and where they lie in maps.
+    """All rows of a table in the features of curves, and their places in maps.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ class CurveRows:
     labelled : Labelled
         The rows, in memory, as CSR; their strata, if any, with their weights.
     table : data frame or array
-        The same rows as they came.
+        The same rows before the features.
     share : float
-        Of the variance of the prior that the coordinates of fits have.
+        The share of the prior's variance to keep in the coordinates of fits.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class CurveRows:
 
     @cached_property
     def places(self) -> MapPlaces:
-        """Where rows lie along the columns of maps."""
+        """The places of rows along the columns of maps."""
         return self.features.map_places(self.table)
 
     @cached_property
@@ -209,19 +209,19 @@ class CurveRows:
         return fold_moments(of_rows, folds, self.labelled.coded_strata)
 
     def gains(self, moments: ClassMoments, alpha: float) -> list[np.ndarray]:
-        """Return how much each line and each curve alone lowers the square loss of no score.
+        """Return how much each line and each curve alone lowers the square loss of a zero score.
 
         Parameters
         ----------
         moments : ClassMoments
-            Of some rows, in these coordinates.
+            Moments of some rows, in these coordinates.
         alpha : float
-            α of each.
+            The α of each line or curve.
 
         Returns
         -------
         list of ndarray, shape (axes,)
-            Of lines and levels, and of curves.
+            The gains of lines and levels, and those of curves.
         """
         root = self.features.roots(self.share)
         first = root.indices[root.indptr[:-1]]
@@ -237,10 +237,10 @@ class CurveRows:
 
 
 class Part:
-    """The rows of a fit, and those that it scores.
+    """The training rows of a fit, and the rows that it scores.
 
-    What it keeps of the former is their moments: the features of all parts at once would be many
-    times the table.
+    Of the training rows it keeps only the moments: the features of all parts would take many times
+    the memory of the table.
 
     Parameters
     ----------
@@ -248,9 +248,9 @@ class Part:
     train, test : ndarray of int
         The rows to fit to, and those to score.
     gains : list of ndarray
-        Those of lines and of curves: see `CurveRows.gains`.
+        The gains of lines and of curves: see `CurveRows.gains`.
     moments : ClassMoments, optional
-        Those of the rows to fit to in the coordinates of ``rows``, if they are known.
+        Moments of the rows to fit to, in the coordinates of ``rows``, if known.
     """
 
     def __init__(
@@ -274,13 +274,13 @@ class Part:
         self._focused: dict[float, np.ndarray] = {}
 
     def with_maps(self, count: int) -> "Part":
-        """Return the part with maps of the first pairs of its ranking, which grows to so many."""
+        """Return the part with maps of the first pairs of its ranking, extended as needed."""
         while len(self.ranking.pairs) < count:
             assert self.screening is not None
             self.ranking = self.screening.with_next_round(self)
         if count not in self._with_maps:
             _, *older = self._with_maps
-            for smaller in older[:-1]:  # the walk goes on from the last ones
+            for smaller in older[:-1]:  # the walk continues from the last ones
                 del self._with_maps[smaller]
             pairs, gains = self.ranking.first(count)
             part = Part(self.rows, self.train, self.test, [*self.gains, gains], self._given)
@@ -303,7 +303,7 @@ class Part:
         return features
 
     def fit(self, grid: Grid, cell: Cell, settings: Settings) -> Fit:
-        """Return the fit of a cell, with coefficients of its features."""
+        """Return the fit of a cell, as coefficients of its features."""
         d, loss = self._sizes[cell.shape], grid.losses[cell.loss]
         root, kinds = self._coordinates
         k = int(np.searchsorted(kinds, cell.shape, side="right"))
@@ -318,7 +318,7 @@ class Part:
             if d > 2 * MAX_MATRIX_FEATURES:
                 raise ValueError(
                     f"with monotone, a model has at most {2 * MAX_MATRIX_FEATURES:,} features, and "
-                    f"this one has {d:,}; ask for fewer interactions, or leave out columns."
+                    f"this one has {d:,}; use fewer interactions, or leave out columns."
                 )
             penalty = L2Cone(1.0, self._monotone.in_coordinates(root))
         if len(factor) > 2 * MAX_MATRIX_FEATURES:
@@ -339,12 +339,12 @@ class Part:
 
     @property
     def mass(self) -> np.ndarray:
-        """The sum of each feature over the rows to fit to, by their weights."""
+        """The weighted sum of each feature over the rows to fit to."""
         weight = np.ones(len(self.train)) if self.weight is None else self.weight
         return np.asarray(weight @ self.take(self.train)).ravel()
 
     def pair_sums(self, coef: np.ndarray, pairs: np.ndarray) -> PairSums | PairsWithin:
-        """Return what the gains of pairs take, at the scores of these coefficients."""
+        """Return the sums for the gains of pairs, at the scores of these coefficients."""
         positive, scores = self.positive, self.take(self.train)[:, : len(coef)] @ coef
         of_pairs = self.rows.places.at(self.train).nearest(), self.features.n_places, pairs
         if self.strata is None:
@@ -356,13 +356,13 @@ class Part:
         return PairsWithin(*of_pairs, positive, compared.of_row, slope, self.strata)
 
     def added(self, pairs: Sequence[tuple[int, int]], steps: np.ndarray) -> np.ndarray:
-        """Return what maps of the first pairs, one after the other, add to the rows to score.
+        """Return what maps of the first pairs, one after another, add to the scored rows.
 
         Parameters
         ----------
         pairs : sequence of (int, int)
         steps : ndarray, shape (number of pairs, c)
-            What the map of each adds to the score, at its cells.
+            What the map of each pair adds to the score, at its cells.
 
         Returns
         -------
@@ -390,7 +390,7 @@ class Part:
 
     @cached_property
     def _coordinates(self) -> tuple[sp.csc_matrix, np.ndarray]:
-        """The features by coordinates of their prior, and the kind of each coordinate."""
+        """The features as coordinates of their prior, and the kind of each coordinate."""
         root = self.features.roots(self.rows.share)
         return root, self.features.kinds()[root.indices[root.indptr[:-1]]]
 
@@ -427,18 +427,18 @@ class Part:
 
     @cached_property
     def _monotone(self) -> MonotoneScores:
-        """The scores that follow the trends."""
+        """The scores that obey the ``monotone`` setting."""
         return monotone_scores(self.features, self.mass)
 
 
 class Ranking(NamedTuple):
-    """Pairs in the order in which they are chosen.
+    """Pairs in the order in which they were chosen.
 
     Parameters
     ----------
     pairs : list of (int, int)
     gains : ndarray, shape (number of pairs,)
-        How much each lowers the loss alone, at the score of its round.
+        How much each alone lowers the loss, at the score of its round.
     """
 
     pairs: list[tuple[int, int]]
@@ -467,16 +467,16 @@ class Ranking(NamedTuple):
 class Screening:
     """How the parts of a search choose pairs: by their gains, in rounds.
 
-    The first round takes the pairs with the largest gains at the curves. Each further one takes
-    those with the largest gains at the score with maps of all before, at the usual α: a pair that
-    repeats what others say has little gain left there, and one whose effect they hid has its own.
+    The first round takes the pairs with the largest gains at the curves. Each further round takes
+    those with the largest gains at the score with the maps of all earlier rounds, at the usual α:
+    pairs that duplicate earlier ones gain little there, and effects that these hid appear.
 
     Parameters
     ----------
     grid : Grid
         Its numbers of pairs are those after each round.
     curves : Cell
-        Of the curves, whose α cells have, too.
+        The cell of the curves, whose α also apply to cells with pairs.
     settings : Settings
     """
 
@@ -485,7 +485,7 @@ class Screening:
     settings: Settings
 
     def begin(self, part: Part, candidates: Sequence[tuple[int, int]], in_order: bool) -> None:
-        """Rank pairs at the curves of a part, for its first round; all of them if in order."""
+        """Rank pairs at the curves of a part, for its first round, or keep them ``in_order``."""
         part.screening = self
         ranking = self._gains(self._asked(part, 0, candidates), part)
         part.at_curves = ranking if in_order else ranking.best(_SCREENED)
@@ -497,10 +497,10 @@ class Screening:
         return part.ranking.then(self._gains_of_others(part, place).best(self._size(place)))
 
     def confirmed(self, part: Part, place: int, gains_of: GainsOf) -> Ranking:
-        """Return one of the grid's numbers of pairs, chosen by further rows.
+        """Return one of the grid's numbers of pairs, chosen on further rows.
 
-        Each round has its own score, that of the part, at which the further rows are asked for the
-        gains of the part's best candidates, in one pass for all rounds.
+        For each round, the gains of the part's best candidates are computed on the further rows, at
+        the part's score before that round: one pass for all rounds.
 
         Parameters
         ----------
@@ -531,12 +531,12 @@ class Screening:
         return self.grid.counts[place + 1] - self.grid.counts[place]
 
     def _gains_of_others(self, part: Part, place: int) -> Ranking:
-        """Return the gains of the candidates that no earlier round has taken."""
+        """Return the gains of the candidates that no earlier round has chosen."""
         others = part.at_curves.without(part.ranking.first(self.grid.counts[place]))
         return self._gains(self._asked(part, place, others.pairs), part)
 
     def _asked(self, part: Part, place: int, pairs: Sequence[tuple[int, int]]) -> ScoredPairs:
-        """Return pairs at the score of a part before one of the rounds."""
+        """Return pairs with the score of a part before one of the rounds."""
         before = part.with_maps(self.grid.counts[place])
         maps = {"pairs": place, "pair": self.grid.usual} if place else {}
         fitted = before.fit(self.grid.of_square_loss, self.curves._replace(**maps), self.settings)
@@ -558,7 +558,7 @@ class Walk:
     parts : sequence of Part
     settings : Settings
     score : callable
-        Returns the score of the held-out rows of a part, given theirs.
+        Returns the metric for the held-out rows of a part, given their scores.
     """
 
     def __init__(
@@ -573,7 +573,7 @@ class Walk:
         self.messages: list[str] = []
 
     def climb(self, cells: Iterable[Cell], axes: Sequence[str]) -> Cell:
-        """Try cells, then neighbours of the best along some axes until it is surrounded."""
+        """Try cells, then neighbours of the best one along some axes, until it stays the best."""
         waiting = [*cells]
         tried: list[Cell] = []
         while waiting:
@@ -585,16 +585,16 @@ class Walk:
         return best
 
     def maps_promise(self, cell: Cell, alpha: float, n_folds: int) -> bool:
-        """Return whether maps raise held-out scores by more than one standard error.
+        """Return whether maps promise to raise held-out scores by more than one standard error.
 
-        That is asked before they are fitted: each is added to the curves as if it were alone.
+        This is estimated before they are fitted: each is added to the curves as if it were alone.
 
         Parameters
         ----------
         cell : Cell
-            Of curves.
+            The cell of the curves.
         alpha : float
-            α of curves; maps are shrunk as much, and up to a thousand times more.
+            α of curves; maps are tried with this shrinkage and up to a thousand times more.
         n_folds : int
             As for `simplest`.
         """
@@ -612,7 +612,7 @@ class Walk:
         return bool((np.mean(rises, axis=0) > error).any())
 
     def best(self, cells: Sequence[Cell]) -> Cell:
-        """Return the best of some cells, leaning towards the usual α as `best_cell` does."""
+        """Return the best of some cells, with the lean of `best_cell` towards the usual α."""
         scores = np.array([self.held_out[cell] for cell in cells])
         means = scores.mean(axis=1)
         apart = scores - scores[means.argmax()]
@@ -626,7 +626,7 @@ class Walk:
         return [self.best([c for c in self.held_out if c.shape == s]) for s in shapes]
 
     def scores_of(self, cell: Cell) -> list[np.ndarray]:
-        """Return the scores of the held-out rows of each part by a cell."""
+        """Return the scores of the held-out rows of each part with a cell."""
         return [scores for _, scores in self._fitted(cell)]
 
     def _fitted(self, cell: Cell) -> Iterator[tuple[Fit, np.ndarray]]:
@@ -654,8 +654,8 @@ def simplest(held_out: Sequence[np.ndarray], n_folds: int) -> int:
     held_out : sequence of ndarray, shape (number of folds,)
         The held-out score of each model in each fold, the simplest model first.
     n_folds : int
-        Of the folds, those that are independent. The standard error is that of the mean of the
-        paired differences over these.
+        The number of independent folds. The standard error is that of the mean of the paired
+        differences over them.
     """
     top = max(held_out, key=lambda scores: float(scores.mean()))
     for place, scores in enumerate(held_out):

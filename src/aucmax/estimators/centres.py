@@ -16,15 +16,15 @@ from aucmax.solvers.batch.newton import Newton
 __all__ = ["Centres"]
 
 _LOOSE_TOL_FACTOR = 10.0
-_CENTRE_TOL_FACTOR = 0.1  # optimality of a centre, over tol, from which a fold's step begins
+_CENTRE_TOL_FACTOR = 0.1  # optimality required of a centre, relative to tol
 
 
 class Centres:
     """For each cell that Newton's method solves, an expansion of the data term near its optimum.
 
-    The optimum of all rows is near that of each training part, which has most of the rows: from
-    there a Newton step to the part's own optimum has an error of about the square of how far the
-    other rows move it. So the folds share the steps that lead there.
+    The optimum of all rows is near that of each training part, which has most of the rows: a Newton
+    step from there to the part's own optimum has an error of about the square of how far the other
+    rows move it. So the folds share the iterations that lead to the common optimum.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Centres:
     tol, max_iter : float, int
         Those of the final model.
     strata : Strata, optional
-        Those of all rows, as they are weighed.
+        Those of all rows, with their weights.
 
     References
     ----------
@@ -49,14 +49,14 @@ class Centres:
 
     @property
     def loose_tol(self) -> float:
-        """The optimality that suffices in the folds, as a ranking is less sensitive than J.
+        """The optimality that suffices in the folds, because a ranking is less sensitive than J.
 
-        It does not suffice for a step from a centre, whose error depends on the held-out rows.
+        A step from a centre needs more, because its error depends on the held-out rows.
         """
         return _LOOSE_TOL_FACTOR * self.tol
 
     def on(self, line: Line) -> list[Expansion | None]:
-        """Return the expansion from which to start each cell of a line, if there is one."""
+        """Return, for each cell of a line, the expansion to start from, or None."""
         expansions = self._lines.get(line.place, {})
         return [expansions.get(k) for k in line.ks.tolist()]
 

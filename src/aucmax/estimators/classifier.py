@@ -66,8 +66,8 @@ class AUCClassifier(Penalised, SolvedScorer):
         One of `aucmax.penalties` in place of the elastic net, such as ``MCP`` or ``Weighted``;
         ``alpha`` and ``l1_ratio`` then stay at their defaults.
     coef_bounds : pair, array-like of shape (d, 2), or mapping of feature name to pair, optional
-        (lower, upper) for the coefficients of all features, of each, or of those named:
-        ``(0, None)`` for a feature whose larger values must never lower the score. Bounds must
+        (lower, upper) for the coefficients of all features, of each feature, or of named ones, such
+        as ``(0, None)`` for a feature whose larger values must never lower the score. Bounds must
         include 0; None is no bound. For solvers that support every convex penalty.
     loss : {"square", "squared_hinge", "hinge", "logistic"}
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
@@ -83,14 +83,14 @@ class AUCClassifier(Penalised, SolvedScorer):
         Fisher's linear discriminant, or plain logistic regression.
         Stochastic solvers support ½ only. See Notes.
     standardize : float or "auto"
-        γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
-        any two rows, weights included, then all by one constant so that the mean squared distance
-        of two rows is 2. 0 leaves the features unscaled, 1 is ``StandardScaler(with_mean=False)``
-        in front, up to that constant. "auto" is ½ with a batch solver, and 0 with a stochastic one,
-        which may have to continue with rows seen one by one.
+        γ in [0, 1]: feature j is divided by v_j^{γ/2}, with v_j its mean squared difference between
+        two rows, weights included; then all are divided by one constant, so that the mean squared
+        distance of two rows is 2. 0 leaves the features unscaled; 1 is, up to that constant, a
+        ``StandardScaler(with_mean=False)`` in front. "auto" is ½ with a batch solver, and 0 with a
+        stochastic one, which may have to continue with rows seen one by one.
     strata_weight : {"positives", "pairs", "strata"}
-        For ``fit(…, strata=…)``, what the weight of a stratum is proportional to: its positives, so
-        that each positive counts the same; its pairs; or 1. See Notes.
+        For ``fit(…, strata=…)``: the weight of a stratum is proportional to its positives, so that
+        each positive counts the same; to its pairs; or all strata weigh the same. See Notes.
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
@@ -100,7 +100,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         Maximum number of iterations of a batch solver, of epochs of a stochastic one.
     positive : label, optional
         The label to rank first; by default the larger of the two, as in scikit-learn's named
-        scorers, such as "roc_auc". Of two words in a file, the commands take the rarer.
+        scorers, such as "roc_auc". For two words in a file, the commands take the rarer one.
     warm_start : bool
         Start from ``coef_`` of the last fit.
     random_state : int, RandomState or None
@@ -138,14 +138,14 @@ class AUCClassifier(Penalised, SolvedScorer):
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
     moments_ : ClassMoments, DiagonalMoments or FrequentDirections
-        If the fit used them; `partial_fit` and `forget` continue from them. The last two
-        are those of ``Exact(covariance=…)``.
+        Set if the fit used them; `partial_fit` and `forget` continue from them. The last two types
+        come from ``Exact(covariance=…)``.
     strata_ : FittedStrata
-        After a fit within strata: ``count``, ``of_one_class`` (which count for nothing), and, with
-        ``loss="logistic"``, in how many the likelihood is ``exact`` or, as they are too large, has
-        ``efron``'s form.
+        After a fit within strata: ``count``, ``of_one_class`` (which are ignored) and, with
+        ``loss="logistic"``, the numbers of strata whose likelihood is ``exact`` or, if they are too
+        large for that, has ``efron``'s form.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over any two rows, twice its variance, which makes
+        Mean squared difference of each feature between two rows, twice its variance. It makes
         coefficients of features in different units comparable. Not available after a stochastic
         `partial_fit`.
     n_features_in_, feature_names_in_
@@ -163,17 +163,17 @@ class AUCClassifier(Penalised, SolvedScorer):
 
     With strata J is Σ_g ω_g · mean over the pairs within stratum g, Σ_g ω_g = 1: it does not change
     when all rows of a stratum are shifted, and v_j is twice the variance within strata. The
-    intercept comes from the means of the strata, as they are weighed. The logistic loss within
-    strata is conditional logistic regression: Σ_g −log L_g, divided by the number of positives,
-    with L_g the probability that the positives of stratum g are those that they are; exact by a
-    recursion over its rows (Gail, Lubin & Rubinstein 1981), and in Efron's form where there are
-    more than ten million rows times positives. It takes ``within=0.5``, ``strata_weight`` of
-    "positives", and the same weight for all rows of a stratum.
+    intercept comes from the weighted means of the strata. The logistic loss within strata is
+    conditional logistic regression: Σ_g −log L_g, divided by the number of positives, with L_g the
+    probability that, given their number, the positives of stratum g are the observed ones. It is
+    exact, by a recursion over the rows (Gail, Lubin & Rubinstein 1981), or has Efron's form in
+    strata with more than ten million rows times positives. It requires ``within=0.5``,
+    ``strata_weight="positives"``, and the same weight for all rows of a stratum.
 
     J does not change when all rows are shifted by one vector, nor with the class weights, unless
     ``within`` is "pooled". With ``standardize`` > 0 the solution does depend on the class weights,
     through the scale of the features: features that are rarely non-zero are scaled up, and if
-    positives are rare, these may be the ones that identify them.
+    positives are rare, these may be the features that identify them.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class AUCClassifier(Penalised, SolvedScorer):
     """
 
     max_moment_bytes: ClassVar[int] = 10**9
-    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
+    strata_weight: StrataWeight = "positives"  # models in files of earlier versions have none
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class AUCClassifier(Penalised, SolvedScorer):
     # ---- fitting -------------------------------------------------------------------------
 
     def fit_moments(self, moments: ClassStatistics) -> Self:
-        """Fit to class moments: the model that `fit` would give on their rows.
+        """Fit to class moments, with the same result as `fit` on their rows.
 
         Parameters
         ----------
@@ -293,46 +293,46 @@ class AUCClassifier(Penalised, SolvedScorer):
 
         A batch solver adds the rows to the class moments (those of `fit` if it kept them) and
         solves again: after any number of calls the model is that of one fit to all rows. With
-        ``Exact(covariance=…)`` a sketch replaces the moments. A
-        stochastic solver takes one pass of steps over the rows, continuing its step counter and
-        random state. Until rows of both classes have been seen, the rows are only counted and the
-        coefficients stay 0; rows of weight zero change nothing.
+        ``Exact(covariance=…)`` a sketch replaces the moments. A stochastic solver takes one pass of
+        steps over the rows, continuing its step counter and random state. Until rows of both
+        classes have been seen, the rows are only counted and the coefficients stay 0; rows of
+        weight zero change nothing.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`. A stochastic solver does not normalise the weights.
         classes : array-like, shape (2,), optional
-            Both labels; needed at the first call when y does not hold both.
+            Both labels; needed at the first call if y does not hold both.
         strata : array-like, shape (n,), optional
-            As for `fit`, of whole strata; all calls have them, or none. Not for stochastic solvers.
+            As for `fit`; either all calls give whole strata, or none. Not for stochastic solvers.
         """
         return self._partial_fit(X, y, classes, sample_weight, strata)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> Self:
-        """Take rows out of the model exactly, as if they had never been seen.
+        """Remove rows from the model exactly, as if they had never been seen.
 
-        Needs the class moments: a fit by `Exact` or by coordinate descent on the matrix,
-        `partial_fit` with a batch solver, or `fit_moments`.
+        This needs the class moments: those of a fit by `Exact` or by coordinate descent on the
+        matrix, of `partial_fit` with a batch solver, or of `fit_moments`.
 
         Parameters
         ----------
         X, y, sample_weight
             Rows the model was fitted to, with the weights they had.
         strata : array-like, shape (n,), optional
-            Their strata, whole ones, if it was fitted within strata.
+            Their strata, which must be whole, if the model was fitted within strata.
 
         Raises
         ------
         ValueError
-            If the rows cannot all have been in the fit: they have more weight than their class, or
-            would leave a feature, or a combination of features, with a negative variance.
-            The model stays as it was.
+            If the rows cannot all have been in the fit, because they have more weight than their
+            class, or removing them would leave a feature, or a combination of features, with a
+            negative variance. The model stays as it was.
 
         Notes
         -----
         Not all rows that were never in the fit can be detected: rows about as near to the class
-        mean as its own rows cause no error, and the model is then that of no possible rows.
+        mean as the fitted rows cause no error, and the model then fits no possible set of rows.
         """
         check_is_fitted(self)
         if not hasattr(self, "moments_"):
@@ -360,17 +360,17 @@ class AUCClassifier(Penalised, SolvedScorer):
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
         strata : array-like, shape (n,), optional
-            The stratum of each row, as for `fit`. They count as ``strata_weight`` says. Between
-            strata scores may differ as they like, and one threshold for all says little.
+            The stratum of each row, as for `fit`, weighted by ``strata_weight``. Scores of
+            different strata are not comparable, so that one threshold for all means little.
         """
         if strata is None:
             return super().score(X, y, sample_weight)
         return auc_within(self, X, y, sample_weight, strata)
 
     def leave_pair_out_auc(self, X: Any, y: Any, alphas: Any = None) -> Any:
-        """Return the leave-pair-out AUC of these settings, for small data and in closed form.
+        """Return the leave-pair-out AUC of these settings in closed form, for small data.
 
-        For each pair of a positive and a negative row, the model of all other rows scores the two;
+        Each pair of a positive and a negative row is scored by the model fitted to all other rows;
         ties count half. Each fit uses all rows but two, and only scores of one model are compared.
         The estimator itself is neither fitted nor changed.
 
@@ -390,14 +390,14 @@ class AUCClassifier(Penalised, SolvedScorer):
         ------
         ValueError
             If the settings are not those of the square loss with an l2 penalty, solved to its
-            optimum; if a class has one row; if α is so small that the rows without a pair need not
+            optimum; if a class has one row; if α is so small that the rows without a pair may not
             determine the model; if a wide X has too many rows.
 
         Notes
         -----
-        The pairs are those of exact refits, in O(n d² + n₊ n₋ d), or O(n² d + n³) with more
+        The result is that of exact refits, in O(n d² + n₊ n₋ d), or O(n² d + n³) with more
         features than rows. The scale of the features is fixed: ``standardize`` takes it from all
-        rows, without their labels. The best AUC over many α is optimistic, as in every search.
+        rows, without their labels. The best AUC over many α is biased upwards, as in every search.
 
         References
         ----------
@@ -461,7 +461,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         data : Problem
             The data, or a stand-in with their properties.
         data_name : str
-            The name of data without rows in messages.
+            The name of the data in messages, if they have no rows.
 
         Returns
         -------
@@ -529,7 +529,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         strata: Strata | None,
         classes: np.ndarray,
     ) -> tuple[Fit, dict[str, Any]]:
-        """Return the fit of a batch `partial_fit`, and the moments from which it is made."""
+        """Return the fit of a batch `partial_fit`, and the moments it is computed from."""
         settings, d = self.settings(), self.n_features_in_
         solver, goal = settings.solver, settings.goal.objective(ANY_MOMENTS, settings.penalty)
         if solver is not None and (reason := solver.unfit(goal)):
@@ -570,7 +570,7 @@ class AUCClassifier(Penalised, SolvedScorer):
         return solver.unfit(goal) is None
 
     def _no_penalty(self, solver: Solver) -> None:
-        """Raise ValueError if a penalty is set for a solver that has its own."""
+        """Raise ValueError if a penalty is set for a solver with a constraint of its own."""
         defaults = AUCClassifier()
         if settings := self._set("alpha", "l1_ratio", "penalty", "coef_bounds"):
             setting = solver.own["alpha"]
@@ -616,8 +616,8 @@ def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:
     strata, positive = moments.strata, classes.tolist()[1]
     if strata is not None and strata.weighting == "positives" and strata.positive != positive:
         raise ValueError(
-            f"these moments weigh strata by the rows of label {strata.positive!r}, and "
-            f"{positive!r} is positive; turn the labels round, or use strata_weight='pairs'."
+            f"these moments weight strata by the rows of label {strata.positive!r}, but "
+            f"{positive!r} is positive; swap the labels, or use strata_weight='pairs'."
         )
     if classes[1] != moments.classes[1]:
         moments = moments.relabelled([1.0, -1.0])

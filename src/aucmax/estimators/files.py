@@ -52,7 +52,7 @@ __all__ = ["load", "save"]
 _KIND = "model"
 
 
-# attributes of scikit-learn's steps that have a value per feature, or features on the last axis
+# attributes of scikit-learn's steps with a value per feature, or features along the last axis
 _BY_FEATURE = (
     *("mean_", "var_", "scale_", "center_", "min_", "data_min_", "data_max_", "data_range_"),
     *("max_abs_", "statistics_", "categories_", "lambdas_", "quantiles_", "n_bins_"),
@@ -99,7 +99,7 @@ _SPLITTERS = [
         *("StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit"),
     )
 ]
-# A dtype, which SimpleImputer holds, is read off an empty array: no code either.
+# A dtype, which SimpleImputer holds, is read from an empty array: no code either.
 _TRUSTED = sorted([*map(_name, _OURS), *_SPLITTERS, "numpy.dtype"])
 
 
@@ -130,14 +130,14 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         body = _skops().dumps(copy.deepcopy(model))
     except TypeError as error:
         raise ValueError(
-            f"the model holds an object that a model file cannot carry ({error}); give its "
+            f"the model holds an object that a model file cannot store ({error}); give its "
             "settings as numbers, text, lists, mappings or arrays."
         ) from None
     unknown = _unknown_types(body)
     if unknown:
         raise ValueError(
-            f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
-            "aucmax's and scikit-learn's estimators only, or of a search its best_estimator_."
+            f"the model holds {unknown[0]}, which a model file cannot store; save only models made "
+            "of aucmax's and scikit-learn's estimators, or the best_estimator_ of a search."
         )
     head = {"aucmax": package_version(), "sklearn": sklearn.__version__, "type": _name(type(model))}
     pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
@@ -155,7 +155,7 @@ def _unknown_types(body: bytes) -> list[str]:
 
 
 def check_model(part: Any, checked: set[int] | None = None) -> None:
-    """Raise ValueError unless every part of a model is as a fit could have left it."""
+    """Raise ValueError if a part of a model is in a state that no fit produces."""
     checked = set() if checked is None else checked
     if id(part) in checked:
         return
@@ -205,7 +205,7 @@ def _check_step(step: BaseEstimator) -> None:
     if not is_whole(d):
         raise ValueError(f"its {type(step).__name__} has {d!r} features")
     if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
-        raise ValueError(f"its {type(step).__name__} has other names than for {d} features")
+        raise ValueError(f"its {type(step).__name__} does not have names for {d} features")
     if not type(step).__module__.startswith("sklearn.") or not hasattr(step, "transform"):
         return
     for name in _BY_FEATURE:
@@ -215,15 +215,15 @@ def _check_step(step: BaseEstimator) -> None:
         numbers = getattr(values, "dtype", np.dtype(object)).kind in "biufO"
         length = np.shape(values)[-1] if isinstance(values, np.ndarray) else len(values)
         if length != d or not numbers:
-            raise ValueError(f"its {type(step).__name__} has no {name} of {d} features")
+            raise ValueError(f"its {type(step).__name__} does not have {d} values in {name}")
 
 
 def _check_random(random: RandomState | Generator) -> None:
-    """Raise ValueError if numbers would be drawn from outside the generator's memory."""
+    """Raise ValueError if the generator would read numbers outside its state."""
     generator = random._bit_generator if isinstance(random, RandomState) else random.bit_generator
     state = generator.state["state"]
     if "pos" in state and not 0 <= state["pos"] <= len(state["key"]):
-        raise ValueError(f"its random numbers continue from the position {state['pos']}")
+        raise ValueError(f"its random numbers continue from position {state['pos']}")
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -242,8 +242,8 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model file, is cut short or damaged, comes from a newer version, or
-        holds a type that is not on the list or numbers that no fit leaves.
+        If the file is not a model file, is truncated or damaged, comes from a newer version, or
+        holds a type that is not on the list, or numbers that no fit produces.
     """
     _skops()
     with readable(path, "model file"):
@@ -266,9 +266,9 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def _check_references(body: bytes) -> None:
-    """Raise ValueError if parts refer to other parts, so that a few would expand to very many.
+    """Raise ValueError if parts refer to other parts, as a few could expand to very many.
 
-    skops writes each part in full wherever it is used, but reads short references as well.
+    skops writes each part in full wherever it is used, but also reads short references.
     """
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         _size(json.loads(archive.read("schema.json")), {})
@@ -280,5 +280,5 @@ def _size(part: Any, sizes: dict[Any, int]) -> int:
     size = 1 + sum(_size(value, sizes) for value in inner)
     named = isinstance(part, dict) and "__id__" in part
     if named and sizes.setdefault(part["__id__"], size) != size:
-        raise ValueError("a part of it is not written in full wherever it is used")
+        raise ValueError("it has a part that is not written in full wherever it is used")
     return size

@@ -1,4 +1,4 @@
-"""The way from labelled rows to a fit: its settings, its result, and continuing with more rows."""
+"""From labelled rows to a fit: its settings, its result, and continuing with more rows."""
 
 import copy
 import warnings
@@ -35,7 +35,7 @@ __all__ = [
     "problem_of", "solve", "step",
 ]  # fmt: skip
 
-MAX_CHEAP_MATRIX_FEATURES = 100  # whose matrix costs no more than one pass over the rows
+MAX_CHEAP_MATRIX_FEATURES = 100  # up to which the matrix costs no more than a pass over the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Settings:
     verbose, callback
         As for `AUCClassifier`.
     strata_weight : {"positives", "pairs", "strata"}
-        What strata weigh, for rows that have any.
+        The weighting of strata, for rows that have any.
     """
 
     goal: Goal
@@ -73,35 +73,35 @@ class Settings:
     strata_weight: StrataWeight = "positives"
 
     def named(self, d: int, feature_names: Any) -> Self:
-        """Return these with the penalty's settings by feature as arrays (d, …)."""
+        """Return the settings with the penalty's values by feature as arrays (d, …)."""
         return replace(self, penalty=self.penalty.named(d, feature_names))
 
     def check_strata(self) -> None:
-        """Raise ValueError if a fit with these settings takes no strata."""
+        """Raise ValueError if a fit with these settings does not support strata."""
         if isinstance(self.goal, HingeLoss):
             raise ValueError(
                 "the hinge loss of single rows compares no pairs and takes no strata; use "
-                "AUCClassifier, or leave the strata out."
+                "AUCClassifier, or leave out the strata."
             )
         if isinstance(self.solver, StochasticSolver):
             fits = batch_solvers(self.goal.objective(ANY_ROWS, self.penalty))
             raise ValueError(
                 f"the solver {self.solver.name!r} learns from one row after another and takes no "
-                f"strata; these do: {', '.join(map(repr, fits))}; or leave the strata out."
+                f"strata; these do: {', '.join(map(repr, fits))}; or leave out the strata."
             )
 
 
 class FirstPass(NamedTuple):
-    """What a fit keeps of the first pass over rows in parts.
+    """What a fit keeps from the first pass over rows in parts.
 
     Parameters
     ----------
     empty : ClassStatistics, optional
-        The statistics that suffice; None if the rows are read in every pass.
+        The statistics that suffice for the fit; None if the rows are read in every pass.
     max_features : float
         The number of features up to which they suffice.
     labels : bool
-        Whether the labels and weights are kept, too, since they do not stay with their part.
+        Whether to keep labels and weights in memory, rather than with their parts.
     """
 
     empty: ClassStatistics | None
@@ -129,7 +129,7 @@ class Fit:
     spread : ndarray, shape (d,), optional
         Mean squared difference of each feature over any two rows.
     statistics : ClassStatistics, optional
-        Those of the classes −1 and +1, if the fit needed them: a batch solver continues from them.
+        Those of the classes −1 and +1, if the fit needed them; a batch solver continues from them.
     stream : dict, optional
         The state from which a stochastic solver continues.
     message : str, optional
@@ -162,7 +162,7 @@ class Fit:
 
     @classmethod
     def of_no_rows(cls, d: int, solver: str) -> Self:
-        """Return a fit without a solution so far: it scores every row 0."""
+        """Return a fit before any solution: it scores every row 0."""
         return cls(np.zeros(d), 0.0, solver)
 
     def warn(self, stacklevel: int) -> None:
@@ -188,7 +188,7 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
         return solve(MomentsProblem(statistics), settings, start)
     if labelled.strata is not None:
         settings.check_strata()
-    if not isinstance(settings.solver, StochasticSolver):  # whose steps are those of given rows
+    if not isinstance(settings.solver, StochasticSolver):  # whose steps need the rows
         labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)
     if not settings.goal.by_moments:
@@ -197,7 +197,7 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
         moments_suffice = empty is not None and empty.has_covariances
         takes_matrix = moments_suffice and problem.n_features <= max_features
     if labelled.strata is not None and takes_matrix:
-        problem.moments()  # which have the spread, too, so that the rows are seen once
+        problem.moments()  # which also give the spread, so that the rows are read once
     fitted, objective = solve(problem, settings, start), posed(problem, settings)
     if fitted.message is None:
         message = no_estimate(problem, objective, fitted.coef, labelled)
@@ -210,15 +210,15 @@ def problem_of(
     strata_weight: StrataWeight = "positives",
     statistics: ClassStatistics | None = None,
 ) -> RowsProblem:
-    """Return the problem of checked rows, within their strata if they have any.
+    """Return the problem for checked rows, within their strata if they have any.
 
     Parameters
     ----------
     labelled : Labelled
     strata_weight : {"positives", "pairs", "strata"}
-        What the strata weigh.
+        The weighting of strata.
     statistics : ClassStatistics, optional
-        Those of the rows, if they are known.
+        Those of the rows, if known.
     """
     strata = labelled.coded_strata
     rows = labelled.store, labelled.positive, labelled.weight, statistics
@@ -226,9 +226,9 @@ def problem_of(
 
 
 def one_pass(settings: Settings) -> FirstPass:
-    """Return what a fit needs of the first pass over rows in parts."""
+    """Return what a fit needs from the first pass over rows in parts."""
     solver, goal = settings.solver, settings.goal
-    # steps skip rows without weight, and coordinate descent has columns of all rows
+    # steps skip rows of weight 0, and coordinate descent needs columns of all rows
     by_rows = isinstance(solver, StochasticSolver | CoordinateDescent)
     columns = goal.by_moments and "l2" not in settings.penalty.offers
     labels = by_rows or columns or not goal.by_sums
@@ -251,7 +251,7 @@ def posed(problem: Problem, settings: Settings, spread: np.ndarray | None = None
     settings : Settings
         With the penalty's settings by feature as arrays.
     spread : ndarray, shape (d,), optional
-        That of the rows that set the scale, by default those of the problem.
+        The spread that sets the scale, by default that of the problem.
     """
     problem = problem.scaled(settings.standardize, spread)
     return settings.goal.objective(problem, settings.penalty.scaled(problem.factor))
@@ -264,7 +264,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     Parameters
     ----------
     problem : Problem
-        It keeps the statistics of the classes that the fit needed.
+        It keeps the class statistics that the fit needed.
     settings : Settings
         With the penalty's settings by feature as arrays.
     start : ndarray, shape (d,), optional
@@ -300,7 +300,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
         value, optimality = certificate.evaluate(solved.coef)
         if message is None and not monitor.stopped:
             message = solver.shortfall(objective, value, optimality)
-    coef = settings.penalty.prox(scaled.to_features(solved.coef), 0.0)  # rounding leaves no bounds
+    coef = settings.penalty.prox(scaled.to_features(solved.coef), 0.0)  # clip rounding errors
     kept.keep(name, coef)
     stream = None
     if isinstance(solver, StochasticSolver) and settings.standardize == 0:
@@ -321,12 +321,12 @@ def step(
     weight: np.ndarray | None,
     settings: Settings,
 ) -> Fit | None:
-    """Take a pass of steps over more rows; return None, with a warning, if the steps diverge.
+    """Take one pass of steps over more rows; warn and return None if the steps diverge.
 
     Parameters
     ----------
     stream : dict, optional
-        The state of the fit to continue; another solver starts again.
+        The state from which to continue; with another solver the fit starts again.
     rows : ndarray or CSR, shape (m, d)
     sign, weight : ndarray, shape (m,)
         ±1, and weights above 0, or None.

@@ -1,4 +1,4 @@
-"""Folds and splits of rows: stratified, with groups or strata kept together, or in time's order."""
+"""Folds and splits of rows: stratified, with groups or strata kept together, or in time order."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Pair = tuple[np.ndarray, np.ndarray]  # row numbers of a training and of a held-
 Pairs = list[Pair]
 
 FOLDS = 5  # unless there are too few rows
-FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
+FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is too noisy
 _ROUNDS = 4
 
 
 def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -> Pairs:
-    """Return folds that are trained on the past and tested on what comes next.
+    """Return folds that train on the past and test on what comes next.
 
     The rows are cut by time into ``n_folds`` + 1 blocks of about the same size; fold k trains on
-    the first k blocks and tests on the next. Rows of the same time stay together. With groups, rows
-    of a group that a fold tests are dropped from its training rows, so that none is on both sides.
+    the first k blocks and tests on the next one. Rows of the same time stay together. With groups,
+    rows of a group that a fold tests are dropped from its training rows, so that no group is on
+    both sides.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        If there are fewer different times than blocks.
+        If there are fewer distinct times than blocks.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -
     times, moment = np.unique(np.asarray(time), return_inverse=True)
     if len(times) <= n_folds:
         raise ValueError(
-            f"{n_folds} folds in the order of time need {n_folds + 1} different times; there are "
+            f"{n_folds} folds in the order of time need {n_folds + 1} distinct times; there are "
             f"{len(times)}."
         )
     before = np.cumsum(np.bincount(moment))  # rows up to each time
@@ -80,7 +81,7 @@ def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -
 
 
 def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None) -> Pairs:
-    """Return folds of rows of two classes, drawn as often as `Folding.rounds` says by default.
+    """Return folds of rows of two classes, by default in as many rounds as `Folding.rounds` says.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def folds_of(rows: Labelled, n_folds: int, seed: int, rounds: int | None = None)
         raise ValueError(f"{rows.name}: {error}") from None
     for k, (train, _) in enumerate(parts, 1):
         if len(np.unique(rows.positive[train])) < 2:
-            fault = "of only one class" if len(train) else "all of groups that it tests"
+            fault = "of only one class" if len(train) else "all in groups that it tests"
             raise ValueError(
                 f"{rows.name}: the training rows of fold {k} of {n_folds} are {fault}, with folds "
                 f"{folding.words}."
@@ -117,7 +118,7 @@ class Folding:
         Rows of weight 0 are in no part.
     strata : ndarray of int, shape (n,), optional
         Rows of one stratum stay together, unless there are fewer strata than folds. With groups,
-        what hangs together by either stays together.
+        rows that are linked by either stay together.
     """
 
     groups: np.ndarray | None = None
@@ -127,7 +128,7 @@ class Folding:
 
     @classmethod
     def of(cls, rows: Labelled) -> Folding:
-        """Return how rows may be divided."""
+        """Return how labelled rows may be divided."""
         strata = rows.coded_strata
         return cls(rows.groups, rows.time, rows.weight, None if strata is None else strata.code)
 
@@ -145,7 +146,7 @@ class Folding:
 
     @property
     def words(self) -> str:
-        """How the parts are made, in a few words for messages."""
+        """How the parts are made, in a few words, for messages."""
         if self.time is not None:
             return "in the order of time" + (
                 ", groups kept apart" if self.groups is not None else ""
@@ -156,9 +157,9 @@ class Folding:
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
     def dropped(self, parts: Pairs) -> int | None:
-        """Return how many earlier rows were dropped, in all folds; None without times and groups.
+        """Return how many earlier rows all folds dropped; None unless there are times and groups.
 
-        They are of groups that the fold tests.
+        These rows are of groups that the fold tests.
         """
         if self.time is None or self.groups is None:
             return None
@@ -167,7 +168,7 @@ class Folding:
         return sum(int(before.sum()) for before in earlier) - sum(len(train) for train, _ in parts)
 
     def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
-        """Return the number of rows of each label, or of groups that random folds hold out."""
+        """Return the number of rows by label, or of groups if random folds hold these out."""
         rows, counted = self.counted(y)
         y, groups = y[rows], counted.groups if counted.time is None else None
         labels, counts = np.unique(y, return_counts=True)
@@ -185,7 +186,7 @@ class Folding:
         return n_possible if time is None else min(n_possible, len(np.unique(time)) - 1)
 
     def units(self, y: np.ndarray, n_folds: int) -> np.ndarray | None:
-        """Return a number (n,) for each row of what stays together because of strata, or None."""
+        """Return the number of the unit of each row (n,) that strata keep together, or None."""
         if self.strata is None or self.time is not None:
             return None
         if self.groups is None:
@@ -207,9 +208,9 @@ class Folding:
         n_folds : int
             How many.
         seed : int
-            Shuffles rows or groups; time has only one order.
+            Shuffles rows or groups; not used in the order of time.
         rounds : int
-            How often they are drawn; only once in the order of time.
+            How often to draw the folds; only once in the order of time.
 
         Raises
         ------
@@ -251,8 +252,8 @@ class Folding:
         n_splits : int
             How many.
         test_size : float
-            Share of the rows, or of the groups, that are held out; in the order of time it follows
-            from the number of splits.
+            Share of the rows, or of the groups, to hold out; in the order of time it follows from
+            the number of splits.
         seed : int
             Shuffles rows or groups.
 
@@ -297,7 +298,7 @@ def _with_both(units: np.ndarray, y: np.ndarray) -> int:
 
 
 def _hanging_together(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return a number (n,) for each row: equal if strata and groups lead from one to the other."""
+    """Return a number (n,) for each row: equal if strata and groups link the two rows."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -310,8 +311,8 @@ def _hanging_together(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def _dealt(units: np.ndarray, y: np.ndarray, n_folds: int, rng: np.random.RandomState) -> Pairs:
     """Return folds of whole units with about the same number of rows of each label.
 
-    The shuffled units are dealt to the folds to and fro: first those with rows of both labels, the
-    ones with the most rows of the rarest label first, and of these those with the most rows.
+    The shuffled units are dealt to the folds back and forth: first those with rows of both labels,
+    in descending order of their rows of the rarest label, then of all their rows.
     """
     number = np.unique(units, return_inverse=True)[1]
     labels, counts = np.unique(y, return_counts=True)

@@ -1,4 +1,4 @@
-"""scikit-learn's stratified folds of whole groups, in a tenth of its time."""
+"""scikit-learn's stratified folds of whole groups, in a tenth of the time."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
@@ -12,9 +12,9 @@ class GroupFolds(StratifiedGroupKFold):
     def _find_best_fold(
         self, y_counts_per_fold: np.ndarray, y_cnt: np.ndarray, group_y_counts: np.ndarray
     ) -> int:
-        """Return the fold that takes a group: shares of labels then differ least between folds.
+        """Return the fold for a group: the one with which shares of labels differ least.
 
-        Of folds that are alike in this, the one with the fewest rows.
+        Of folds that tie, it is the one with the fewest rows.
         """
         added = np.eye(self.n_splits)[:, :, None] * group_y_counts
         shares = (y_counts_per_fold + added) / y_cnt  # by the fold that takes it, fold and label

@@ -1,4 +1,4 @@
-"""HingeClassifier: a linear classifier by the stochastic learners of the hinge loss."""
+"""HingeClassifier: a linear classifier fitted by stochastic learners of the hinge loss."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -56,7 +56,7 @@ class HingeClassifier(SolvedScorer):
     ----------
     coef_ : ndarray, shape (1, d)
     intercept_ : ndarray, shape (1,)
-        0: there is no intercept. Append a constant feature to the rows to have one.
+        0: there is no intercept. To have one, append a constant feature to the rows.
     classes_ : ndarray, shape (2,)
         The negative and the positive label, as in y: scores above 0 mean ``classes_[1]``.
     target_name_ : str
@@ -73,7 +73,7 @@ class HingeClassifier(SolvedScorer):
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over any two rows, twice its variance, which makes
+        Mean squared difference of each feature between two rows, twice its variance. It makes
         coefficients of features in different units comparable. Not available after a stochastic
         `partial_fit`.
     n_features_in_, feature_names_in_
@@ -116,16 +116,16 @@ class HingeClassifier(SolvedScorer):
         self.callback = callback
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Take one pass of steps over more rows, continuing step counter and random state.
+        """Take one pass of steps over more rows, continuing the step counter and random state.
 
-        Rows of one class take their steps too; rows of weight zero change nothing.
+        Rows of a single class also cause steps; rows of weight zero change nothing.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`; the weights are not normalised.
         classes : array-like, shape (2,), optional
-            Both labels; needed at the first call when y does not hold both.
+            Both labels; needed at the first call if y does not hold both.
         """
         return self._partial_fit(X, y, classes, sample_weight)
 

@@ -1,7 +1,7 @@
 """The input of a saved model: the columns of a file that it needs, and their kinds.
 
 A `TableEncoder` in front of a model knows them. For a scikit-learn pipeline that was fitted to a
-data frame in Python they follow from its fitted transformers, and it gets a data frame again.
+data frame in Python, they follow from its fitted transformers; it gets a data frame again.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Inputs:
     frame: tuple[Column, ...] = ()
 
     def taken(self, columns: Sequence[Column] | None, X: Any) -> Any:
-        """Return rows with these columns in the form that the model takes."""
+        """Return rows with these columns in the form that the model expects."""
         if not self.frame:
             return frame(X, columns) if self.arguments["columns"] else X
         pd = needs("pandas", "a model that was fitted to a data frame")
         series_of = {}
         for column, values in zip(self.frame, _columns_of(X), strict=True):
             series = _values(column, values)
-            # explicit, since pandas would turn None among strings into NaN
+            # explicit, because pandas would turn None among strings into NaN
             series_of[column.name] = pd.Series(series, dtype=series.dtype)
         return pd.DataFrame(series_of)
 
@@ -75,19 +75,19 @@ def inputs_of(model: Any) -> Inputs:
 
 
 def behind(steps: list[Any], model: Any) -> Any:
-    """Return a model behind fitted steps, in one pipeline if there are any."""
+    """Return a model with fitted steps in front, as one pipeline if there are any."""
     return Pipeline([*steps, ("model", model)]) if steps else model
 
 
 def names_after(step: Any, names: Any = None) -> list[str] | None:
-    """Return the names of the features after a fitted step; None if they have no names.
+    """Return the names of the features that a fitted step returns; None if they have none.
 
     Parameters
     ----------
     step : transformer
         Or a pipeline of several.
     names : sequence of str, optional
-        The names before it; by default those of its fit.
+        The names of its input; by default those of its fit.
     """
     try:
         return [str(name) for name in step.get_feature_names_out(names)]
@@ -96,7 +96,7 @@ def names_after(step: Any, names: Any = None) -> list[str] | None:
 
 
 def _columns_of(X: Any) -> Iterator[np.ndarray]:
-    """Yield the columns of rows that were read, an array or a data frame."""
+    """Yield the columns of rows as they were read, an array or a data frame."""
     for j in range(X.shape[1]):
         yield np.asarray(X.iloc[:, j]) if hasattr(X, "iloc") else X[:, j]
 

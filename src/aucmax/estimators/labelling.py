@@ -32,7 +32,7 @@ _NAMES = ("n_features_in_", "feature_names_in_", "columns_", "target_name_")
 
 
 def input_names(model: Any) -> dict[str, Any]:
-    """Return the attributes that a fit has recorded of its input."""
+    """Return the attributes in which a fit recorded its input."""
     return {name: model.__dict__[name] for name in _NAMES if name in model.__dict__}
 
 
@@ -64,7 +64,7 @@ def labelled_rows(
     labels: bool = True,
     strata: Any = None,
 ) -> Labelled:
-    """Label and check all rows, those of a source in one pass; the model records their names.
+    """Check rows and labels, those of a source in one pass; the model records their names.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ def labelled_rows(
     X, y, sample_weight
         As given to a fit. Labels and weights of rows that are `Labelled` are not checked again.
     empty : ClassStatistics, optional
-        The statistics of a source's classes to keep, as for `survey`; by default variances.
+        The class statistics of a source to keep, as for `survey`; by default variances.
     max_features : float
-        The number of features up to which they are kept.
+        The number of features up to which to keep them.
     labels : bool
-        Whether the labels and weights of a source are kept, too.
+        Whether to keep the labels and weights of a source, too.
     strata : array-like, shape (n,), optional
         The stratum of each row; by default those of `Labelled` rows.
     """
@@ -120,7 +120,7 @@ def labelled_rows(
 
 
 def record_names(model: Any, rows: Labelled | ClassStatistics) -> None:
-    """Record the names of the rows of a source, or of those behind statistics, with a model."""
+    """Record in a model the names of the rows of a source, or of those behind statistics."""
     names = rows.feature_names
     recorded: dict[str, Any] = {
         "n_features_in_": rows.n_features,
@@ -133,7 +133,7 @@ def record_names(model: Any, rows: Labelled | ClassStatistics) -> None:
 
 
 def with_names_of(model: Any, moments: Statistics) -> Statistics:
-    """Give moments a model's names of the features and of the labels, and return them."""
+    """Give moments the model's names of features and labels, and return them."""
     names = getattr(model, "feature_names_in_", None)
     moments.feature_names = None if names is None else [str(name) for name in names]
     moments.target_name = getattr(model, "target_name_", None)
@@ -145,7 +145,7 @@ def checked(
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return checked rows, labels and weights in memory; ``whole`` means that these are all rows.
 
-    With ``reset`` the model records their names, else they must have the recorded names.
+    With ``reset`` the model records their names; otherwise they must have the recorded names.
     """
     refuse_collections(X)
     refuse_odd_labels(y)
@@ -161,7 +161,7 @@ def checked(
     if reset:
         model.columns_ = columns
     refuse_sizes(X, whole, type(model).__name__)
-    if y.dtype.kind not in "biuUS":  # such are never continuous
+    if y.dtype.kind not in "biuUS":  # these are never continuous
         check_classification_targets(y)
     return X, y, sample_weights(sample_weight, X.shape[0])
 
@@ -189,11 +189,11 @@ def of_two_classes(
     Parameters
     ----------
     statistics : ClassStatistics
-        Of all labels.
+        Statistics of all labels.
     positive : label, optional
         As for `aucmax.data.classes.classes_of`, which divides rows in the same way.
     name : str or Path
-        What the file is called in messages.
+        The name of the file in messages.
     """
     classes = classes_behind(statistics, positive, name)
     if not classes.as_given:
@@ -204,7 +204,7 @@ def of_two_classes(
 
 
 def of_usual_labels(held: ClassStatistics) -> ClassStatistics:
-    """Return moments in which labels that differ only in case are one, the most frequent."""
+    """Return moments with labels that differ only in case merged into the most frequent one."""
     labels = held.classes.tolist()
     if not all(isinstance(label, str) for label in labels):
         return held

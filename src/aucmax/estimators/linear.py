@@ -25,12 +25,12 @@ __all__ = ["LinearModel", "LinearScorer", "gives_probabilities"]
 
 
 def gives_probabilities(self: Any) -> bool:
-    """Return True for a model that has probabilities; others raise AttributeError."""
+    """Return True for a model with probabilities; raise AttributeError for others."""
     if getattr(self, "probability", False) or hasattr(self, "calibration_"):
         return True
     raise AttributeError(
-        f"this {type(self).__name__} has only scores; AUCClassifierCV(probability=True) and its "
-        "best_estimator_ have probabilities."
+        f"this {type(self).__name__} gives only scores; AUCClassifierCV(probability=True) and its "
+        "best_estimator_ give probabilities."
     )
 
 
@@ -46,7 +46,7 @@ class LinearModel(ShownEstimator):
         return tags
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores w·x + intercept, shape (n,); of a class, above 0 is ``classes_[1]``.
+        """Return the scores w·x + intercept, shape (n,); for classes, above 0 is ``classes_[1]``.
 
         X may be a `Source`: its parts are scored one after another.
         """
@@ -68,7 +68,7 @@ class LinearModel(ShownEstimator):
         task : callable
             As for `Source.each`.
         *arguments
-            The task's, the same for each part.
+            Arguments of the task, the same for each part.
         """
         return source.each(_scores_beside, repeat(()), (*self._to_score(source), task, arguments))
 
@@ -78,7 +78,7 @@ class LinearModel(ShownEstimator):
         if mine is not None and names is not None and mine.tolist() != names:
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
             raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
-        bare = type(self)()  # is sent to workers
+        bare = type(self)()  # the part that is sent to workers
         bare.coef_, bare.intercept_ = self.coef_, self.intercept_
         restore_names(bare, input_names(self))
         return bare, names is not None
@@ -109,7 +109,7 @@ class LinearScorer(ClassifierMixin, LinearModel):
     classes_: np.ndarray
     calibration_: Calibration
     training_rows_: RowDigests
-    label_words_: list[str]  # of labels that are false and true in the file of a command
+    label_words_: list[str]  # the words for false and true in a command's file
     positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
@@ -127,8 +127,8 @@ class LinearScorer(ClassifierMixin, LinearModel):
         """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
 
         They are available after `AUCClassifierCV` was fitted with ``probability=True``, until its
-        ``best_estimator_`` is fitted to other rows. They increase with the score; `predict` uses
-        the score, which is above 0 long before a rare class has the probability ½.
+        ``best_estimator_`` is fitted to other rows. They increase with the score. `predict` uses
+        the score, which is above 0 long before a rare class has a probability of ½.
 
         Parameters
         ----------
@@ -176,13 +176,13 @@ class LinearScorer(ClassifierMixin, LinearModel):
         if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
             raise ValueError("the map to its probabilities is not one of the known kinds")
         if not isinstance(getattr(self, "training_rows_", None), RowDigests | None):
-            raise ValueError("the digests of its training rows are of another kind")
+            raise ValueError("the digests of its training rows have the wrong type")
         words = getattr(self, "label_words_", ["", ""])
         if type(words) is not list or list(map(type, words)) != [str, str]:
             raise ValueError("the words of its labels are not two words")
         names = getattr(self, "feature_names_in_", None)
         classes: Any = getattr(self, "classes_", None)
-        # the positive label is the last, wherever it sorts
+        # the positive label is the last, whatever their order
         named = np.shape(classes) == (2,) and classes.tolist()[1] == self.positive
         check_labels(
             np.sort(classes) if named else classes,

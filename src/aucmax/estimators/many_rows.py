@@ -1,4 +1,4 @@
-"""Additive models of many rows: chosen on some of them, and fitted to all, read in parts."""
+"""Additive models of many rows: settings chosen on a sample, and fitted to all, read in parts."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from aucmax.statistics.strata_in_parts import statistics_in_parts
 __all__ = ["ManyRows", "by_features", "labelled_table"]
 
 _ROWS_OF_A_PART = 1 << 15  # of a table in memory
-_RARER_TIMES = 5  # rows of the commoner class for each of the rarer one, above which few are lost
-_LEAST_ROWS = 20_000  # of a sample, if there are so many
+_RARER_TIMES = 5  # rows of the commoner class per row of the rarer one: more would add little
+_LEAST_ROWS = 20_000  # minimum size of a sample, if there are as many rows
 
 
 class ManyRows:
-    """Rows of two classes by their columns, of which a part at a time becomes features.
+    """Rows of two classes by their columns, turned into features one part at a time.
 
     Parameters
     ----------
     table : Labelled
         In memory, or a source.
     strata_weight : {"positives", "pairs", "strata"}
-        What their strata weigh, if they have any.
+        The weighting of their strata, if they have any.
     """
 
     def __init__(self, table: Labelled, strata_weight: StrataWeight) -> None:
@@ -73,10 +73,10 @@ class ManyRows:
         self.source: Source = source.with_labels(table.positive, table.weight)
 
     def sample(self, most: int) -> tuple[np.ndarray, Labelled]:
-        """Return the numbers of up to so many rows, ascending, and these rows in memory.
+        """Return the numbers of up to ``most`` rows, ascending, and these rows in memory.
 
-        There are about as many of each class, or all of the rarer and at most five times as many
-        others; or whole strata.
+        They are about as many of each class, or all of the rarer class and at most five times as
+        many others; or whole strata.
         """
         table = self.table
         enough = max((1 + _RARER_TIMES) * table.rarest, _LEAST_ROWS)
@@ -89,7 +89,7 @@ class ManyRows:
         Parameters
         ----------
         scores : sequence of ScoredPairs
-            Those at which this is asked, each with its pairs.
+            The scores to add a map to, each with its pairs.
         alpha : float
             α of the cells.
 
@@ -106,7 +106,7 @@ class ManyRows:
     ) -> Pipeline:
         """Return features and a model of all rows: the optimum of a loss at the features' α.
 
-        The square loss takes one pass, others further ones, from the optimum of some of the rows.
+        The square loss takes one pass; others take more, from the optimum of some of the rows.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class ManyRows:
         model : AUCClassifier
             Unfitted, with α = 1.
         settings : Settings
-            Its own.
+            Those of the model.
         drawn : Labelled
             Some of the rows, in memory.
         """
@@ -136,7 +136,7 @@ class ManyRows:
     def _optimum(
         self, prior: Prior, settings: Settings, start: np.ndarray | None
     ) -> tuple[Fit, ClassMoments]:
-        """Return the fit of coordinates u to the rows, and the moments of the features."""
+        """Return the fit to the rows in coordinates u, and the moments of the features."""
         features, table, strata = prior.features, self.table, self.table.coded_strata
         several_passes = not settings.goal.by_moments
         rows = by_features(
@@ -168,14 +168,14 @@ def labelled_table(
     X, y, sample_weight, groups
         As given to a fit; a source has its own labels and weights unless others are given.
     positive : label, optional
-        The one to rank first.
+        The label to rank first.
     strata : array-like, shape (n,), optional
         By default those of a source.
 
     Raises
     ------
     ValueError
-        If there are not two labels, or one for each row.
+        If there are not two labels, or not one label for each row.
     """
     columns = None
     if isinstance(X, Source):
@@ -203,7 +203,7 @@ def by_features(
     columns: tuple[Column, ...] | None,
     keeps: bool = False,
 ) -> Source:
-    """Return the rows of a source by features, of which temporary files are kept if asked.
+    """Return the rows of a source by features, kept in temporary files if ``keeps``.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def by_features(
     columns : tuple of Column, optional
         Those of the source, if they have names.
     keeps : bool
-        For several passes.
+        Whether to keep the features for several passes.
     """
     spool = Spool() if keeps and not source.elsewhere else None
     rows = source.mapped(partial(_features, features, columns), spool)

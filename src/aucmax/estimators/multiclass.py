@@ -36,22 +36,20 @@ _SCHEMES = ("ovr", "ovo")
 def _goes_on(self: "MulticlassAUCClassifier") -> bool:
     if self._by_moments():
         return True
-    raise AttributeError("only models made from class moments can continue with other rows.")
+    raise AttributeError("only models fitted from class moments can continue with other rows.")
 
 
 def _gives_probabilities(self: "MulticlassAUCClassifier") -> bool:
     if self.scheme == "ovr" and getattr(self.estimator, "probability", False):
         return True
-    raise AttributeError(
-        "probabilities are those of scheme='ovr' with AUCClassifierCV(probability=True)."
-    )
+    raise AttributeError("probabilities need scheme='ovr' with AUCClassifierCV(probability=True).")
 
 
 class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     """Scores for each of K classes; a higher score means "more likely that class".
 
-    Each class is ranked against all others, or against each other one in turn. With the square
-    loss and up to 1500 features all these models come from one set of K class moments, in one pass
+    Each class is ranked against all others, or against each of the others in turn. With the square
+    loss and up to 1500 features, all these models come from one set of K class moments, in one pass
     over the data for any K; rows can be added and forgotten, and shards merged.
 
     Parameters
@@ -69,9 +67,9 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     coef_, intercept_ : ndarray, shape (K, d) and (K,)
         For the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
     estimators_ : list
-        The fitted models with labels −1 and 1: one for each class (of two, that of the last); with
-        "ovo" one for each pair, (1, 0), (2, 0), …, (2, 1), …, the first of which is positive. None
-        if a declared class has no rows.
+        The fitted models with labels −1 and 1: one for each class (for two classes, only that of
+        the second); with "ovo" one for each pair, (1, 0), (2, 0), …, (2, 1), …, whose first class
+        is positive. None if a declared class has no rows.
     moments_ : ClassMoments
         The moments of the K classes, if the models were fitted from them.
     target_name_ : str
@@ -84,8 +82,8 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     Notes
     -----
     With "ovr" the predicted label is that with the highest score. Scores of different models are
-    comparable: each is 0 midway between the mean scores of its two classes, and the square
-    loss sets the distance of these to about its margin, 1.
+    comparable: each is 0 midway between the mean scores of its two classes, and the square loss
+    makes the distance between these about 1, its margin.
 
     References
     ----------
@@ -127,9 +125,9 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
             Finite numbers. A source has its own labels and weights, and is read once; this needs
-            the square loss and up to 1500 features.
+            the square loss and at most 1500 features.
         y : array-like, shape (n,)
-            Labels, of two classes or more.
+            Labels of two or more classes.
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are left out.
 
@@ -157,17 +155,17 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         return self._keep(*models)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
-        """Fit the models of all classes to their moments alone.
+        """Fit the models of all classes to class moments alone.
 
         Parameters
         ----------
         moments : ClassMoments
-            Moments of two classes or more, each with weight.
+            Moments of two or more classes, each with weight.
         """
         self._check()
         if not self._by_moments():
             raise ValueError(
-                f"{self._model()!r} is not fitted to moments; use AUCClassifier with the square "
+                f"{self._model()!r} cannot be fitted to moments; use AUCClassifier with the square "
                 "loss and solver='auto'."
             )
         models = self._from_moments(moments.copy())
@@ -176,16 +174,16 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
 
     @available_if(_goes_on)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continue with more rows: the model is then that of one fit to all rows.
+        """Continue with more rows; the result is that of one fit to all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array-like, optional
-            All possible labels, at the first call. A label without rows so far scores −1 for every
-            row. By default the first rows must have at least two classes, and later rows may have
-            more.
+            All possible labels, at the first call. A label without rows so far gets the score −1
+            for every row. By default the first rows must have at least two classes, and later rows
+            may add more.
         """
         if classes is not None:
             classes = np.unique(classes)
@@ -203,7 +201,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            Rows of the fit, with the weights that they had.
+            Rows the models were fitted to, with the weights they had.
         """
         check_is_fitted(self)
         return self._moved(X, y, sample_weight, -1)
@@ -211,7 +209,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     # ---- use -----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of each class, shape (n, K); for two classes that of the last, (n,).
+        """Return the score of each class, shape (n, K); for two, that of the second, shape (n,).
 
         Parameters
         ----------
@@ -221,7 +219,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         check_is_fitted(self)
         X, _, _ = opened(X)
         if isinstance(X, Source):
-            bare = MulticlassAUCClassifier()  # is sent to workers
+            bare = MulticlassAUCClassifier()  # the part that is sent to workers
             restore_names(bare, input_names(self))
             bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
             return np.concatenate(list(X.each(_scores_of_part, repeat(()), (bare,))))
@@ -239,7 +237,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K).
 
-        They are those of each class against the rest, divided by their sum, of
+        They are the probabilities of each class against the rest, divided by their sum. They need
         ``AUCClassifierCV(probability=True)`` with "ovr".
 
         Parameters
@@ -293,7 +291,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         return True
 
     def _sides(self, K: int) -> Iterator[np.ndarray]:
-        """Yield for each model the side of each of K classes: −1, 0 or 1."""
+        """Yield, for each model, the side of each of the K classes: −1, 0 or 1."""
         places = np.arange(K)
         if self.scheme == "ovo":
             for a, b in combinations(places, 2):
@@ -357,7 +355,7 @@ class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
         return self
 
     def _moved(self, X: Any, y: Any, sample_weight: Any, sign: int, declared: Any = None) -> Self:
-        """Add rows to the moments, or remove them, and fit again."""
+        """Add rows to the moments or remove them, and fit again."""
         self._check()
         is_first = not hasattr(self, "classes_")
         if not is_first and not hasattr(self, "moments_"):

@@ -24,7 +24,7 @@ __all__ = ["Goal", "HingeLoss", "NamedLoss", "check_within"]
 
 
 class NamedLoss(NamedTuple):
-    """A name in `LOSSES`, and τ: a number, or "pooled" for the positives' share."""
+    """The name of a loss in `LOSSES`, and τ: a number, or "pooled" for the positives' share."""
 
     loss: str
     within: float | str = 0.5
@@ -48,7 +48,7 @@ class NamedLoss(NamedTuple):
     def on(self, problem: Problem) -> RankingLoss:
         """Return the loss; the problem's classes determine "pooled".
 
-        Raises ValueError if a loss that needs both classes would have only one.
+        Raise ValueError if τ leaves out a class that the loss needs.
         """
         if problem.within_strata and self.within != 0.5:
             raise ValueError(
@@ -57,7 +57,7 @@ class NamedLoss(NamedTuple):
             )
         within: Any = problem.p if self.within == "pooled" else self.within
         loss = LOSSES[self.loss]
-        if not (loss.takes_within(within) or np.isnan(within)):  # NaN: data that are not there
+        if not (loss.takes_within(within) or np.isnan(within)):  # NaN: no data yet
             raise ValueError(
                 f"within={self.within!r} leaves out a class, but loss={self.loss!r} needs both; "
                 "give a number between 0 and 1."
@@ -71,7 +71,7 @@ class NamedLoss(NamedTuple):
 
     @property
     def by_sums(self) -> bool:
-        """Whether sums of numbers of single rows suffice at given coefficients."""
+        """Whether sums over single rows suffice to evaluate the loss at given coefficients."""
         return self.by_moments or isinstance(LOSSES[self.loss], Logistic)
 
     def objective(self, problem: Problem, penalty: Penalty) -> Objective:
@@ -83,7 +83,7 @@ class NamedLoss(NamedTuple):
         return Objective(problem, loss, penalty)
 
     def intercept(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
-        """Return the loss's own intercept for a solution w, or else `midpoint`."""
+        """Return the loss's own intercept for a solution w, or `midpoint` if it has none."""
         if LOSSES[self.loss].has_threshold:
             at_w = objective.at(objective.problem.scores(w))
             if isinstance(at_w, AtThreshold):
@@ -115,6 +115,6 @@ Goal = NamedLoss | HingeLoss
 
 
 def check_within(value: Any, name: str) -> None:
-    """Raise ValueError, naming it, unless the value is a τ."""
+    """Raise ValueError, with the given name, unless the value is a τ."""
     if not (isinstance(value, str) and value == "pooled"):
         number(value, f"{name}, unless it is 'pooled',", high=1.0)

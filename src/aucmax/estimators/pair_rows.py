@@ -1,4 +1,4 @@
-"""The sums that give the gains of pairs of columns: of rows, or of a relation by queries."""
+"""Sums that give the gains of pairs of columns: over rows, or over a relation by queries."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ALL = 2**62  # rows
 
 
 class ScoredPairs(NamedTuple):
-    """Pairs of axes, shape (m, 2), and the features and coefficients of the scores.
+    """Pairs of axes, shape (m, 2), with the features and coefficients of the scores.
 
-    The classes are the negative and the positive label; columns are those of rows without names.
+    The classes are the negative and the positive label; columns are for rows without names.
     """
 
     features: AdditiveFeatures
@@ -45,14 +45,14 @@ class ScoredPairs(NamedTuple):
 
     @property
     def maps(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of places along each of these axes, and the pairs as places among them."""
+        """The number of places along each of these axes, and the pairs as positions among them."""
         return self.features.n_places[self.axes], np.searchsorted(self.axes, self.pairs)
 
     def positive(self, labels: Iterable[Any]) -> np.ndarray:
-        """Return which labels are positive, shape (n,); ValueError if they are of neither class."""
+        """Return which labels are positive, shape (n,); ValueError for labels of neither class."""
         labels, own = [*labels], [*self.classes]
         for label in {*labels}.difference(own):
-            raise ValueError(f"the label {label!r} is none of {', '.join(map(repr, own))}.")
+            raise ValueError(f"the label {label!r} is not one of {', '.join(map(repr, own))}.")
         return np.array([label == self.classes[1] for label in labels], dtype=bool)
 
 
@@ -78,7 +78,7 @@ def sums_of(X: Any, y: Any, weight: Any, scored: ScoredPairs) -> PairSums:
 
 
 def _by_queries(relation: Any, target: str, weight: str | None, scored: ScoredPairs) -> PairSums:
-    """Return the sums of a relation by GROUP BY, or by batches if its engine is in this process."""
+    """Return the sums of a relation, by GROUP BY or, if its engine is in-process, by batches."""
     step: Any = step_of(scored.features)
     columns = [column for column, _ in scored.features.prepared_columns]
     rows = Relation(relation, target, weight, [column.name for column in columns])
@@ -95,12 +95,12 @@ def _by_queries(relation: Any, target: str, weight: str | None, scored: ScoredPa
 
 
 def as_table(X: Any, columns: tuple[Column, ...] | None) -> Any:
-    """Return rows with their columns, if these are known."""
+    """Return rows with their columns, if known."""
     return X if columns is None else declare(frame(X, columns), columns)
 
 
 def _refuse(rows: Relation, table: Any, columns: list[Column], scored: ScoredPairs) -> None:
-    """Raise ValueError for labels, weights and numbers that no rows in memory may have."""
+    """Raise ValueError for labels, weights and numbers that rows in memory may not have."""
     nw, w = rows.nw, rows.nw.col("w")
     invalid = {"w": rows.not_finite(w) | (w < 0.0)}
     for j, column in enumerate(columns):
@@ -132,7 +132,7 @@ def _by_batches(rows: Relation, table: Any, scored: ScoredPairs) -> PairSums:
 
 
 def _by_groups(rows: Relation, table: Any, scored: ScoredPairs) -> PairSums:
-    """Return the sums of the groups of many pairs in each query, one below the other."""
+    """Return the sums by groups, of many pairs in each query, stacked one below the other."""
     nw, (sizes, pairs) = rows.nw, scored.maps
     most = int(sizes[pairs].prod(axis=1).max(initial=0))
     sums = np.zeros((2, 2, len(pairs) * most))

@@ -18,7 +18,7 @@ class Penalised(BaseEstimator):
     coef_bounds: Any
 
     def _penalty(self) -> Penalty:
-        """Return the penalty of the settings, checked."""
+        """Return the checked penalty of the settings."""
         penalty = self.penalty
         if penalty is None:
             penalty = ElasticNet(self.alpha, self.l1_ratio)
@@ -38,7 +38,7 @@ class Penalised(BaseEstimator):
         return penalty
 
     def _set(self, *names: str) -> list[str]:
-        """Return the settings among these that are not at their defaults, as ``name=value``."""
+        """Return those of the named settings that differ from their defaults, as ``name=value``."""
         defaults = type(self)().get_params(deep=False)
         settings = {name: getattr(self, name) for name in names}
         return [

@@ -1,4 +1,4 @@
-"""From a table as it was read to numbers: the columns a model learns from, and its steps."""
+"""From a table as read to numbers: the columns that a model learns from, and its steps."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ __all__ = [
     "left_out", "plain",
 ]  # fmt: skip
 
-_FIRST_WORDS = 100  # which show what cells are
-_MANY_WORDS = 20  # above which a column whose words mostly differ looks like ids
-SAMPLED_ROWS = 50_000  # from which the knots of splines are taken
-_MOST_DIFFERENT = 0.9  # share of ids, if several rows have the same
-_SURE = 0.999  # confidence with which the order of ids must rank to be worth a word
+_FIRST_WORDS = 100  # words that show what cells contain
+_MANY_WORDS = 20  # above which a column of mostly different words looks like ids
+SAMPLED_ROWS = 50_000  # rows from which the knots of splines are taken
+_MOST_DIFFERENT = 0.9  # share of distinct values, below which rows share ids
+_SURE = 0.999  # confidence at which to mention that the order of ids ranks the labels
 
 
 def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]]:
-    """Return rows in memory without the columns from which a model cannot learn, and why.
+    """Return rows in memory without the columns that a model cannot learn from, and why.
 
     These are empty columns, constants, copies of another column, and ids.
     """
@@ -92,7 +92,7 @@ def left_out(rows: Labelled, reading: Reading) -> tuple[Labelled, list[Decision]
 
 
 def _values(X: Any, j: int) -> np.ndarray:
-    """Return a column as numbers: words by their place in the alphabet, −1 for a gap."""
+    """Return a column as numbers: words as their alphabetical rank, −1 for a gap."""
     if not hasattr(X, "iloc"):
         return X[:, j]
     column = X.iloc[:, j]
@@ -107,7 +107,7 @@ def _gaps(column: Column, values: np.ndarray) -> np.ndarray:
 
 
 def _tells_nothing(X: Any, j: int, column: Column, first: dict[bytes, str]) -> Decision | None:
-    """Return why no model learns from a column, if so; ``first`` has the columns before it."""
+    """Return why a model cannot learn from a column, or None; ``first`` has earlier columns."""
     name, values = column.name, _values(X, j)
     gaps = _gaps(column, values)
     if gaps.all():
@@ -124,9 +124,9 @@ def _tells_nothing(X: Any, j: int, column: Column, first: dict[bytes, str]) -> D
 def _ids(
     X: Any, j: int, column: Column, reading: Reading, codes: Sequence[str] = ()
 ) -> Decision | None:
-    """Return the decision that a column has ids, or cells that differ like them, if so.
+    """Return the decision that a column holds ids, or cells as different as ids, or None.
 
-    Codes are the columns that look like words as they are written.
+    ``codes`` are the columns whose numbers are written like words.
     """
     name, values = column.name, _values(X, j)
     gaps = _gaps(column, values)
@@ -142,7 +142,7 @@ def _ids(
 
 
 def _doubt(column: Column, values: np.ndarray, reading: Reading, zeros: bool) -> dict[str, Any]:
-    """Return the remedy if the numbers of a column look like names of things."""
+    """Return the remedy if the numbers of a column look like names."""
     if not column.is_number or column.name in reading.numbers:
         return {}
     obstacle = doubt(column.name, values, zeros)
@@ -150,7 +150,7 @@ def _doubt(column: Column, values: np.ndarray, reading: Reading, zeros: bool) ->
 
 
 def _worth(rows: Labelled, values: np.ndarray) -> str:
-    """Return what the order of a column's values tells about the labels, if it tells anything."""
+    """Return a note on how well the order of a column's values ranks the labels, or ""."""
     filled = values == values
     positive = rows.positive[filled]
     if positive.all() or not positive.any():
@@ -168,14 +168,14 @@ def _worth(rows: Labelled, values: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Steps:
-    """Rows behind fitted steps.
+    """The output of fitted steps.
 
     Parameters
     ----------
     rows : Labelled
         Numbers.
     steps : list of (str, transformer)
-        What made them of the columns, in order.
+        The steps that computed them from the columns, in order.
     decisions : list of Decision
         What the steps decided.
     """
@@ -196,9 +196,9 @@ def behind_steps(
     reading : Reading
         How they were read.
     splines : bool
-        Whether numbers bend.
+        Whether numbers become splines.
     norm : str
-        What scales rows, see `datasets.scale`; "none" leaves them.
+        How to scale rows, see `datasets.scale`; "none" leaves them unscaled.
     """
     steps: list[tuple[str, Any]] = []
     decisions: list[Decision] = []
@@ -223,7 +223,7 @@ def behind_steps(
 
 
 def _needs_encoder(rows: Labelled, reading: Reading) -> bool:
-    """Return whether columns are not numbers as they are, or may have gaps."""
+    """Return whether any column is not plain numbers, or may have gaps."""
     columns = rows.columns or ()
     if any(column.is_text or column.is_days for column in columns):
         return True
@@ -233,14 +233,14 @@ def _needs_encoder(rows: Labelled, reading: Reading) -> bool:
 
 
 def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:
-    """Fit a step to the rows that have weight, and apply it to all."""
+    """Fit a step to the rows with weights above 0, and apply it to all."""
     if weight is None or weight.all():
         return step.fit_transform(rows)
     return step.fit(_safe_indexing(rows, np.flatnonzero(weight))).transform(rows)
 
 
 def check_sizes(X: Any, names: Any, file: str) -> None:
-    """Raise ValueError for values too large for a fit, with the column of the file."""
+    """Raise ValueError, with the file's column, for values too large for a fit."""
     ends = [X.max(axis=0), -X.min(axis=0)]
     size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
     j = int(np.argmax(size))
@@ -263,10 +263,10 @@ def in_parts(
     norm: str = "none",
     later: Sequence[Column] = (),
 ) -> Bunch:
-    """Return the result of `Plan.read`, its rows behind the steps that turn them into numbers.
+    """Return the result of `Plan.read`, with steps that turn its rows into numbers.
 
-    The steps are learnt in a pass of their own, unless the rows are numbers without gaps as they
-    are: levels, medians and weekdays from all rows, knots of splines from some of them.
+    The steps are learnt in a pass of their own, unless the rows already are numbers without gaps:
+    levels, medians and weekdays from all rows, knots of splines from a sample of them.
 
     Parameters
     ----------
@@ -274,13 +274,13 @@ def in_parts(
     path, reading, splines, norm
         As for `behind_steps`.
     later : sequence of Column
-        Columns that are empty in the first part, as a later one has shown them.
+        Columns that are empty in the first part, as a later part shows them.
 
     Returns
     -------
     Bunch
-        Also has ``steps`` and ``decisions``; and the rows before the steps as ``table``, their
-        columns as ``table_columns``, what was decided before the steps as ``table_decisions``.
+        It also has ``steps`` and ``decisions``, the rows before the steps as ``table``, their
+        columns as ``table_columns``, and the decisions before the steps as ``table_decisions``.
     """
     spool = plan.spool(path, reading)
     if reader_of(path, reading.format).columns is None or not (reading.prepare or reading.missing):
@@ -297,7 +297,7 @@ def in_parts(
     in_first = _useless(TableSummary.of(table), _digests_of_columns(table), reading)
     plain = not (splines or reading.groups or reading.time) and _plain(columns, first.X)
     if plain and reading.prepare and not _may_have_gaps(path, reading, columns):
-        with contextlib.suppress(TableError):  # a gap comes later
+        with contextlib.suppress(TableError):  # a gap in a later part
             numbers = replace(reading, missing=False, text=False, dates=False)
             rows = _numbers(plan, path, numbers, [*dividing(first.X, columns), *shared])
             rows.decisions = [*_sure(raw.decisions), *doubts_of_parts(rows.data.doubts)]
@@ -319,7 +319,7 @@ def in_parts(
     of_all = _useless(rows.summary, rows.same_columns, reading)
     useless = [decision for decision in of_all if decision.column not in ids]
     if [decision.column for decision in useless] != names:
-        names = [decision.column for decision in useless]  # which the first part misjudged
+        names = [decision.column for decision in useless]  # misjudged from the first part
         digests = raw.each(_digests_of_rows, repeat(()), (tuple(columns), names))
         rows.digests = reduce(DigestCounts.merge, digests)
     encoder = TableEncoder(missing=True).fit_summary(rows.summary.without([*names, *ids]))
@@ -331,7 +331,7 @@ def in_parts(
 def _shown_by(
     error: TableError, empty: set[str], path: Path, reading: Reading, later: Sequence[Column]
 ) -> list[Column]:
-    """Return the columns that a later part shows, of those that are empty in the first one.
+    """Return the columns that are empty in the first part, as a later part shows them.
 
     Raises
     ------
@@ -349,13 +349,13 @@ def _shown_by(
 def _opened(
     plan: Plan, path: Path, reading: Reading, later: Sequence[Column]
 ) -> tuple[Source, list[Column], Part]:
-    """Return a file as a source, its columns, and its first part."""
+    """Return a file as a source, with its columns and its first part."""
     raw = plan.source(path, reading, spool=False, kinds=later)
     return raw, [*named(raw.feature_names or [], raw.columns)], raw.first()
 
 
 def _may_have_gaps(path: Path, reading: Reading, columns: Sequence[Column]) -> bool:
-    """Return whether numbers may have gaps; of text the pass over the labels finds them."""
+    """Return whether numbers may have gaps; in text, the pass over the labels finds them."""
     if reader_of(path, reading.format).name != "parquet":
         return False
     return any(may_have_gaps(file, [*map(str, columns)]) for file in files_of(path))
@@ -364,7 +364,7 @@ def _may_have_gaps(path: Path, reading: Reading, columns: Sequence[Column]) -> b
 def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]) -> Bunch:
     """Return the result of `Plan.read` for numbers without gaps.
 
-    It has a summary and a sample of the columns that are watched, as they may divide the rows.
+    It has a summary and a sample of the ``watched`` columns, which may divide the rows.
     """
     if not watched:
         return plan.read(path, reading, Watch())
@@ -378,15 +378,15 @@ def _numbers(plan: Plan, path: Path, reading: Reading, watched: Sequence[Column]
 
 
 def _useless(summary: TableSummary, digests: Sequence[Any], reading: Reading) -> list[Decision]:
-    """Return why no model learns from columns, if so, unless that is said of all of them.
+    """Return the columns that a model cannot learn from, and why; none if that were all of them.
 
     Parameters
     ----------
     summary : TableSummary
     digests : sequence
-        Those of each column; they are equal if all cells are.
+        The digests of each column; they are equal if all cells are equal.
     reading : Reading
-        Without ``prepare`` nothing is left out.
+        Without ``prepare``, no column is left out.
     """
     if not reading.prepare:
         return []
@@ -407,7 +407,7 @@ def _useless(summary: TableSummary, digests: Sequence[Any], reading: Reading) ->
 
 @dataclass(frozen=True)
 class Learnt:
-    """How the columns of tables become numbers, as all their rows tell.
+    """How the columns of tables become numbers, learnt from all their rows.
 
     Parameters
     ----------
@@ -435,22 +435,22 @@ class Learnt:
 
     @property
     def decisions(self) -> list[Decision]:
-        """What was decided, with what the encoder decides."""
+        """All decisions, including those of the encoder."""
         return [*self.decided, *self.encoder.decisions()]
 
     def joined(self, moments: ClassMoments, fewest: int, option: str) -> tuple[Learnt, Any]:
-        """Return this without levels and markers of few rows, and T: features are Tᵀx; or None.
+        """Return this without levels and indicators of few rows, and T or None: features are Tᵀx.
 
-        Behind a norm no feature is 0 or 1, and nothing changes.
+        After scaling to unit norm no feature is 0 or 1, and nothing changes.
 
         Parameters
         ----------
         moments : ClassMoments
-            Of all rows behind the steps.
+            Moments of all rows after the steps.
         fewest : int
-            Numbers of rows of a class, above none, that are too few.
+            The smallest number of rows of a class, besides 0, in which a feature may be 1.
         option : str
-            What sets it, for the decisions.
+            The option that sets it, for the decisions.
         """
         if self.norm != "none":
             return self, None
@@ -473,7 +473,7 @@ class Learnt:
 
 
 def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
-    """Return what became of the features of a column that are 1 in few rows."""
+    """Describe what happened to the features of a column that are 1 in few rows."""
     count = sum(map(len, old.names(""))) - sum(map(len, new.names("")))
     if isinstance(old, Filled):
         return f"{counted(count, 'feature')} of gaps or weekdays left out"
@@ -481,7 +481,7 @@ def _told_of_rare(old: Filled | Levels, new: Filled | Levels) -> str:
 
 
 def _kept(decision: Decision) -> Decision:
-    """Return what is told of a column that is useless in the first part of many."""
+    """Return the decision to keep a column that is useless in the first of many parts."""
     name, reason = decision.column, decision.what.removesuffix(": left out")
     return Decision(name, f"{reason}, in the first part: kept", {"drop": [name]})
 
@@ -493,17 +493,17 @@ def learnt(
     norm: str,
     step: int = 1,
 ) -> Learnt:
-    """Return how tables become numbers, learnt in one pass.
+    """Learn, in one pass, how tables become numbers.
 
     Parameters
     ----------
     tables : callable
-        Given a `Reading` and a task, yields the task of the results of `datasets.read` for all
-        rows, in parts.
+        Given a `Reading` and a task, yields the result of the task for each part of the rows, as
+        `datasets.read` returns them.
     reading, splines, norm
         As for `behind_steps`.
     step : int
-        The knots of splines are taken from each ``step``-th row.
+        The knots of splines are taken from every ``step``-th row.
     """
     surveys = tables(reading, partial(_surveyed, reading, step))
     first = next(surveys)
@@ -529,7 +529,7 @@ def learnt(
 
 
 class _Survey(NamedTuple):
-    """What a part of a table tells, and what would be decided if it were the first one."""
+    """The summary of a part of a table, and the decisions if it were the first part."""
 
     columns: tuple[Column, ...]
     decided: list[Decision]
@@ -538,7 +538,7 @@ class _Survey(NamedTuple):
 
 
 def _surveyed(reading: Reading, step: int, rows: Bunch) -> _Survey:
-    """Return what a part of a table tells."""
+    """Return the survey of a part of a table."""
     columns = tuple(rows.columns)
     decided = (
         _decided_by_part(columns, rows.data, reading, rows.get("codes", ()))
@@ -551,7 +551,7 @@ def _surveyed(reading: Reading, step: int, rows: Bunch) -> _Survey:
 
 
 def plain(rows: Bunch, reading: Reading) -> bool:
-    """Return whether a table has numbers as they are alone, and no ids or codes."""
+    """Return whether a table has only plain numbers, and no ids or codes."""
     columns = rows.columns or ()
     numbers = all(column.is_number for column in columns)
     return numbers and not _decided_by_part(columns, rows.data, reading, rows.get("codes", ()))
@@ -560,7 +560,7 @@ def plain(rows: Bunch, reading: Reading) -> bool:
 def _decided_by_part(
     columns: Sequence[Column], X: Any, reading: Reading, codes: Sequence[str]
 ) -> list[Decision]:
-    """Return the decisions that columns of the first part are ids, or words; codes as in `_ids`."""
+    """Return the decisions that columns of the first part hold ids or words; see `_ids`."""
     decisions = []
     for j, column in enumerate(columns):
         decision = _ids(X, j, column, reading, codes)
@@ -574,7 +574,7 @@ def _decided_by_part(
 
 
 def _shared_ids(columns: Sequence[Column], X: Any, decided: Sequence[Decision]) -> list[Column]:
-    """Return the columns left out as ids of which some rows have the same, as of customers."""
+    """Return the columns left out as ids that several rows share, such as ids of customers."""
     ids = {decision.column for decision in decided if decision.leaves_out}
     return [
         column
@@ -584,14 +584,14 @@ def _shared_ids(columns: Sequence[Column], X: Any, decided: Sequence[Decision]) 
 
 
 def _with(decisions: list[Decision], reading: Reading) -> Reading:
-    """Return how to read without the columns that are left out, and the others as words."""
+    """Return how to read without the columns left out, and with the others as words."""
     drop = [decision.column for decision in decisions if decision.leaves_out]
     words = [decision.column for decision in decisions if not decision.leaves_out]
     return replace(reading, drop=(*reading.drop, *drop), categories=(*reading.categories, *words))
 
 
 def _plain(columns: Sequence[Column], X: Any) -> bool:
-    """Return whether columns are numbers as they are, without gaps in these rows."""
+    """Return whether columns are plain numbers, without gaps in these rows."""
     numbers = all(not (column.is_text or column.is_days) for column in columns)
     return numbers and not np.isnan(X).any()
 
@@ -606,15 +606,15 @@ def _read_once(
 ) -> Bunch:
     """Return the source, labels, weights, groups, times, strata, a summary, a sample of rows.
 
-    The rows' digests are without columns that are useless, as the first part tells; with None they
-    have none, and the columns may be some of the source's.
+    The digests of rows leave out the ``useless`` columns, judged by the first part. If that is
+    None, there are no digests, and ``columns`` may be only some of the source's.
     """
     step = max(plan.rows_in(path, reading) // SAMPLED_ROWS, 1)
     excerpts: list[_Excerpt] = []
     summary = digests = None
     names = raw.feature_names
     for of_part, excerpt in raw.each(_survey, repeat(()), (columns, step, useless, names)):
-        # merged at once, since that of many words or numbers is large
+        # merge at once: summaries of many words or numbers are large
         summary = of_part if summary is None else summary.merge(of_part)
         digests = excerpt.digests if digests is None else digests.merge(excerpt.digests)
         excerpts.append(excerpt._replace(digests=None))
@@ -641,7 +641,7 @@ def _read_once(
 
 
 def _sure(decisions: Sequence[Decision]) -> list[Decision]:
-    """Return those about whole columns, without doubts about their cells."""
+    """Return the decisions about whole columns, without doubts about cells."""
     return [decision for decision in decisions if not decision.doubtful]
 
 
@@ -658,7 +658,7 @@ class _Excerpt(NamedTuple):
     strata: Strata | None
     decisions: list[Decision]
     columns: tuple[bytes, ...]  # digests
-    digests: DigestCounts | None  # of the rows that weigh
+    digests: DigestCounts | None  # of the rows with weights above 0
 
 
 def _survey(
@@ -668,7 +668,7 @@ def _survey(
     useless: Sequence[str] | None = (),
     names: Sequence[str] = (),
 ) -> tuple[TableSummary, _Excerpt]:
-    """Return the summary of a part, and its labels and each ``step``-th row that weighs.
+    """Return the summary of a part, its labels, and every ``step``-th row of weight above 0.
 
     The arguments are those of `_read_once`, with the names of all columns.
     """
@@ -678,7 +678,7 @@ def _survey(
     table, places = declare(frame(X, columns), columns), _weighing(part)
     rows = table if len(places) == len(table) else table.iloc[places]
     sampled = rows.iloc[::step].copy()
-    for name in sampled.select_dtypes("category"):  # the others are most of the part's memory
+    for name in sampled.select_dtypes("category"):  # unused ones take most of the part's memory
         sampled[name] = sampled[name].cat.remove_unused_categories()
     return TableSummary.of(rows), _Excerpt(
         part.X.shape[0],
@@ -696,12 +696,12 @@ def _survey(
 
 
 def _weighing(part: Part) -> np.ndarray:
-    """Return the places of the rows that have weight."""
+    """Return the numbers of the rows with weights above 0."""
     return np.arange(part.X.shape[0]) if part.weight is None else np.flatnonzero(part.weight)
 
 
 def _digests_of_rows(part: Part, columns: Sequence[Column], useless: Sequence[str]) -> DigestCounts:
-    """Return those of the rows of a part that weigh, without columns that are useless."""
+    """Return digests of a part's rows with weights above 0, without useless columns."""
     rows = frame(part.X, columns).iloc[_weighing(part)]
     return DigestCounts.of(rows.drop(columns=[*useless])).bounded()
 
@@ -711,7 +711,7 @@ def _digests_of_columns(table: Any) -> tuple[bytes, ...]:
 
 
 def _digest_of_column(cells: Any) -> bytes:
-    """Return a digest of the cells of a column; those of equal columns are equal."""
+    """Return a digest of the cells of a column; equal columns have equal digests."""
     return blake2b(cell_bits(cells).tobytes(), digest_size=16).digest()
 
 
@@ -729,9 +729,9 @@ def _behind(
     columns: tuple[Column, ...] | None = None,
     useless: Sequence[Decision] = (),
 ) -> Bunch:
-    """Return rows in parts behind steps, to which splines and a scaling are added.
+    """Return rows in parts after steps, to which splines and a scaling are added.
 
-    The knots of splines are quantiles of some of the rows. What is ``useless`` the steps leave out.
+    The knots of splines are quantiles of a sample of rows. The steps leave out ``useless`` columns.
     """
     source: Source = rows.data
     has_sample = bool(steps)  # of all columns
@@ -759,7 +759,7 @@ def _behind(
 def _further(
     steps: list[tuple[str, Any]], sample: Any, splines: bool, norm: str
 ) -> list[tuple[str, Any]]:
-    """Return steps and those after them, fitted to some rows behind the former."""
+    """Return steps followed by splines and scaling, fitted to a sample after the given steps."""
     if splines:
         steps = [*steps, ("splines", SplineFeatures().fit(sample))]
         sample = steps[-1][1].transform(sample)
@@ -771,7 +771,7 @@ def _further(
 
 
 def _through(steps: list[Any], columns: tuple[Column, ...] | None, X: Any) -> Any:
-    """Return rows behind steps."""
+    """Return rows transformed by steps."""
     X = X if columns is None else declare(frame(X, columns), columns)
     for step in steps:
         X = step.transform(X)

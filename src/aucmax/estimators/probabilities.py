@@ -1,4 +1,4 @@
-"""Probabilities from scores: calibration on the scores of rows that the models had not seen."""
+"""Probabilities from scores: calibration on the scores of held-out rows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -69,9 +69,9 @@ Calibration = Sigmoid | Isotonic
 def cross_fitted(held_out: np.ndarray, final: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Return the scores of a held-out part, shifted so that their mean is that of the final fit.
 
-    Scores of different fits have no common zero. For the mean, the final fit can be used on
-    its own training rows: its coefficients are a sum of centred rows with factors that add up to
-    0, so fitting changes the scores of single rows, but hardly their mean.
+    Scores of different fits have no common zero. For the mean, the final fit can be used on its own
+    training rows: its coefficients are a sum of centred rows with factors that add up to 0, so
+    fitting to a row changes its score, but hardly the mean score.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def calibrate(
     References
     ----------
     Platt (1999), "Probabilistic outputs for support vector machines and comparisons to regularized
-    likelihood methods", with its targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0.
+    likelihood methods", whose targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) replace 1 and 0.
     Zadrozny & Elkan (2002), "Transforming classifier scores into accurate multiclass probability
     estimates". Niculescu-Mizil & Caruana (2005), "Predicting good probabilities with supervised
     learning", find the sigmoid better below about a thousand rows; scikit-learn's user guide gives
@@ -151,7 +151,7 @@ def calibrate_folds(
     weight: np.ndarray | None,
     method: str | bool = True,
 ) -> Calibration:
-    """Fit probabilities to the held-out scores of folds; a row of several has a share in each.
+    """Fit probabilities to the held-out scores of folds; a row in several counts in part in each.
 
     Parameters
     ----------

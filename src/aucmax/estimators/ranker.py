@@ -39,9 +39,9 @@ class AUCRanker(Penalised, LinearModel):
         J(w) = ½ · mean over pairs (i above j) of ℓ(w·(x_i − x_j))
                + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
-    over all pairs of rows of which it is known which one should rank higher: the one with the
-    higher grade; or, of times, the one whose event came earlier, whatever happened to the other row
-    later. With two grades this is `AUCClassifier`.
+    over all pairs of rows whose order is known: the row with the higher grade should rank higher
+    or, for times, the row whose event came earlier, whatever happened to the other row later. With
+    two grades this is `AUCClassifier`.
 
     Parameters
     ----------
@@ -49,20 +49,20 @@ class AUCRanker(Penalised, LinearModel):
         The penalty, as for `AUCClassifier`.
     loss : {"square", "squared_hinge"}
         ℓ(t) = (1 − t)² or max(0, 1 − t)². The square loss takes one pass over the rows; the squared
-        hinge does not penalise pairs ranked correctly by a wide margin, and takes O(n log n) for
-        each of its steps.
+        hinge does not penalise pairs ranked correctly by a wide margin, and takes O(n log n) per
+        step.
     grade_weight : {"equal", "difference"}
-        What a pair counts: the same as any other; or in proportion to the difference of its grades,
-        or of its times.
+        The weight of a pair: the same for all, or proportional to the difference of its grades or
+        times.
     standardize : float or "auto"
         γ, as for `AUCClassifier`; "auto" is ½.
     strata_weight : {"pairs", "positives", "strata"}
-        For ``fit(…, strata=…)``, what the weight of a stratum is proportional to: its pairs, so
-        that each pair counts the same; its rows that should rank above another one of the stratum,
-        with two grades the positives; or 1.
+        For ``fit(…, strata=…)``: the weight of a stratum is proportional to its pairs, so that each
+        pair counts the same; to its rows that should rank above another row of the stratum (with
+        two grades, the positives); or all strata weigh the same.
     solver : str or Solver
-        "auto", or "exact", "conjugate_gradient" or "coordinate_descent" for the square loss, and
-        "newton" for the squared hinge; or such a solver object with its settings.
+        "auto"; "exact", "conjugate_gradient" or "coordinate_descent" for the square loss, "newton"
+        for the squared hinge; or an object of one of these solvers with its settings.
     tol : float
         Optimality at which solvers stop.
     max_iter : int
@@ -73,12 +73,12 @@ class AUCRanker(Penalised, LinearModel):
     coef_ : ndarray, shape (1, d)
         Coefficients for the unscaled features.
     intercept_ : ndarray, shape (1,)
-        Puts the score 0 midway between the mean scores of the upper and the lower rows of pairs.
+        Puts the score 0 midway between the mean scores of the higher and the lower rows of pairs.
     n_iter_, solver_, objective_, optimality_, spread_
         As for `AUCClassifier`.
     strata_ : FittedStrata
-        After a fit within strata: ``count``, and ``of_one_class``, of how many the order of no two
-        rows is known, which count for nothing.
+        After a fit within strata: ``count``, and ``of_one_class``, the number of strata in which
+        the order of no two rows is known; they are ignored.
     target_name_ : str
         The name of y, if it had one.
     n_features_in_, feature_names_in_
@@ -86,13 +86,13 @@ class AUCRanker(Penalised, LinearModel):
 
     Notes
     -----
-    Pairs of the same grade are not compared. A row whose event was not observed, but censored at a
-    time, ranks below rows with an event before that time, and above none. Memory is linear in the
-    number of rows: sums over pairs are sums over rows sorted by grade, and by score for the squared
-    hinge. J does not change when all rows, or all rows of one stratum, are shifted.
+    Rows of the same grade are not compared. A row whose event was censored at some time should rank
+    below rows with an event before that time, and above none. Memory is linear in the number of
+    rows: sums over pairs are computed as sums over rows sorted by grade and, for the squared hinge,
+    by score. J does not change when all rows, or all rows of one stratum, are shifted.
 
-    The order of times is that of a proportional hazards model, which assumes more: that the ratio
-    of risks is the same at all times.
+    Times are ordered as in a proportional hazards model, which assumes more: that the ratio of
+    hazards is the same at all times.
 
     References
     ----------
@@ -156,12 +156,13 @@ class AUCRanker(Penalised, LinearModel):
             Finite numbers, in memory.
         y : array-like, shape (n,)
             Numbers, such as grades or amounts: higher ones should rank higher. Or a structured
-            array with two fields, as scikit-survival takes it: a bool, whether the event occurred,
-            and its time, or that of the censoring; earlier events should rank higher.
+            array with two fields, as in scikit-survival: whether the event occurred (bool), and
+            the time of the event or of censoring; earlier events should rank higher.
         sample_weight : array-like, shape (n,), optional
-            Non-negative; a pair has the product of its rows' weights.
+            Non-negative; the weight of a pair is the product of its rows' weights.
         strata : array-like, shape (n,), optional
-            The stratum of each row, such as its query or site: only rows of one are compared.
+            The stratum of each row, such as its query or site: only rows of the same stratum are
+            compared.
 
         Raises
         ------
@@ -178,7 +179,7 @@ class AUCRanker(Penalised, LinearModel):
             problem = ComparedProblem.among(rows, degrees, weight, of_rows, self.grade_weight)
             settings = settings.named(problem.n_features, getattr(self, "feature_names_in_", None))
             if _takes_matrix(problem.n_features, settings):
-                problem.moments()  # which have the spread, too, so that the rows are read once
+                problem.moments()  # which also give the spread, so that the rows are read once
             fitted = solve(problem, settings)
             fitted.warn(stacklevel=2)
         self.__dict__.pop("strata_", None)
@@ -207,7 +208,7 @@ class AUCRanker(Penalised, LinearModel):
         ----------
         X : array-like, data frame or sparse, shape (n, d)
         y, sample_weight, strata
-            As for `fit`. Ties of scores count half.
+            As for `fit`. Tied scores count half.
         """
         weighting = self.strata_weight
         return concordance(y, self.predict(X), sample_weight, strata, strata_weight=weighting).auc
@@ -270,7 +271,7 @@ class AUCRanker(Penalised, LinearModel):
 
 
 def _takes_matrix(d: int, settings: Settings) -> bool:
-    """Return whether a fit needs the matrix of all moments, or takes as long without it."""
+    """Return whether a fit needs the matrix of all moments, or is no faster without it."""
     if not settings.goal.by_moments:
         return d <= MAX_CHEAP_MATRIX_FEATURES
     return d <= MAX_MATRIX_FEATURES or "l2" not in settings.penalty.offers

@@ -1,8 +1,8 @@
-"""Fits that go on where an interrupted run of the same command ended.
+"""Fits that resume where an interrupted run of the same command stopped.
 
-What a fit to rows in parts finds is kept in a file until its model is saved: the coefficients after
-each pass, and the optima of the cells that a search has finished. They are only points to start
-from, so the optimum of a run that goes on is certified as that of any other.
+Until its model is saved, a fit to rows in parts keeps in a file the coefficients after each pass,
+and the optima of the cells that a search has finished. They only serve as starting points, so the
+optimum of a resumed run is certified like any other.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from aucmax.data.rows.passes import PassCounts
 
 __all__ = ["SECONDS", "Trail", "resumable", "trail"]
 
-SECONDS = 1.0  # between coefficients that are kept, as passes over large files take longer
+SECONDS = 1.0  # at least, between saved coefficients; passes over large files take longer
 
 
 class Trail:
-    """What the fits of a command have found, by name; without a file it keeps nothing.
+    """The intermediate results of a command's fits, by name; without a file none are kept.
 
     Parameters
     ----------
     path : Path, optional
         The file.
     key : str
-        A digest of the data and the settings; what has another one is dropped.
+        A digest of the data and the settings; results with another key are dropped.
     counts : PassCounts, optional
         The passes of the command.
 
     Attributes
     ----------
     before : int
-        Passes of the runs that were interrupted.
+        The number of passes of interrupted runs.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Trail:
 
     @property
     def passes(self) -> int:
-        """Passes so far, with those of the runs that were interrupted."""
+        """The number of passes so far, including those of interrupted runs."""
         return self.before + (0 if self._counts is None else self._counts.passes.total())
 
     def last(self, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
-        """Return the numbers that an interrupted run has kept under a name, if there are any."""
+        """Return the numbers that an interrupted run kept under a name, or None."""
         row = None if self._journal is None else self._journal.rows.pop(name, None)
         with contextlib.suppress(ValueError):  # of a file that was changed
             if row is not None:
@@ -70,7 +70,7 @@ class Trail:
         return None
 
     def keep(self, name: str, values: np.ndarray) -> None:
-        """Keep numbers under a name, in place of others."""
+        """Keep numbers under a name, replacing earlier ones."""
         if self._journal is None:
             return
         coded = base64.b64encode(values.tobytes()).decode()
@@ -80,7 +80,7 @@ class Trail:
             self._kept_at = time.monotonic()
 
     def keeper(self, name: str, as_kept: Callable[[np.ndarray], np.ndarray]) -> Any:
-        """Return a function of an iterate that keeps it, if the last one was kept a while ago."""
+        """Return a function that keeps an iterate, unless one was kept less than `SECONDS` ago."""
 
         def keep(w: np.ndarray) -> None:
             if time.monotonic() - self._kept_at >= SECONDS:
@@ -94,13 +94,13 @@ _open = _NONE
 
 
 def trail() -> Trail:
-    """Return what the running command keeps; by default nothing."""
+    """Return the trail of the running command; by default one that keeps nothing."""
     return _open
 
 
 @contextlib.contextmanager
 def resumable(path: Path, key: str, counts: PassCounts) -> Iterator[Trail]:
-    """Context in which fits keep what they find in a file, and begin with what is there.
+    """Context in which fits keep intermediate results in a file, and start from those in it.
 
     The file is removed when the context ends without an error.
 

@@ -1,4 +1,4 @@
-"""A sample of rows in place of all: for tuning where all of them would not fit into memory."""
+"""A sample of rows, for tuning when all of them would not fit into memory."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ __all__ = ["sample_of", "sample_of_classes", "settings_for_all", "weight_of_all"
 
 
 def sample_of(rows: Labelled, most: int) -> np.ndarray:
-    """Return the numbers of about so many rows that weigh anything, ascending.
+    """Return the numbers of about ``most`` rows of weight above 0, ascending.
 
-    Of rows with strata these are whole strata, evenly spread over those that have both classes.
+    If there are strata, these are whole strata, evenly spread over those that have both classes.
     """
     strata = rows.coded_strata
     counted = np.flatnonzero(rows.counted(np.arange(len(rows.positive))))
@@ -29,10 +29,10 @@ def sample_of(rows: Labelled, most: int) -> np.ndarray:
 
 
 def sample_of_classes(is_positive: np.ndarray, most: int) -> np.ndarray:
-    """Return the numbers of about so many rows, ascending, evenly spread over all.
+    """Return the numbers of about ``most`` rows, ascending, evenly spread over all.
 
-    There are about the same number of each class, or all: the ratio of negatives to positives
-    does not change a mean over pairs.
+    There are about as many of each class, or all of the rarer one: the ratio of negatives to
+    positives does not change a mean over pairs.
     """
     n, positives = len(is_positive), int(np.count_nonzero(is_positive))
     n_rarer = min(positives, n - positives, most // 2)
@@ -50,7 +50,7 @@ def sample_of_classes(is_positive: np.ndarray, most: int) -> np.ndarray:
 def weight_of_all(
     is_positive: np.ndarray, weight: np.ndarray | None, rows: np.ndarray
 ) -> np.ndarray:
-    """Return weights of some rows with which each class weighs what it does in all rows."""
+    """Return weights for a sample, with which each class has the weight that it has in all rows."""
     weight = np.ones(len(is_positive)) if weight is None else weight
     of_rows = weight[rows].astype(np.float64)
     for label in (True, False):
@@ -67,8 +67,8 @@ def settings_for_all(search: Any, share: float) -> dict[str, Any]:
     search : AUCClassifierCV
         Fitted to the sample.
     share : float
-        Rows of the rarer class in the sample, divided by those of all. The best α is inversely
-        proportional to their number.
+        The number of rows of the rarer class in the sample, divided by that in all rows. The best α
+        is inversely proportional to this number.
     """
     names = ("l1_ratio", "loss", "within", "standardize")
     chosen = {name: getattr(search, f"{name}_") for name in names}

@@ -28,8 +28,8 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
 
     `Binning` replaces each value by the weight of evidence of its bin; logistic regression weights
     the columns, with no weight below 0, so that the points follow the rates of the bins. The
-    points of a row are base_points + pdo · log2(odds / base_odds), with the odds of a negative row:
-    the more points, the less likely the positive label, such as a default.
+    points of a row are base_points + pdo · log2(odds / base_odds), with the odds of the negative
+    label: the more points, the less likely the positive label, such as a default.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         ``AUCClassifier(loss="logistic", within="pooled", coef_bounds=(0, None))`` with a small
         penalty.
     pdo : float
-        Points that double the odds.
+        The points that double the odds.
     base_points : float
         Points of a row with the odds ``base_odds``.
     base_odds : float
-        Odds of a negative row, such as 50 to 1.
+        Odds of the negative label, such as 50 to 1.
     positive : label, optional
         The positive label; by default the larger of the two.
 
@@ -55,15 +55,15 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
     classifier_ : estimator
         Fitted to the weights of evidence.
     points_ : list of ndarray
-        Points of the bins of each column, whole numbers; gaps last. See `rows`.
+        Points of the bins of each column, whole numbers; gaps come last. See `rows`.
     other_points_ : list of float
-        Points of a word in no bin.
+        For each column, the points of a word that is in no bin.
     classes_ : ndarray, shape (2,)
         The negative and the positive label.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     target_name_ : str
-        The name of y, where it had one.
+        The name of y, if it had one.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find bins, weight the columns and assign points.
+        """Find the bins, weight the columns and assign points.
 
         Parameters
         ----------
@@ -152,14 +152,14 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log odds of the positive label, shape (n,), not rounded as points are."""
+        """Return the log odds of the positive label, shape (n,); unlike points, not rounded."""
         check_is_fitted(self)
         return np.asarray(self.classifier_.decision_function(self.binning_.transform(X)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
 
-        They come from the fitted log odds, for which bins and weights saw the same labels: with
+        They come from the fitted log odds. Bins and weights are fitted to the same labels, so with
         few rows they are overconfident.
 
         Parameters
@@ -176,7 +176,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         return self.classes_[positive.astype(int)]
 
     def points(self, X: Any) -> NDArray[np.float64]:
-        """Return the points of each row, shape (n,): the fewer, the more likely positive."""
+        """Return the points of each row, shape (n,): the fewer, the more likely it is positive."""
         check_is_fitted(self)
         codes = self.binning_.codes(X)
         tables = zip(self.points_, self.other_points_, strict=True)
@@ -238,7 +238,7 @@ class Scorecard(TakesTables, ClassifierMixin, ShownEstimator):
         if not hasattr(self, "points_"):
             return
         if not all(np.isfinite(p).all() for p in [*points, self.other_points_]):
-            raise ValueError("its points hold NaN or infinite numbers")
+            raise ValueError("its points contain NaN or infinite numbers")
         for name in ("classes_", "n_features_in_"):
             if not np.array_equal(getattr(self, name, ()), getattr(self.binning_, name)):
                 raise ValueError(f"its {name} are not those of its bins")

@@ -31,7 +31,7 @@ _sklearn = Door("sklearn.metrics")
 
 
 def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
-    """Return a metric of the table of scores as one of positives, weights and scores."""
+    """Return a metric of a score table as a metric of positives, weights and scores."""
     return lambda positive, weight, score, *limit: metric(
         levels_of(positive, weight, score), *limit
     )
@@ -53,7 +53,7 @@ _WORDS = {
 
 
 class Metric(NamedTuple):
-    """A metric of scores by its name in `METRICS`, with its limit if it has one."""
+    """A metric of scores by its name in `METRICS`, with its max_fpr if it has one."""
 
     name: str
     max_fpr: float | None = None
@@ -81,7 +81,7 @@ class Metric(NamedTuple):
         scores: np.ndarray,
         strata: Strata | None = None,
     ) -> float:
-        """Return the metric of the scores (n,) of rows; the AUC is that within strata, if any."""
+        """Return the metric of the scores (n,) of rows; with strata, the AUC within them."""
         if strata is not None and self.name == "auc":
             code = strata.code.astype(np.intp)
             return areas_within(positive, weight, scores, code).mean(strata.weighting)
@@ -92,8 +92,8 @@ class Metric(NamedTuple):
 class Scorer:
     """A scorer of scikit-learn, by its name or as ``scorer(estimator, X, y)``.
 
-    A named one sees 1 for the positive label and 0 for the other; any other sees the labels as
-    they are.
+    A named scorer gets 1 for the positive label and 0 for the other; a callable gets the original
+    labels.
     """
 
     top = False
@@ -168,10 +168,10 @@ def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
 def auc_within(
     model: AUCClassifier | AdditiveAUCClassifier, X: Any, y: Any, sample_weight: Any, strata: Any
 ) -> float:
-    """Return the AUC of a model's scores within strata, which count as they do in its fit."""
+    """Return the AUC of a model's scores within strata, with the strata weights of its fit."""
     X, y, sample_weight = opened_with_labels(X, y, sample_weight)
     _check_known(y, model.classes_)
-    fitted = getattr(model, "strata_", None)  # those of moments count as these say
+    fitted = getattr(model, "strata_", None)  # which also records how moments were weighted
     weighting = model.strata_weight if fitted is None else fitted.weighting
     by = {"strata_weight": weighting, "pos_label": model.classes_.tolist()[1]}
     return stratified_auc(y, model.decision_function(X), strata, sample_weight, **by).auc
@@ -193,7 +193,7 @@ def interval_of_tests(
     held_out : sequence of ndarray
         Their scores.
     strata : Strata, optional
-        Of all rows; they are the units that vary.
+        Of all rows; they are the sampling units.
     """
     rows, scores = np.concatenate(tests), np.concatenate(held_out)
     positive, weight = labelled.positive[rows], labelled.weight_of(rows)
@@ -201,6 +201,6 @@ def interval_of_tests(
     if strata is not None:
         of_rows = positive, weight, scores
         return interval_within_folds(of_rows, strata.code[rows], fold, strata.weighting)
-    # a row may be held out again, those of a group together
+    # a row may be held out several times, and rows of a group together
     groups = rows if labelled.groups is None else labelled.groups[rows]
     return cv_auc_interval(positive, scores, fold, sample_weight=weight, groups=groups)

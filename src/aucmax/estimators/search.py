@@ -74,23 +74,24 @@ _OF_THE_BEST = (
 class AUCClassifierCV(LinearScorer):
     """`AUCClassifier` with its settings chosen by cross-validation, for the AUC or another score.
 
-    Settings are fitted on every training part and scored on the held-out part; those with the best
-    mean score are refitted on all rows. One warning lists the combinations that no solver supports.
+    Each combination of settings is fitted on every training part and scored on the held-out part;
+    the one with the best mean score is refitted on all rows. One warning lists the combinations
+    that no solver supports.
 
-    With ``alphas`` every combination of loss, `standardize`, l1_ratio and α is tried. Without, the
-    search begins with the first of ``losses``, every `standardize` and l1_ratio, and
-    the α that are usual for that many rows, a decade to each side. It tries the neighbours of the
-    best α until both have been tried, then the other losses with the best settings, and again the
-    neighbours of the best α. So it tries some fifteen of up to seventy-two combinations, without a
-    measurable loss (docs/choosing.md).
+    With ``alphas``, every combination of loss, `standardize`, l1_ratio and α is tried. Without, the
+    search begins with the first of ``losses``, every `standardize` and l1_ratio, and the usual α
+    for that many rows, with a decade to each side. It tries neighbours of the best α until both
+    have been tried, then the other losses with the best settings, and again the neighbours of the
+    best α. So it tries some fifteen of up to seventy-two combinations, with no measurable loss of
+    AUC (docs/choosing.md).
 
     Parameters
     ----------
     alphas : array-like of float, optional
         All α to try. None is a grid of half-decades that depends on the data and `standardize`,
-        and is shorter with fewer rows in the rarer class. On it the choice leans towards the α that
-        is usual for that many rows if the folds do not distinguish them: an α that is x decades
-        away must be better by 0.1·x² standard deviations of a fold. The largest of equal α wins.
+        and is shorter with fewer rows in the rarer class. On it the choice leans towards the usual
+        α for that many rows if the folds cannot tell them apart: an α that is x decades away must
+        be better by 0.1·x² standard deviations of a fold. Among ties the largest α wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
@@ -98,15 +99,15 @@ class AUCClassifierCV(LinearScorer):
     within : "auto" or sequence of float
         τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
         loss leaves out 0 and 1. "auto" is ½, which suits the AUC; with the other three criteria
-        below also "pooled", .05 and .2, which suit low false-positive rates.
+        below it also tries "pooled", .05 and .2, which suit low false-positive rates.
     strata_weight : {"positives", "pairs", "strata"}
-        What strata weigh, as for `AUCClassifier`; with strata τ is ½.
+        The weighting of strata, as for `AUCClassifier`; with strata τ is ½.
     scoring : str or callable
         The criterion: "auc", with strata the AUC within them; "partial_auc" or "recall_at_fpr",
         for false-positive rates up to ``max_fpr``; "average_precision"; all four as in
-        `aucmax.metrics`. Or a scorer of scikit-learn: a name of
+        `aucmax.metrics`. Or a scorer of scikit-learn: a name in
         ``sklearn.metrics.get_scorer_names()``, which gets 1 for the positive label and 0 for the
-        other, or ``scorer(estimator, X, y)``, which gets the original labels. A larger score is
+        other, or ``scorer(estimator, X, y)``, which gets the original labels. Larger scores are
         better.
     max_fpr : float, optional
         In (0, 1], for "partial_auc" and "recall_at_fpr".
@@ -116,19 +117,19 @@ class AUCClassifierCV(LinearScorer):
         As in scikit-learn: a number of stratified folds, in the order of the rows, a splitter, or
         (train, test) pairs of row indices. A splitter for groups gets them from
         ``fit(X, y, groups=…)``.
-        "auto" is five folds of shuffled rows, fewer if a class has fewer rows; repeated four
+        "auto" is five folds of shuffled rows, fewer if a class has fewer than five rows; drawn four
         times if a class has fewer than 100. Groups stay together, rows of weight 0 are left out.
         For rows ordered by time use a splitter such as ``TimeSeriesSplit``.
     n_jobs : int, optional
-        Number of folds solved in parallel, on threads; -1 is one per core.
+        Number of folds to solve in parallel, on threads; -1 is one per core.
     coef_bounds, tol, max_iter
         As for `AUCClassifier`, for every cell and the refit; folds use ten times ``tol``.
     positive : label, optional
         The label to rank first; by default the larger of the two, as for `AUCClassifier`.
     probability : bool or {"sigmoid", "isotonic"}
-        Whether to provide `predict_proba`, by calibrating the chosen model's scores on the
-        held-out scores of the folds. True is isotonic regression if a
-        thousand rows of each class were held out, else Platt's sigmoid. Nothing else changes.
+        Whether to provide `predict_proba`, by calibrating the chosen model's scores on the held-out
+        scores of the folds. True is isotonic regression if at least a thousand rows of each class
+        were held out, and Platt's sigmoid otherwise. Nothing else changes.
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional
@@ -141,16 +142,16 @@ class AUCClassifierCV(LinearScorer):
     alpha_, l1_ratio_, loss_, within_, standardize_
         The chosen settings.
     best_score_ : float
-        Their mean held-out score, the AUC unless ``scoring`` is set. It is optimistically
-        biased, as a maximum over the grid. For an unbiased figure score rows that were not used.
+        Their mean held-out score, the AUC unless ``scoring`` is set. As a maximum over the grid it
+        is biased upwards. For an unbiased figure, score rows that were not used.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
         Held-out scores by ``scoring``, weighted by ``sample_weight`` where the scorer takes
         weights; NaN if a combination was not tried. The square and the logistic loss occur
         once for each τ.
     losses_ : list of (loss, τ)
-        The entries of that axis.
+        The entries along the axis of losses.
     alphas_ : ndarray, shape (losses, standardize, alphas)
-        The α of the grid, ascending. Passed as ``alphas`` they are all tried.
+        The α of the grid, ascending. To try them all, pass them as ``alphas``.
     best_interval_ : AUCInterval
         ``(auc, low, high, std_error)``, see `metrics.cv_auc_interval`: the mean held-out AUC of the
         chosen settings and its 95 % interval, over the folds that hold out both classes. It covers
@@ -172,10 +173,10 @@ class AUCClassifierCV(LinearScorer):
     Notes
     -----
     A training part with at least fifty rows per feature and a hundred of each class is fitted
-    by one Newton step from the optimum of all rows, if the result is within ``tol``; its error
-    is about the square of the change by the held-out rows (Wilson, Kasy & Mackey 2020,
-    "Approximate cross-validation: guarantees for model assessment and selection"). All others are
-    fitted from scratch.
+    by one Newton step from the optimum of all rows, if the result is within ``tol``; the error of
+    the step is about the square of how far the held-out rows move the optimum (Wilson, Kasy &
+    Mackey 2020, "Approximate cross-validation: guarantees for model assessment and selection"). All
+    others are fitted from scratch.
 
     Examples
     --------
@@ -187,8 +188,8 @@ class AUCClassifierCV(LinearScorer):
     True
     """
 
-    strata_weight: StrataWeight = "positives"  # also of those in files of earlier versions
-    # for the splitter, never for the estimator itself
+    strata_weight: StrataWeight = "positives"  # models in files of earlier versions have none
+    # groups are for the splitter, never for the estimator itself
     __metadata_request__fit: ClassVar = {"groups": UNUSED}
 
     def __init__(
@@ -231,7 +232,7 @@ class AUCClassifierCV(LinearScorer):
         self.callback = callback
 
     def __getstate__(self) -> Any:
-        # a callback may hold anything; a generator of splits is spent after the fit
+        # a callback may hold anything; a generator of splits is exhausted after the fit
         unsaved = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
         state = {**super().__getstate__(), **unsaved}
         state.pop("held_out_", None)  # as many numbers as there were rows
@@ -253,19 +254,20 @@ class AUCClassifierCV(LinearScorer):
             As for `AUCClassifier.fit`; the weights also apply to the held-out scores. For a
             `Source` the criterion is a metric of its scores, not a scorer that sees its rows.
         groups : array-like, shape (n,), optional
-            By default those of `Labelled` rows. Kept together by ``cv="auto"``, and passed to the
-            ``split`` of a splitter, such as `GroupKFold`. With ``enable_metadata_routing`` they are
-            routed there, also through pipelines and `cross_validate`.
+            By default those of `Labelled` rows. ``cv="auto"`` keeps them together; otherwise they
+            are passed to the ``split`` of a splitter, such as `GroupKFold`. With
+            ``enable_metadata_routing`` they are routed there, also through pipelines and
+            `cross_validate`.
         strata : array-like, shape (n,), optional
-            As for `AUCClassifier.fit`; the held-out AUC, too, compares rows within strata. The
-            folds of ``cv="auto"`` keep strata whole if there are as many as folds; with groups,
-            what hangs together by either.
+            As for `AUCClassifier.fit`; the held-out AUC also compares rows only within strata. The
+            folds of ``cv="auto"`` keep strata whole if there are at least as many as folds; with
+            groups, rows that are linked by either stay together.
 
         Raises
         ------
         ValueError
-            As for `AUCClassifier.fit`; also if ``cv`` needs groups and there are none, or if
-            a class has only one row, or one group. The model stays as it was.
+            As for `AUCClassifier.fit`; also if ``cv`` needs groups and there are none, or if a
+            class has only one row or one group. The model stays as it was.
         """
         self._check_settings()
         X, y, sample_weight = opened(X, y, sample_weight)
@@ -273,8 +275,8 @@ class AUCClassifierCV(LinearScorer):
         in_parts = X.in_parts if isinstance(X, Labelled) else isinstance(X, Source)
         if in_parts and not isinstance(scoring, Metric):
             raise ValueError(
-                f"scoring={self.scoring!r} sees the rows, but those of a Source are not in memory; "
-                f"name one of {', '.join(map(repr, METRICS))}."
+                f"scoring={self.scoring!r} needs the rows, but those of a Source are not in "
+                f"memory; use one of {', '.join(map(repr, METRICS))}."
             )
         with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
             rows = labelled_rows(self, X, y, sample_weight, strata=strata).without_zeros()
@@ -315,21 +317,21 @@ class AUCClassifierCV(LinearScorer):
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
         for name in _OF_THE_BEST:
             self.__dict__.pop(name, None)
-            if hasattr(best, name):  # not every fit has all
+            if hasattr(best, name):  # not every fit has all of them
                 setattr(self, name, getattr(best, name))
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, strata: Any = None) -> float:
         """Return the score by which settings are chosen, ``scoring``: by default the AUC.
 
-        A search with ``scoring="roc_auc"`` does the same; `AUCClassifier.score` is accuracy, as for
-        every other classifier.
+        scikit-learn's searches with ``scoring="roc_auc"`` do the same; `AUCClassifier.score` is the
+        accuracy, as for every other classifier.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows of both classes, their labels and weights. Or X is a `Source`, which has its own
-            labels and weights, if no others are given, and is read twice.
+            Rows of both classes, their labels and weights. A `Source` has its own labels and
+            weights, if no others are given, and is read twice.
         strata : array-like, shape (n,), optional
             As for `fit`: the AUC is that within strata.
 
@@ -341,14 +343,14 @@ class AUCClassifierCV(LinearScorer):
         Raises
         ------
         ValueError
-            For strata with another ``scoring`` than the AUC.
+            For strata with a ``scoring`` other than the AUC.
         """
         check_is_fitted(self)
         scoring = scoring_of(self.scoring, self.max_fpr)
         if strata is not None:
             if scoring != Metric("auc"):
                 raise ValueError(
-                    f"scoring={self.scoring!r} compares rows of all strata; leave strata out, or "
+                    f"scoring={self.scoring!r} compares rows across strata; leave strata out, or "
                     "use metrics.stratified_auc."
                 )
             return auc_within(self.best_estimator_, X, y, sample_weight, strata)
@@ -365,7 +367,7 @@ class AUCClassifierCV(LinearScorer):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         splitter = StratifiedGroupKFold() if self._chooses_folds() else self.cv
-        # a number of folds and pairs of row numbers need none; a generator would be exhausted
+        # numbers of folds and pairs of row numbers take no groups; a generator would be exhausted
         if hasattr(splitter, "split") and not isinstance(splitter, str):
             to_split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=splitter, method_mapping=to_split)
@@ -403,7 +405,7 @@ class AUCClassifierCV(LinearScorer):
         fitted = solve(all_rows, named, start)
         fitted = replace(fitted, strata=fitted_strata(rows, posed(all_rows, named)))
         fitted.warn(stacklevel=3)
-        if not named.goal.by_moments:  # its solver keeps no moments
+        if not named.goal.by_moments:  # the solver keeps no moments
             fitted = replace(fitted, statistics=None)
         best.take_over(fitted, rows.classes)
         if rows.in_parts:
@@ -581,7 +583,7 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
                     f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
                     f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                 )
-            dtype = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
+            dtype = np.int32 if in_order and len(y) < 2**31 else np.int64  # saves half the memory
             ordered = not in_order or bool((rows[1:] >= rows[:-1]).all())
             parts.append((rows if ordered else np.sort(rows)).astype(dtype, copy=False))
         folds.append((parts[0], parts[1]))
@@ -591,7 +593,7 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> Pairs:
 def _automatic_folds(rows: Labelled) -> Pairs:
     """Return five stratified folds, or as many as possible; drawn four times if rows are few.
 
-    They are shuffled, because folds of neighbouring rows differ if the rows are sorted.
+    Rows are shuffled, because folds of neighbouring rows would differ if the rows are sorted.
     """
     y, folding = rows.labels, Folding.of(rows)
     check_consistent_length(y, rows.groups)

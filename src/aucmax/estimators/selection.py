@@ -1,7 +1,7 @@
 """The cells that AUCClassifierCV tries, a walk on their grid, and the choice among them.
 
-If the α are automatic, the search begins with one loss around the usual α, continues with the
-neighbours of the best α, and tries the other losses there: docs/choosing.md has the evidence.
+With automatic α, the search begins with one loss around the usual α, continues with neighbours of
+the best α, and tries the other losses there; docs/choosing.md has the evidence.
 """
 
 import math
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold, for a decade away from the usual α
-_FIRST_ALPHAS = 2  # number of α to each side of the usual one with which a walk begins
+_FIRST_ALPHAS = 2  # number of α on each side of the usual one with which a walk begins
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 
@@ -74,7 +74,7 @@ class Line:
 
     @property
     def has_solver(self) -> bool:
-        """Whether a batch solver takes the cells."""
+        """Whether a batch solver supports the cells."""
         return takes(self.loss.loss, self.penalties[0])
 
     def at(self, cells: slice) -> "Line":
@@ -95,7 +95,7 @@ class Grid(NamedTuple):
 
     The square and the logistic loss occur with each of their τ. ``coef_bounds`` (d, 2) apply to
     every cell, for the unscaled features. ``usual`` (n_losses, n_standardize) is the α from which
-    each would start, see `usual_alpha`; None if the α are the user's.
+    the walk would start, see `usual_alpha`; None if the user gave the α.
     """
 
     losses: tuple[NamedLoss, ...]
@@ -106,7 +106,7 @@ class Grid(NamedTuple):
     usual: np.ndarray | None = None
 
     def lines(self, cells: np.ndarray) -> list[Line]:
-        """Return some cells, given as a mask, line by line."""
+        """Return the cells of a mask, line by line."""
         lines = []
         for a, b, c in np.argwhere(cells.any(axis=-1)).tolist():
             ks, l1_ratio = np.flatnonzero(cells[a, b, c]), self.l1_ratios[c]
@@ -124,10 +124,10 @@ class Grid(NamedTuple):
         return {"loss": loss, "within": within, **shared, "alpha": float(self.alphas[b, k])}
 
     def first(self) -> np.ndarray:
-        """Return the first cells as a mask: all cells if the α are the user's.
+        """Return the first cells as a mask: all cells if the user gave the α.
 
-        Otherwise they are those of the first loss with an α near the usual one, and any other
-        settings.
+        Otherwise these are the cells of the first loss with an α near the usual one, whatever their
+        other settings.
         """
         if self.decades is None:
             return np.ones(self.shape, dtype=bool)
@@ -137,15 +137,15 @@ class Grid(NamedTuple):
         return np.broadcast_to(near & of_first_loss[:, None, None, None], self.shape)
 
     def following(self, best: Place | None, tried: np.ndarray) -> np.ndarray:
-        """Return the next cells as a mask: those whose α are the neighbours of the best cell's.
+        """Return the next cells as a mask: those whose α are neighbours of the best cell's α.
 
-        If these were tried, each loss that was not is next, with the settings of the best cell and
-        an α in proportion to its curvature at w = 0. If there are none, the walk ends.
+        If these were tried, the losses that were not come next, with the settings of the best cell
+        and an α in proportion to the loss's curvature at w = 0. If there are none, the walk ends.
 
         Parameters
         ----------
         best : tuple of int, optional
-            The place of the best cell; None if no cell has a score, and then all others are next.
+            The place of the best cell; None if no cell has a score: then all others come next.
         tried : ndarray of bool, shape ``shape``
         """
         if best is None:
@@ -177,27 +177,28 @@ class Grid(NamedTuple):
 
 
 def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:
-    """Return an elastic net, on a box if there are bounds."""
+    """Return an elastic net, restricted to a box if there are bounds."""
     net = ElasticNet(alpha, l1_ratio)
     return net if coef_bounds is None else Bounded(net, coef_bounds)
 
 
 def takes(loss: str, penalty: Penalty) -> bool:
-    """Return whether a batch solver minimises this loss with this penalty."""
+    """Return whether some batch solver minimises this loss with this penalty."""
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
 def within_of(scoring: Scoring) -> tuple[float | str, ...]:
     """Return the τ to try with the square and the logistic loss.
 
-    ½ aims at the whole AUC, smaller τ at low false-positive rates. For the AUC ½ is fixed: however
-    few the positives, no other τ and no choice among them was reliably better (docs/choosing.md).
+    ½ aims at the whole AUC, smaller τ at low false-positive rates. For the AUC it is always ½:
+    however few the positives, neither another τ nor a choice among several was reliably better
+    (docs/choosing.md).
     """
     return ("pooled", 0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
 
 def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np.ndarray:
-    """Return the automatic α for a `standardize`: half-decades below `_unit`, ascending.
+    """Return the automatic α for a value of `standardize`: half-decades below `_unit`, ascending.
 
     They go down to a hundredth of the usual α or 10⁻⁶. ``rarer`` is the number of rows of the rarer
     class, by default its weight.
@@ -208,15 +209,15 @@ def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
-    """Return the α that suits most data: one over the number of rows of the rarer class."""
+    """Return the α that suits most data: 1 over the number of rows of the rarer class."""
     return _unit(problem, gamma) * LOSSES[loss].usual_alpha / min(problem.n_pos, problem.n_neg)
 
 
 def _unit(problem: Problem, gamma: float) -> float:
     """Return half the mean squared distance of two rows in the scaled coordinates.
 
-    It is 1 for ``gamma > 0`` and, nearly, for unit-norm rows. Without scaling, the two rows are a
-    positive and a negative one, so that nothing depends on the class weights.
+    It is 1 for ``gamma > 0`` and nearly 1 for unit-norm rows. Without scaling, one row is positive
+    and the other negative, so that the result does not depend on the class weights.
     """
     distance = 2.0 if gamma > 0.0 else float(problem.curvature.sum())
     return distance / 2.0 if distance > 0 else 1.0
@@ -231,12 +232,12 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> Place | 
         α ascending along the last axis.
     decades : ndarray, shape (…, n_alphas), optional
         The distance of each α from the usual one. A cell must then be better by 0.1·decades² times
-        the noise, the standard deviation of a fold's differences between cells: this is negligible
-        if the folds distinguish the cells, and if not, the α near the usual one are better.
+        the noise, the standard deviation of a fold's differences between cells. This is negligible
+        if the folds can tell the cells apart; if they cannot, α near the usual one are better.
 
     Notes
     -----
-    Among equals, the strongest penalty wins. docs/choosing.md has the evidence.
+    Among ties, the strongest penalty wins. docs/choosing.md has the evidence.
     """
     compared = mean_scores(scores)
     if np.isnan(compared).all():

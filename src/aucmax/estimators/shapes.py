@@ -1,4 +1,4 @@
-"""Whether a model bends: a line, curves, or curves with maps of pairs, chosen by the same folds."""
+"""The shape of a model: a line, curves, or curves with maps of pairs, chosen on the same folds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Bent", "bent", "why_straight"]
 
 _MAX_COLUMNS = 500
 _MAX_CELLS = 50_000_000  # of a table as an array
-_MAX_PAIRS = 80  # that nobody has asked for: a person cannot read more maps
+_MAX_PAIRS = 80  # by default: nobody can read more maps
 _MAX_FEATURES = 3000
-_KEPT_MOMENTS = 12  # of two numbers of pairs in five folds, and those being made
+_KEPT_MOMENTS = 12  # of two numbers of pairs in five folds, and those under construction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Bent:
     Parameters
     ----------
     search : AdditiveAUCClassifier or None
-        None if the line is kept.
+        None if the line was chosen.
     held_out : dict of str to float
         The mean held-out score of each shape that was tried.
     """
@@ -40,7 +40,7 @@ class Bent:
 
 
 def why_straight(table: Labelled) -> str:
-    """Return why curves are not tried for rows unless somebody asks; empty if they are."""
+    """Return why curves are not tried by default for these rows; empty if they are."""
     if table.in_parts:
         return "as the file is read in parts"
     n, d = len(table.positive), table.n_features
@@ -55,11 +55,11 @@ def why_straight(table: Labelled) -> str:
 
 
 def _bytes_needed(n: int, d: int) -> float:
-    """Return about how much a search takes for n rows of d columns."""
+    """Return about how many bytes a search takes for n rows of d columns."""
     pairs = d * (d - 1) // 2
-    entries = 6 * d + 4 * min(pairs, _MAX_PAIRS)  # of a row: of curves twice, and of maps
+    entries = 6 * d + 4 * min(pairs, _MAX_PAIRS)  # per row: curves twice, and maps
     features = min(_MAX_FEATURES, 34 * d + 25 * pairs)
-    coordinates = 12 * d  # of a curve: see `LEADING_SHARE`
+    coordinates = 12 * d  # of curves: see `LEADING_SHARE`
     return n * (12.0 * entries + 8.0 * coordinates) + 16.0 * _KEPT_MOMENTS * features**2
 
 
@@ -70,7 +70,7 @@ def bent(
     every: ManyRows | None = None,
     **settings: Any,
 ) -> Bent:
-    """Fit an additive model, and choose between it and a line by the same folds.
+    """Fit an additive model, and choose between it and a line on the same folds.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def bent(
     line : ndarray, shape (folds,), optional
         The held-out score of the line in each fold that has one; without it the model is additive.
     every : ManyRows, optional
-        Those of which the rows are a sample: the model is fitted to all of them.
+        The rows that ``table`` is a sample of: the model is fitted to all of them.
     **settings
-        Of `AdditiveAUCClassifier`; without a line, the shape among them.
+        Settings of `AdditiveAUCClassifier`; without a line, they include the shape.
     """
     if line is None:
         most = _MAX_PAIRS if settings["shape"] == "auto" else "auto"

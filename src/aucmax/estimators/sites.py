@@ -1,7 +1,7 @@
 """Settings chosen by leaving out one site at a time, of which only the class moments are known.
 
-How well the model of the other sites ranks the rows of the one left out follows from the moments
-of these rows: exactly in terms of the square loss, and as an estimate and bounds of the AUC.
+The moments of the site left out tell how well the model of the other sites ranks its rows: exactly
+in terms of the square loss, and as an estimate and bounds of the AUC.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +35,11 @@ class Site:
     ----------
     name : str
     rows, positives : float
-        Their weight: their number, if they are not weighted.
+        Their total weight: their number, if they are not weighted.
     loss : float, optional
         The square loss on its rows; None if it was not left out, because it lacks a class.
     auc : MomentAUC, optional
-        An estimate and bounds of the AUC of its rows; None with private moments, too.
+        An estimate and bounds of the AUC of its rows; also None with private moments.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TunedOnSites:
 
     @property
     def auc(self) -> MomentAUC | None:
-        """The same means of their estimates and bounds; None with private moments."""
+        """The means of their AUC estimates and bounds, weighted in the same way, or None."""
         aucs = [site.auc for site in self.sites if site.auc is not None]
         return MomentAUC(*self._mean(aucs).tolist()) if aucs else None
 
@@ -99,19 +99,19 @@ def tune_on_sites(
     Parameters
     ----------
     sites : mapping of str to ClassMoments
-        The moments of each site by its name. No row, and no stratum, may be in two of them, and
-        either all compare rows within strata, or none does. A site without
-        positives or without negatives is never left out, but its rows count for the models.
+        The moments of each site by its name. No row and no stratum may be in two of them, and
+        either all compare rows within strata, or none does. A site without positives or without
+        negatives is never left out, but its rows count for the models.
     positive : label, optional
         The label to rank first, against all others; by default the larger of two numbers, or the
         rarer of two words.
     alphas : sequence of float, optional
-        By default half-decades, as many as suit the number of rows.
+        By default a grid of half-decades that suits the number of rows.
     l1_ratios : sequence of float
         The values of ρ.
     within : sequence, optional
-        The values of τ, by default 0.5, 0.2, 0.05 and "pooled"; with strata 0.5. The first is taken
-        unless another is clearly better, see Notes.
+        The values of τ, by default 0.5, 0.2, 0.05 and "pooled"; with strata 0.5. The first is
+        chosen unless another is clearly better, see Notes.
     standardize : sequence of float
         The values of γ.
     tol, max_iter
@@ -132,18 +132,18 @@ def tune_on_sites(
 
     Notes
     -----
-    Let w be the coefficients for the other sites, with the scale of the features also from them,
-    and δ, Σ₊ and Σ₋ the moments of the site left out. Its loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w;
+    Let w be the coefficients for the other sites, which also set the scale of the features, and
+    δ, Σ₊ and Σ₋ the moments of the site left out. Its loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w;
     with τ = ½ that is half the mean of (1 − difference of scores)² over its pairs of a positive and
     a negative row. For each τ, the mean over the sites, weighted by their positives, decides on α,
-    ρ and γ. Losses of different τ do not compare. So τ is chosen by the same mean of the estimates
-    of `moment_auc`: it is the first of ``within``, unless the mean of another one is higher by two
-    standard errors of the sites' differences.
+    ρ and γ. Losses with different τ are not comparable. So τ is chosen by the same mean of the
+    `moment_auc` estimates: it is the first of ``within``, unless the mean of another one is higher
+    by two standard errors of the sites' differences.
 
-    At its peak the memory is some six times that of the moments.
+    Peak memory is about six times that of the moments.
 
-    The noise of private moments counts as spread: their losses are too large, and their estimates
-    are wrong. If a site is private, there are no estimates, and τ is the first of ``within``.
+    The noise of private moments adds to the spread: their losses would be too large, and their AUC
+    estimates wrong. If a site is private, there are no estimates, and τ is the first of ``within``.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def tune_on_sites(
 
 
 def _checked(sites: Mapping[str, ClassStatistics]) -> list[ClassMoments]:
-    """Return the moments of sites; raise ValueError for some that cannot be left out."""
+    """Return the moments of sites; raise ValueError if any of them cannot be left out."""
     moments = list[ClassMoments]()
     for name, of_site in sites.items():
         if not isinstance(of_site, ClassMoments):
@@ -230,7 +230,7 @@ def _grid(
     ]
     losses = tuple(NamedLoss("square", tau) for tau in within)
     if not (losses and standardize and l1_ratios and len(ascending[0])):
-        raise ValueError("alphas, l1_ratios, within and standardize must have a value each.")
+        raise ValueError("alphas, l1_ratios, within and standardize must each have a value.")
     return Grid(losses, tuple(standardize), tuple(l1_ratios), np.array(ascending))
 
 
@@ -277,9 +277,9 @@ def _squares(W: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def _best(scores: Sequence[_Scores], share: np.ndarray, private: bool) -> Place:
-    """Return the place of the best settings: for each τ by the loss, then by the estimates.
+    """Return the place of the best settings: for each τ by the loss, then by the estimated AUC.
 
-    ``share`` are the weights of the sites in means.
+    ``share`` holds the weights of the sites in means.
     """
     means = np.tensordot(share, [of_site.loss for of_site in scores], 1)
     places: list[Place] = [(a, *(best_cell(-loss[None]) or ())) for a, loss in enumerate(means)]

@@ -71,9 +71,9 @@ class SolvedScorer(LinearScorer):
         Parameters
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
-            Finite numbers; float32 and float64 are kept. A source is read once for each
-            pass over the data, ``passes_`` in all; it has its own labels and weights, unless others
-            are given. The commands pass `Labelled` rows, which have both, too.
+            Finite numbers; float32 and float64 are kept. A source is read once for each pass over
+            the data, ``passes_`` times in all; it has its own labels and weights, unless others are
+            given. So do `Labelled` rows, which the commands pass.
         y : array-like, shape (n,)
             Two labels; the larger one is positive unless ``positive`` names one. The name of a
             pandas or polars series is kept as ``target_name_``.
@@ -81,9 +81,8 @@ class SolvedScorer(LinearScorer):
             Non-negative; rows of weight zero are left out.
         strata : array-like, shape (n,), optional
             The stratum of each row, such as its day, hospital, query or matched set: only rows of
-            one stratum are compared. Strata with rows of one class count for nothing. By default
-            those of a source, whose parts may each have some rows of a stratum. Not for stochastic
-            solvers.
+            the same stratum are compared. Strata with rows of only one class are ignored. By
+            default those of a source, whose parts may share a stratum. Not for stochastic solvers.
 
         Raises
         ------
@@ -107,7 +106,7 @@ class SolvedScorer(LinearScorer):
         Parameters
         ----------
         fitted : Fit
-            A fit to rows whose names this estimator has recorded.
+            A fit to rows whose feature names this estimator has recorded.
         classes : ndarray, shape (2,)
             The negative and the positive label.
         """
@@ -148,7 +147,7 @@ class SolvedScorer(LinearScorer):
                     fitted, attributes = self._accumulated(*addition, labels)
                     fitted.warn(stacklevel=3)
                     update = fitted.attributes | attributes
-        if update and "spread_" not in update:  # a stream does not keep it up
+        if update and "spread_" not in update:  # a stream does not update it
             self.__dict__.pop("spread_", None)
         self.__dict__.pop("calibration_", None)
         self.__dict__.update(update, classes_=labels)
@@ -220,7 +219,7 @@ class SolvedScorer(LinearScorer):
         return labels
 
     def _named(self, settings: Settings) -> Settings:
-        """Return settings whose penalty is that of the recorded features."""
+        """Return settings whose penalty has a value for each recorded feature."""
         return settings.named(self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _start(self, d: int) -> np.ndarray | None:

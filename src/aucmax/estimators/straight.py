@@ -1,4 +1,4 @@
-"""Whether a line is all that rows support: a look at each column and pair before any feature."""
+"""Whether a line is enough: tests of each column and pair, before any features are computed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from aucmax.statistics.residuals import p_of_any, p_values, residuals
 
 __all__ = ["line_suffices"]
 
-LEVEL = 0.05  # of the test of all curves, and of that of all pairs
-_LEAST_ROWS = 1000  # of the rarer class: with fewer, what is worth .002 of AUC may not show
+LEVEL = 0.05  # significance level of the test of all curves, and of that of all pairs
+_LEAST_ROWS = 1000  # of the rarer class: with fewer, effects worth .002 of AUC may be missed
 _PAIRS_AT_A_TIME = 2000
 
 
@@ -30,9 +30,9 @@ def line_suffices(
 ) -> bool:
     """Return whether neither a curve nor a pair explains more of the labels than chance would.
 
-    Where a rising function of the scores is the probability, each of the two tests says otherwise
-    for about one table in twenty. Where they could overlook too much, or rows are compared within
-    strata, so that the probability depends on more than the score, the answer is no.
+    If the probability is an increasing function of the scores, each of the two tests still says no
+    for about one table in twenty. The answer is no if rows are too few for the tests, or compared
+    within strata, where the probability depends on more than the score.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def line_suffices(
     rows : Labelled
         The labels and weights of the same rows.
     scores : ndarray, shape (n,)
-        Of a line.
+        The scores of the line.
     pairs : sequence of (int, int)
         The axes that may have a map.
     """
@@ -67,7 +67,7 @@ def _of_curve(left: np.ndarray, axis: Axis, places: np.ndarray) -> np.ndarray:
 def _of_pairs(
     left: np.ndarray, features: AdditiveFeatures, table: Any, pairs: Sequence[tuple[int, int]]
 ) -> Iterator[np.ndarray]:
-    """Yield the p-values of maps beyond curves of their columns, for pairs of axes alike."""
+    """Yield the p-values of maps beyond curves of their columns, for pairs of similar axes."""
     cells = features.map_places(table).nearest()
     alike = dict[Any, list[tuple[int, int]]]()
     for i, j in pairs:

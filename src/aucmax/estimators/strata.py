@@ -1,4 +1,4 @@
-"""What a fit tells of the strata of its rows."""
+"""The strata of a fit, as its reports describe them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from aucmax.statistics.strata import KnownStrata
 
 __all__ = ["FittedStrata", "fitted_strata", "losses_within", "no_estimate", "strata_behind"]
 
-_MOST_COLUMNS = 100  # that are looked at
-_MARGIN = 1e-9  # of the range of scores, by which these must separate labels
-_FAR = 1e30  # a coefficient that no bound or penalty holds may be as large
+_MOST_COLUMNS = 100  # to check for separation
+_MARGIN = 1e-9  # by which scores must separate labels, as a share of their range
+_FAR = 1e30  # a coefficient that only bounds or a penalty could prevent
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class FittedStrata:
     count : int
         How many there are.
     of_one_class : int
-        How many of them have rows of one class only, and no weight.
+        How many of them have rows of one class only, and so no weight.
     weighting : {"positives", "pairs", "strata"}
         What the weight of the others is proportional to.
     exact, efron : int
-        Of how many the logistic loss has the exact conditional likelihood, and of how many, that
-        are too large, Efron's form; both 0 for other losses.
+        With the logistic loss, the numbers of strata with the exact conditional likelihood and,
+        being too large for it, with Efron's form; both 0 for other losses.
     column : str, optional
-        What they are called, such as their column in a table; strata of other names may be equal.
+        Their name, such as their column in a table; strata with other names may be equal.
     """
 
     count: int
@@ -52,7 +52,7 @@ class FittedStrata:
 
     @classmethod
     def of(cls, known: KnownStrata) -> FittedStrata:
-        """Return those of statistics."""
+        """Return the strata of statistics."""
         return cls(len(known), known.of_one_class, known.weighting, column=known.column)
 
     @property
@@ -69,7 +69,7 @@ class FittedStrata:
         if self.count > 1:
             words += f", weighted by {_BY[self.weighting]}"
         if self.of_one_class:
-            words += f"; {self.of_one_class:,} of one class count for nothing"
+            words += f"; {self.of_one_class:,} of one class are ignored"
         if self.efron:
             words += (
                 f"; Efron's form of the likelihood in {self.efron:,} with more than {MOST_CELLS:,} "
@@ -86,10 +86,10 @@ _BY: dict[StrataWeight, str] = {
 
 
 def losses_within(losses: Sequence[str], labelled: Labelled, weighting: StrataWeight) -> list[str]:
-    """Return those of some losses that can compare rows within strata, if they have any.
+    """Return the losses that can be used for rows, within their strata if they have any.
 
-    The logistic loss is then a likelihood, in which every positive counts the same, and the rows of
-    a stratum must have the same weight.
+    Within strata the logistic loss is a likelihood, in which every positive counts the same, and
+    the rows of a stratum must have the same weight.
     """
     strata, weight = labelled.coded_strata, labelled.weight
     if strata is None:
@@ -103,7 +103,7 @@ def losses_within(losses: Sequence[str], labelled: Labelled, weighting: StrataWe
 
 
 def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None:
-    """Return all strata of rows, of which a problem may have left out those of one class."""
+    """Return all strata of rows, including those of one class, which a problem may leave out."""
     strata = labelled.coded_strata
     if strata is None:
         return None
@@ -112,9 +112,9 @@ def all_known(labelled: Labelled, weighting: StrataWeight) -> KnownStrata | None
 
 
 def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | None:
-    """Return the strata of rows and the objective on them; None if all rows are compared.
+    """Return the strata of a fit; None if all rows are compared.
 
-    The statistics of the problem then know all of them, too.
+    The statistics of the problem then also list all of them.
     """
     problem, strata = objective.problem, labelled.coded_strata
     if strata is None or not isinstance(problem, ProblemWithinStrata):
@@ -128,10 +128,11 @@ def fitted_strata(labelled: Labelled, objective: Objective) -> FittedStrata | No
 def no_estimate(
     problem: RowsProblem, objective: Objective, coef: np.ndarray, labelled: Labelled
 ) -> str | None:
-    """Return which coefficients (d,) of a likelihood surely have no finite estimate.
+    """Return a message on coefficients of a likelihood that have no finite estimate, or None.
 
-    They have none if no penalty holds them, and scores or a column never contradict the labels
-    within a stratum. Columns are looked at one by one, up to a number, of rows in memory.
+    A coefficient has none if no penalty restrains it, and the scores or its column never contradict
+    the labels within a stratum. Up to `_MOST_COLUMNS` columns of rows in memory are checked, one by
+    one.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def no_estimate(
 def strata_behind(
     labelled: Labelled, weighting: StrataWeight, likelihood: bool
 ) -> FittedStrata | None:
-    """Return the strata of a fit to rows, by a likelihood or not; None if all are compared."""
+    """Return the strata of a fit, with or without a likelihood; None if all rows are compared."""
     strata = labelled.coded_strata
     if strata is None:
         return None

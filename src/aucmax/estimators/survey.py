@@ -25,20 +25,20 @@ __all__ = ["survey"]
 
 
 class _Marks(NamedTuple):
-    """What tells labels and weights of a part from others: a checksum, and sums of weights."""
+    """Fingerprints of the labels and weights of a part: a checksum, and sums of weights."""
 
     labels: int
     weights: np.ndarray
 
     @classmethod
     def of(cls, last: np.ndarray, weight: np.ndarray | None) -> "_Marks":
-        """Return those of rows (n,) with the last label, and of their weights (n,)."""
-        # of all, and of some by their places
+        """Return the marks of which rows (n,) have the last label, and of their weights (n,)."""
+        # sums of all weights, and of every seventh
         sums = [0.0, 0.0] if weight is None else [weight.sum(), weight[::7].sum()]
         return cls(crc32(np.packbits(last).tobytes()), np.array(sums))
 
     def check(self, last: np.ndarray, weight: np.ndarray | None) -> None:
-        """Raise ValueError for the labels or the weights of another pass that are not these."""
+        """Raise ValueError if the labels or weights of another pass are not the same."""
         now = _Marks.of(last, weight)
         if now.labels != self.labels:
             raise changed("labels")
@@ -47,11 +47,11 @@ class _Marks(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """Summary of one part: its labels in ascending order, and which rows have the last one.
+    """Summary of one part: its labels in ascending order, and which rows have the last label.
 
-    ``weighing`` is the number of rows that weigh anything: of all, and of those with the last one.
-    ``last`` says which these are, and ``weight`` what each weighs, if that is kept; ``marks`` are
-    kept of both.
+    ``weighing`` is the number of rows with weights above 0: of all, and of those with the last
+    label. ``last`` marks the latter, and ``weight`` is the weight of each row, if they are kept;
+    ``marks`` are kept of both.
     """
 
     rows: int
@@ -80,7 +80,7 @@ class _Looks:
         # sparse parts may lack the last features
         d = max(self.statistics.n_features, other.statistics.n_features)
         a, b = self.statistics.widened(d), other.statistics.widened(d)
-        if type(a) is not type(b):  # one has too many features for covariances
+        if type(a) is not type(b):  # one of them has too many features for covariances
             a, b = DiagonalMoments().taken_from(a), DiagonalMoments().taken_from(b)
         return _Looks(self.parts + other.parts, a + b)
 
@@ -98,19 +98,19 @@ def survey(
     ----------
     source : Source
     empty : ClassStatistics
-        The statistics to keep of rows with up to ``most`` features; beyond, variances are kept.
+        The statistics to keep for up to ``max_features`` features; beyond, variances are kept.
     max_features : float
     positive : label, optional
         As for `two_classes`.
     keeps_labels : bool
         Whether to keep the labels and weights of all rows. Otherwise they stay with their parts,
-        unless others were given or there are strata, and are read if they are asked for.
+        and are read when they are needed, unless others were given or there are strata.
 
     Raises
     ------
     ValueError
-        For a part that a fit would refuse, or whose features are not those of the first; the
-        message names the part.
+        For a part that a fit would refuse, or whose features differ from those of the first part;
+        the message names the part.
     """
     keeps_labels = keeps_labels or bool(source.replaced)
     looks = source.total(_look, repeat(()), (empty, max_features, keeps_labels))
@@ -135,7 +135,7 @@ def survey(
     labels = np.unique(np.concatenate(labels_by_part))
     classes = two_classes(labels, positive)
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in parts]
-    # a part whose only label is the first of all calls it its last
+    # in a part with one label, that is the last, even if it is the first of all labels
     turned = [low == (classes[1] == labels[-1]) for low in alone]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in parts]
@@ -163,7 +163,7 @@ def survey(
 
 
 def _of_all_rows(parts: list[_Seen], turned: list[bool]) -> tuple[Any, Any]:
-    """Return which of all rows are positive, and their weights if there are any."""
+    """Return which rows are positive, and their weights if there are any."""
     positive = np.concatenate(
         [
             part.last != turn
@@ -180,7 +180,7 @@ def _of_all_rows(parts: list[_Seen], turned: list[bool]) -> tuple[Any, Any]:
 def _staying(
     store: InParts, parts: list[_Seen], turned: list[bool], statistics: ClassStatistics
 ) -> tuple[Any, Any]:
-    """Return the same of rows whose labels and weights stay with their parts."""
+    """Return the same for rows whose labels and weights stay with their parts."""
     n, rows = store.n_rows, np.zeros(2, dtype=np.int64)
     for part, turn in zip(parts, turned, strict=True):
         of_all, of_last = part.weighing
@@ -216,9 +216,10 @@ def _look(part: Part, empty: ClassStatistics, max_features: float, keeps_labels:
 def _told(
     part: Part, last: np.ndarray, turned: bool, marks: _Marks
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows of a part are positive, and the weights of all of them.
+    """Return which rows of a part are positive, and the weights of all its rows.
 
-    They are those with the ``last`` label of the part, of shape (1,), or the others if ``turned``.
+    Positive are those with the ``last`` label of the part, of shape (1,), or, if ``turned``, the
+    others.
     """
     has_last = column_or_1d(part.y, warn=False) == last
     weight = sample_weights(part.weight, len(has_last))
@@ -227,7 +228,7 @@ def _told(
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of y (n,), at most two, ascending, and the rows that have the last."""
+    """Return the labels of y (n,), at most two, ascending, and which rows have the last one."""
     if not len(y):
         return y, np.zeros(0, bool)
     different = y != y[0]

@@ -1,4 +1,4 @@
-"""What a colleague would ask about a table: columns that know the answer, ids, groups, copies.
+"""What a colleague would ask about a table: columns that leak the label, ids, groups, copies.
 
 Each suspicion has the figure behind it and the arguments of `datasets.read` that answer it.
 docs/suspicions.md gives the thresholds and their reasons.
@@ -63,16 +63,16 @@ KINDS = (
 _KINDS_IN_PARTS = ("ranks_alone", "missing_ranks_alone", "placeholder", "copies", "id")
 
 _AUC = 0.99  # of a column alone, from which it is suspect
-_AUC_OF_TWO_VALUES = 0.95  # the same of two values, such as having a value and having none
+_AUC_OF_TWO_VALUES = 0.95  # the same for two values, such as filled and missing
 _LOW_AUC = 0.85  # which the interval must exclude
-_CLOSE_AUC = 0.92  # on a sample of rows, from which a column is measured on all
+_CLOSE_AUC = 0.92  # on a sample of rows, from which a column is measured on all rows
 _SAMPLE_ROWS = 2000
-_PARTS_ROWS = 20_000  # of a file in parts that are looked at
-_FOLDS = 5  # in which words are ranked by the rates of the others
+_PARTS_ROWS = 20_000  # rows to look at, of a file in parts
+_FOLDS = 5  # in each of which words are ranked by their rates in the others
 _MIN_CLASS_ROWS = 10
 _MIN_GROUPS = 30
-_MIN_SHARE_GROUPED = 0.5  # of the rows, which share their value with others
-_MOST_OF_MEAN = 6.0  # rows of the most frequent value, of the mean
+_MIN_SHARE_GROUPED = 0.5  # share of the rows that have their value in common with others
+_MOST_OF_MEAN = 6.0  # rows of the most frequent value, relative to the mean
 _MAX_UNDATED = 0.1  # share of rows without a date
 _FEW_GROUP_ROWS = 20  # on average
 _MIN_ICC, _MIN_ICC_OF_LARGE = 0.1, 0.5  # intraclass correlation
@@ -81,21 +81,21 @@ _ORDERED = 0.99  # rank correlation with the order of the rows
 _MIN_ORDERED = 50  # distinct values
 _MIN_DAYS = 20  # of dates
 _PARTS = 5  # of the rows in order of time
-_DATED_ROWS = 20_000  # of a column of words, which are read as dates
+_DATED_ROWS = 20_000  # cells of a column of words to read as dates
 _MIN_DRIFT, _MAX_DRIFT_P = 0.25, 1e-4
 _MIN_COPIES, _MIN_SHARE_COPIED = 10, 0.002
 _MIN_SHARE_SEEN = 0.005
 _MIN_PLACEHOLDERS, _MIN_OTHER_VALUES = 5, 10
 _SHOWN_LABELS = 4
 _MOSTLY = 0.9
-# those to whom several rows may belong
+# names of columns with ids that several rows may share
 _OWNER = re.compile(
     "customer|client|user|member|patient|person|account|policy|card|household|device|kunde|konto",
     re.IGNORECASE,
 )
 _MOST_WORDS_OF_NAME = 4
-_ID_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w.-]+")  # an id: one word of both
-_FRACTION = re.compile(r"[+-]?[0-9]*[.,][0-9]+")  # an amount, where columns are read as text
+_ID_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w.-]+")  # an id: a word with both
+_FRACTION = re.compile(r"[+-]?[0-9]*[.,][0-9]+")  # an amount in a column read as text
 _BIRTH = re.compile(
     r"birth|dob\b|_dob|born|geb(?:urt|oren|\b)|naissance|nacimiento|nasci", re.IGNORECASE
 )
@@ -105,7 +105,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Suspicion:
-    """A reason to look at the data before anything else.
+    """A reason to look at the data first.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class Suspicion:
     column : str
         The name of the column; "" for the rows or their labels.
     figure : float
-        What it rests on: an AUC, a share or a correlation, as the sentence says.
+        The evidence: an AUC, a share or a correlation, as the sentence says.
     sentence : str
-        What is suspect and what to do, with arguments as they are written in Python.
+        What is suspect and what to do, with arguments as written in Python.
     answer : dict
         The arguments of `datasets.read` that answer it; empty if none does.
     """
@@ -135,17 +135,17 @@ class _Values:
     column: Column
     values: NDArray[Any]
     position: int
-    summary: NumberSummary | WordSummary | None = None  # of all rows, if these are some of them
+    summary: NumberSummary | WordSummary | None = None  # of all rows, if the values are a sample
 
     @property
     def name(self) -> str:
-        """What it is called in sentences."""
+        """The name of the column in sentences."""
         name = self.column.name
         return f"column {name!r}" if name else f"feature {self.position + 1:,}"
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The arguments that leave it out."""
+        """The arguments that leave the column out."""
         return {"drop": [self.column.name]} if self.column.name else {}
 
     @property
@@ -157,7 +157,7 @@ class _Values:
     def suspicion(
         self, kind: str, figure: float, reason: str, answer: dict[str, Any] | None = None
     ) -> Suspicion:
-        """Return a suspicion about it; by default the answer is to leave it out."""
+        """Return a suspicion about the column; by default the answer is to leave it out."""
         return Suspicion(
             kind=kind,
             column=self.column.name,
@@ -168,7 +168,7 @@ class _Values:
 
     @functools.cached_property
     def codes(self) -> NDArray[np.int64]:
-        """A number from 0 for each distinct value, -1 for gaps, shape (n,); in order of numbers."""
+        """The code of each value, shape (n,): 0, 1, … (numbers in ascending order), -1 for gaps."""
         if not self.column.is_text:
             _, codes = np.unique(self.values, return_inverse=True)
             return np.where(np.isnan(self.values), -1, codes)
@@ -183,7 +183,7 @@ class _Values:
 
     @property
     def sizes(self) -> NDArray[np.int64] | None:
-        """How many rows have each value, of all rows; None if unknown."""
+        """The number of rows with each value, among all rows; None if unknown."""
         if self.summary is not None:
             return self.summary.sizes
         sizes = np.bincount(self.codes[self.codes >= 0])
@@ -196,7 +196,7 @@ class _Values:
 
     @property
     def rows_per_value(self) -> float:
-        """How many rows have the same value, on average; at most, if not all were told apart."""
+        """The mean number of rows per value; an upper bound if not all values were counted."""
         if self.summary is None:
             return (self.codes >= 0).sum() / max(int(self.codes.max(initial=-1)) + 1, 1)
         return (self.summary.rows - self.summary.gaps) / max(self.summary.distinct, 1)
@@ -211,19 +211,19 @@ class _Values:
 
     @property
     def is_code(self) -> bool:
-        """Whether its values may be the ids of those to whom several rows belong."""
+        """Whether its values may be ids that several rows share, such as those of customers."""
         if not self.column.is_text:
             return bool(_OWNER.search(self.column.name)) and self.is_whole
         return self.are_mostly(_ID_WORD)
 
     @property
     def has_names(self) -> bool:
-        """Whether its words may name something: no amounts, and half of them no sentences."""
+        """Whether its words may be names: no amounts, and at most half of them sentences."""
         lengths = [len(str(value).split()) for value in self.values[:_SAMPLE_ROWS]]
         return bool(np.median(lengths) <= _MOST_WORDS_OF_NAME) and not self.are_mostly(_FRACTION)
 
     def are_mostly(self, form: re.Pattern[str]) -> bool:
-        """Return whether most of its first words are of a form."""
+        """Return whether most of its first words match a pattern."""
         words = [str(value) for value in self.values[:_SAMPLE_ROWS][~self.missing[:_SAMPLE_ROWS]]]
         return sum(map(bool, map(form.fullmatch, words))) > _MOSTLY * len(words)
 
@@ -233,7 +233,7 @@ def suspicions_of(
     labels: NDArray[Any] | None = None,
     left_out: Mapping[str, NDArray[Any]] | None = None,
 ) -> list[Suspicion]:
-    """Return what is suspect about rows to learn from, the gravest first.
+    """Return what is suspect about training rows, the gravest suspicions first.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def suspicions_of(
     labels : ndarray, shape (n,), optional
         Their labels in the file, of which there may be more than two.
     left_out : mapping, optional
-        Columns that are not features, as text, by name: groups and times are sought among them.
+        Columns that are not features, as text, by name; they may also hold groups and times.
 
     Returns
     -------
@@ -290,17 +290,17 @@ def _divisions(
 def suspicions_of_sample(
     rows: Labelled, columns: Sequence[Column] | None, total: int
 ) -> list[Suspicion]:
-    """Return what a sample shows about rows in parts, but for groups and times.
+    """Return what a sample shows about rows in parts, except for groups and times.
 
     Parameters
     ----------
     rows : Labelled
-        The sample, in memory; or all rows, of which some are taken.
+        The sample, in memory; or all rows, to take a sample from.
     columns : sequence of Column or None
     total : int
         The number of all rows.
     """
-    # which are few of each stratum, so that these may have rows of one class
+    # a sample has few rows of each stratum, which may be of one class
     rows = replace(rows, columns=None if columns is None else tuple(columns), strata=None)
     if rows.in_parts:
         sample = _some_of(rows)
@@ -319,7 +319,7 @@ def with_divisions(
     ----------
     suspicions : sequence of Suspicion
     rows : Labelled
-        Some of all rows, spread evenly over them, in memory.
+        A sample, spread evenly over all rows, in memory.
     summary : TableSummary
         That of all rows.
     """
@@ -341,7 +341,7 @@ def dividing(X: Any, columns: Sequence[Column]) -> list[Column]:
 def _divisions_of_spread(
     rows: Labelled, summary: TableSummary
 ) -> tuple[list[Suspicion], list[Suspicion]]:
-    """Return `_divisions` of rows that are spread over those of a summary."""
+    """Return `_divisions` for a sample spread evenly over the rows of a summary."""
     n = len(rows.positive)
     spread = rows.at(np.linspace(0, n - 1, min(n, _PARTS_ROWS)).astype(np.intp))
     if not spread.both_classes(np.arange(len(spread.positive))):
@@ -355,14 +355,14 @@ def _divisions_of_spread(
 
 
 def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> list[Suspicion]:
-    """Return what is suspect about rows that a model is tested on, the gravest first.
+    """Return what is suspect about the test rows of a model, the gravest suspicions first.
 
     Parameters
     ----------
     rows : Labelled
-        As the model takes them; some are looked at if they are in parts.
+        In the form that the model takes; if they are in parts, a sample is examined.
     trained_on : RowDigests, optional
-        Those of the rows that the model learned from.
+        Digests of the rows that the model learned from.
     """
     of_few_rows = few_of_a_class(rows.positive, "row")
     sample = _some_of(rows) if rows.in_parts else rows
@@ -372,14 +372,14 @@ def suspicions_of_test(rows: Labelled, trained_on: RowDigests | None = None) -> 
 
 
 def _some_of(rows: Labelled) -> Labelled:
-    """Return some rows of a source: the first ones or, if a class is rare there, some of all."""
+    """Return some rows of a source: the first or, if a class is rare there, a sample of all."""
     first = rows.positive[:_PARTS_ROWS]
     if min(first.sum(), len(first) - first.sum()) >= _MIN_CLASS_ROWS:
         places = np.arange(len(first))
     else:
         places = sample_of_classes(rows.positive, _PARTS_ROWS)
     source = copy.copy(rows.X)
-    source.counts = PassCounts(None)  # it may end early
+    source.counts = PassCounts(None)  # the pass may end early
     tables, start = [], 0
     for part in source:
         end = start + part.X.shape[0]
@@ -402,7 +402,7 @@ def _some_of(rows: Labelled) -> Labelled:
 
 
 def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion], total: int) -> list[Suspicion]:
-    """Return suspicions that say how many rows show them, if these are not all."""
+    """Return suspicions that mention the size of the sample, unless it has all rows."""
     if len(sample.positive) == total:
         return [*suspicions]
     rows_seen = f" (as {len(sample.positive):,} of the rows show)"
@@ -410,7 +410,7 @@ def _seen_in(sample: Labelled, suspicions: Iterable[Suspicion], total: int) -> l
 
 
 def auc_alone(rows: Labelled, name: str) -> float | None:
-    """Return the AUC of a column of rows in memory alone, in the better direction, if it is one."""
+    """Return the AUC of one column of rows in memory, in the better direction; None if unknown."""
     rows = replace(rows, X=rows.named)
     cells = next((cells for cells in _columns(rows) if cells.column.name == name), None)
     if cells is None:
@@ -436,7 +436,7 @@ def few_of_a_class(is_positive: Bools, unit: str) -> list[Suspicion]:
 
 
 def _gravest(*of_each: Sequence[Suspicion]) -> list[Suspicion]:
-    """Return suspicions in the order of `KINDS`, only the first about each column."""
+    """Return suspicions in the order of `KINDS`, only the gravest about each column."""
     gravest: dict[Any, Suspicion] = {}
     for suspicion in sorted(chain.from_iterable(of_each), key=lambda s: KINDS.index(s.kind)):
         gravest.setdefault(suspicion.column or (suspicion.kind,), suspicion)
@@ -447,14 +447,14 @@ def _gravest(*of_each: Sequence[Suspicion]) -> list[Suspicion]:
 
 
 def _columns(rows: Labelled) -> Iterator[_Values]:
-    """Yield the columns of rows in memory; of sparse ones those that may rank well alone."""
+    """Yield the columns of rows in memory; if sparse, only those that may rank well alone."""
     X, columns = rows.X, rows.columns
     if hasattr(X, "columns"):
         columns = tuple(named(names_in(X), columns_in(X)))
     places: Sequence[int] = range(X.shape[1])
     if sp.issparse(X):
         filled = [_filled(X[own]) for own in (rows.positive, ~rows.positive)]
-        # half of the pairs of rows of which both have 0 are lost
+        # half of the pairs whose rows both have 0 are ranked wrongly
         lost = 0.5 * (1.0 - filled[0]) * (1.0 - filled[1])
         places = np.flatnonzero(lost <= 1.0 - _AUC_OF_TWO_VALUES).tolist()
     for j in places:
@@ -464,7 +464,7 @@ def _columns(rows: Labelled) -> Iterator[_Values]:
 
 
 def _filled(X: sp.csr_matrix) -> Floats:
-    """Return the share of the rows in which a column is not 0, shape (d,)."""
+    """Return the share of rows in which each column is not 0, shape (d,)."""
     return np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]
 
 
@@ -515,7 +515,7 @@ def _in_words(value: float | str) -> str:
 
 
 def _best_auc(values: Floats, rows: Labelled, one_way: bool = False) -> float | None:
-    """Return the AUC of values, in either direction, if it is suspect; gaps are left out."""
+    """Return the AUC of values in either direction if it is suspect, else None; without gaps."""
     sample = sample_of_classes(rows.positive, _SAMPLE_ROWS)
     auc = _auc_of(values[sample], rows.positive[sample])
     if not max(auc, 0.0 if one_way else 1.0 - auc) > _CLOSE_AUC:
@@ -536,9 +536,9 @@ def _auc_of(values: Floats, positive: Bools) -> float:
 
 
 def _rates_of_others(codes: NDArray[np.int64], positive: Bools) -> Floats:
-    """Return for each row the share of positives among the rows of its level in other folds.
+    """Return, for each row, the share of positives among the rows of its level in other folds.
 
-    So a level of one row, which in its own fold would tell its label, tells nothing.
+    So a level with a single row does not leak its label.
     """
     fold = np.random.default_rng(0).permutation(len(codes)) % _FOLDS
     cell = _FOLDS * (codes + 1) + fold
@@ -581,9 +581,9 @@ def _groups(columns: Sequence[_Values], positive: Bools) -> list[Suspicion]:
 
 
 def _members(cells: _Values) -> list[Suspicion]:
-    """Return a suspicion if values look like those of customers or patients, with a few rows each.
+    """Return a suspicion if values look like ids of customers or patients, with a few rows each.
 
-    Names of frequent and rare things, such as shops, are more uneven.
+    Names of frequent and rare things, such as shops, are distributed less evenly.
     """
     sizes = cells.sizes
     if sizes is None or names_codes(cells.column.name):
@@ -604,10 +604,10 @@ def _members(cells: _Values) -> list[Suspicion]:
 def _shared_label(
     codes: NDArray[np.int64], positive: Bools, least: float, ordered: bool
 ) -> tuple[float, float] | None:
-    """Return the correlation of labels within values, if it is at least so large.
+    """Return the correlation of labels within values, or None if it is below ``least``.
 
-    Of ordered values, it is that beyond the correlation between neighbouring values, which amounts
-    have, too. Also return the share of positives beside a positive row.
+    For ordered values, the correlation between neighbouring values is subtracted, because amounts
+    have it, too. Also return the share of positives among rows with the value of a positive row.
     """
     if not len(codes) or positive.all() or not positive.any():
         return None
@@ -651,7 +651,7 @@ def _times(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
     drifting = [suspicion for cells in dates for suspicion in _drifting(cells, rows)]
     drifting = drifting or [suspicion for cells in numbers for suspicion in _drifting(cells, rows)]
     in_time = [suspicion for cells in dates for suspicion in _in_time(cells)]
-    # of an issue and an older date, such as when a customer came, the issue has the shorter span
+    # the date of a case has a shorter span than an older date, such as when its customer joined
     return drifting or sorted(in_time, key=lambda suspicion: suspicion.figure)[:1]
 
 
@@ -685,7 +685,7 @@ def _in_time(cells: _Values) -> list[Suspicion]:
 
 
 def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
-    """Return the lowest and the highest share of positives in fifths of the rows, if it drifts."""
+    """Return the lowest and the highest share of positives in fifths of the rows, if they drift."""
     has_value = ~np.isnan(values)
     values, positive = values[has_value], positive[has_value]
     if len(values) < _MIN_ORDERED or len(np.unique(values)) < _PARTS:
@@ -705,7 +705,7 @@ def _rates_over(values: Floats, positive: Bools) -> tuple[float, float] | None:
 
 
 def _ids(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
-    """Return a suspicion for each column of ids, and for each that grows with the rows."""
+    """Return a suspicion for each column of ids, and for each that grows from row to row."""
     suspicions = []
     for cells in columns:
         if cells.column.is_text or not (cells.column.name and cells.column.is_number):
@@ -726,7 +726,7 @@ def _ids(columns: Sequence[_Values], rows: Labelled) -> list[Suspicion]:
 
 
 def _grows(values: Floats) -> bool:
-    """Return whether numbers nearly increase, or decrease, in the order of the rows."""
+    """Return whether numbers increase or decrease almost steadily in the order of the rows."""
     rows = np.linspace(0, len(values) - 1, min(len(values), _SAMPLE_ROWS)).astype(np.intp)
     sample = values[rows]
     if np.isnan(sample).any():
@@ -739,7 +739,7 @@ def _grows(values: Floats) -> bool:
 
 
 def _dated(cells: _Values) -> _Values:
-    """Return a column of words as one of dates, if some of its values, evenly spread, are."""
+    """Return a column of words as dates, if a sample of its values, evenly spread, are dates."""
     n = len(cells.values)
     rows = np.linspace(0, n - 1, min(n, _DATED_ROWS)).astype(np.intp)
     words = [word for word in set(cells.values[rows].tolist()) if not is_no_word(word)]
@@ -773,7 +773,7 @@ def _copies(rows: Labelled) -> list[Suspicion]:
 
 
 def _trained_on(rows: Labelled, trained_on: RowDigests, total: int) -> list[Suspicion]:
-    """Return a suspicion if more rows, of a total, were in training than coincide by chance."""
+    """Return a suspicion if more rows were in training than would coincide by chance."""
     compared, shared = trained_on.shared_with(rows.X)
     if shared < _MIN_COPIES:
         return []

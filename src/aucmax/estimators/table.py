@@ -1,4 +1,4 @@
-"""The table of a search: the cells of its grid by folds, filled as the search goes on."""
+"""The table of a search: the cells of its grid by folds, filled as the search proceeds."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -21,23 +21,23 @@ from aucmax.objective.problem import Problem
 
 __all__ = ["CELLS_A_PASS", "Judge", "SearchProgress", "Solution", "Table"]
 
-CELLS_A_PASS = 3  # of rows in parts, whose held-out scores are in memory at once: 8 bytes of a row
+CELLS_A_PASS = 3  # whose held-out scores are in memory at once for rows in parts: 8 bytes a row
 
 
 class SearchProgress(NamedTuple):
-    """The progress of a search, a view of its table.
+    """The progress of a search, as a view of its table.
 
     Parameters
     ----------
     what : str
         The path of α that begins.
     done, total : int
-        Paths: one for each fold and line of α to try. There are more as the search continues.
+        Numbers of paths: one for each fold and line of α to try; the total grows with the search.
     scores : ndarray, shape (folds, *grid.shape)
         Held-out scores so far, NaN where there is none yet; a read-only view that is filled as the
         search continues.
     finished : ndarray of bool, shape (folds,)
-        The folds in which all first cells are finished; also a view.
+        The folds in which all first cells are finished; also a read-only view.
     grid : Grid
         The cells.
     """
@@ -69,7 +69,7 @@ class Solution:
     W : ndarray, shape (k, d)
         The optima, in the problem's coordinates.
     messages : list of str
-        What the solvers said.
+        The messages of the solvers.
     """
 
     line: Line
@@ -92,7 +92,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """What scores the cells of a search on held-out rows.
+    """Scores the cells of a search on held-out rows.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ class Judge:
     labelled : Labelled
         All rows, checked.
     like : AUCClassifier
-        A model of the search without coefficients: its classes, its features' names.
+        A model of the search without coefficients: its classes and feature names.
     strata : Strata, optional
-        With these the AUC is that within strata, as they are weighed.
+        With these the AUC is that within strata, with their weights.
     """
 
     scoring: Scoring
@@ -148,7 +148,7 @@ class Judge:
 
 
 class Table:
-    """The cells of a grid by folds: which were tried, how they scored, which are next, the best.
+    """The cells of a grid by folds: those tried, their scores, the next ones, and the best.
 
     Parameters
     ----------
@@ -165,16 +165,16 @@ class Table:
     tests : list of ndarray
         Row numbers of the held-out parts.
     scorable : list of bool
-        Whether a held-out part holds both classes; without, its scores remain NaN.
+        Whether each held-out part has both classes; if not, its scores remain NaN.
     scores : ndarray, shape (folds, *grid.shape)
-        Held-out scores so far, NaN for cells without one. Those of the first cells are entered fold
-        by fold; later ones in all folds at once, so that means are over the same folds.
+        Held-out scores so far, NaN for cells without one. The first cells are entered fold by fold,
+        later ones in all folds at once, so that means are over the same folds.
     finished : ndarray of bool, shape (folds,)
         The folds in which all first cells are scored.
     tried : ndarray of bool, shape ``grid.shape``
         The cells that are filled, or are being filled.
     starts : list of ndarray, shape (d,), or None
-        Coefficients near those of the best cell, of each fold.
+        For each fold, coefficients near those of the best cell.
     """
 
     def __init__(
@@ -199,12 +199,12 @@ class Table:
 
     @property
     def best(self) -> Place | None:
-        """The place of the best cell so far, None if none has a score."""
+        """The place of the best cell so far; None if no cell has a score."""
         return best_cell(self.scores, self.grid.decades)
 
     @property
     def messages(self) -> list[str]:
-        """What the solvers said."""
+        """The messages of the solvers."""
         ordered = sorted(self._messages, key=lambda message: message[:2])
         return [f"fold {k}: {text}" for _, k, text in ordered]
 
@@ -234,7 +234,7 @@ class Table:
         return lines
 
     def tell(self, task: str) -> None:
-        """Tell the callback what begins."""
+        """Tell the callback which task begins."""
         done = int(self._done.sum())
         self.callback(SearchProgress(task, done, self._total, *self._views, self.grid))
 
@@ -280,8 +280,8 @@ class Table:
             self._filled[k][line.place][line.ks] = self.judge.scores(self.tests[k], Z, solution)
         vectors = coefs if len(coefs) <= len(Z) else Z
         self._vectors[k] |= zip(line.places, vectors.T, strict=True)
-        if len(line) < self.grid.shape[-1]:  # more may follow, and digits do not matter
-            with np.errstate(over="ignore"):  # of features so small that none begins there
+        if len(line) < self.grid.shape[-1]:  # more may follow, and starts need few digits
+            with np.errstate(over="ignore"):  # from tiny features, which are no start
                 self._coefs[k] |= zip(line.places, coefs.T.astype(np.float32), strict=True)
         self._messages += ((self._total, k, f"{line}: {text}") for text in solution.messages)
 
@@ -290,7 +290,7 @@ class Table:
         return self.scores_of([cells[place] for cells in self._vectors])
 
     def scores_of(self, vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the held-out scores of each fold, given w (d,), or else the scores themselves."""
+        """Return the held-out scores of each fold, given either w (d,) or the scores themselves."""
         store = self.judge.labelled.store
         pairs = list(zip(self.tests, vectors, strict=True))
         requests = [(test, w[:, None]) for test, w in pairs if len(w) == store.n_features]

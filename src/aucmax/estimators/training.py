@@ -1,4 +1,4 @@
-"""A model of labelled rows, in memory or in parts: tuned, or fitted in one pass, and its AUC."""
+"""Models of labelled rows, in memory or in parts: tuned, or fitted in one pass, and their AUC."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["Tuned", "auc_of_moments", "fit_in_one_pass", "training_auc", "tuned"
 
 _LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 _BENT_LOSSES: tuple[str, ...] = tuple(AdditiveAUCClassifier().losses)
-_ROWS_BY_FEATURES = 4  # times the memory of a row, of what a search for curves and maps keeps of it
+_ROWS_BY_FEATURES = 4  # memory per row of a search for curves and maps, over that of the row
 _SKETCH_RANK = 50  # directions kept of each class if its covariance is too large
 
 
@@ -63,17 +63,17 @@ class Tuned:
     auc, interval : float, AUCInterval
         The held-out AUC of the chosen settings.
     rows : int, optional
-        The number of rows on which they were chosen, if these were not all.
+        The number of rows used to choose the settings, if not all.
     losses : list of str, optional
-        The losses tried on these, for which there was room.
+        The losses tried on these rows, for which there was memory.
     losses_left_out : list of str
-        The losses for which there was no room.
+        The losses for which there was not enough memory.
     dropped : int, optional
         `Folding.dropped`.
     suspicions : sequence of Suspicion
-        What is suspect about some of these.
+        What is suspect about a sample of these rows.
     bent : Bent, optional
-        What bending gained, if it was tried; the model is that of its features if it has a search.
+        The result of trying curves, if they were tried; if it has a search, the model is additive.
     """
 
     model: AUCClassifier
@@ -114,13 +114,13 @@ def tuned(
     ----------
     rows : Labelled
         A source is tuned on as many of its rows as fit in memory, about as many of each class: the
-        ratio of the classes does not change a mean over pairs; strata are drawn whole.
+        ratio of the classes does not change a mean over pairs. Strata are drawn whole.
     room : Room, optional
         The memory for the rows of a source.
     table : Labelled, optional
-        The rows before the steps, for other shapes than lines; in parts if one is named.
+        The rows before the steps, for shapes other than lines; in parts only for a given shape.
     shape : {"auto", "line", "curves", "interactions"}
-        What the model is; by default what the folds choose, see `bent`.
+        The shape of the model; by default the folds choose it, see `bent`.
     monotone : mapping of str to {1, −1}, optional
         As for `AdditiveAUCClassifier`, which is then fitted to ``table`` whatever the shape.
     seed : int
@@ -130,9 +130,9 @@ def tuned(
     verbose : bool
         Show progress, on a terminal.
     strata_weight : {"positives", "pairs", "strata"}
-        What strata weigh, of rows that have any.
+        The weighting of strata, for rows that have any.
     **settings
-        ``tol`` and ``max_iter``; ``losses`` and ``alphas`` of a shape that is named.
+        ``tol`` and ``max_iter``; for a given shape also ``losses`` and ``alphas``.
 
     Raises
     ------
@@ -170,14 +170,14 @@ def tuned(
     chosen = settings_for_all(search, drawn.rarest / rows.rarest)
     suspicions = suspicions_of_sample(drawn, rows.columns, len(rows.positive))
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
-    del drawn, search  # the fit has the memory to itself
+    del drawn, search  # free memory for the fit
     with working(f"fitting {rows.name}", not verbose):
         model = AUCClassifier(**chosen, **settings).fit(rows)
     if probability:
         with working("calibrating", not verbose):
             drawn = rows.at(sample)
             scores = drawn.X @ model.coef_[0] + model.intercept_[0]
-            # a sample has about as many rows of each class, which get the weight of their class
+            # a sample has about as many rows of each class; weights restore the class ratio
             weight = weight_of_all(rows.positive, rows.weight, sample)
             of_folds = [scores[test] for test in tests]
             model.calibration_ = calibrate_folds(tests, held_out, of_folds, drawn.positive, weight)
@@ -191,7 +191,7 @@ def _check_enough(drawn: Labelled, name: str) -> None:
     if drawn.rarest < 2:
         raise ValueError(
             f"{name}: only {len(drawn.positive):,} of its rows fit in memory, too few to tune on; "
-            "give it more memory=, or settings such as alpha=."
+            "raise memory=, or give settings such as alpha=."
         )
 
 
@@ -222,7 +222,7 @@ def _bent(
     every: ManyRows | None = None,
     **settings: Any,
 ) -> Tuned:
-    """Return the tuned line, or an additive model of the same folds, fitted to every row."""
+    """Return the tuned line, or an additive model chosen on the same folds, fitted to all rows."""
     folding = Folding.of(table)
     rounds, of_line, tried = folding.rounds(table.rarest), None, 0
     if search is None or line is None:
@@ -230,7 +230,7 @@ def _bent(
     else:
         parts = search.cv
         tried, paths = line.settings_tried, search.auc_path_.reshape(len(parts), -1)
-        paths = paths[np.isfinite(paths).any(axis=1)]  # some folds may hold out one class
+        paths = paths[np.isfinite(paths).any(axis=1)]  # a fold may hold out only one class
         of_line = paths[:, np.nanargmin(np.abs(paths.mean(axis=0) - search.best_score_))]
     outcome = bent(table, parts, of_line, every, **settings)
     if outcome.search is None and line is not None:
@@ -267,24 +267,24 @@ def fit_in_one_pass(
         Its ``positive`` is set.
     source : Source
     reading : Reading
-        Its ``positive`` is ranked first, against all others. Its ``strata`` come one after another;
-        parts of svmlight text tell of theirs.
+        Its ``positive`` is ranked first, against all others. Rows of each of its ``strata`` must be
+        consecutive; parts of svmlight text have their own strata.
     name : str
-        What the rows are called in messages.
+        The name of the rows in messages.
 
     Returns
     -------
     ClassMoments or FrequentDirections
-        Those of the two classes, which the model keeps as ``moments_``.
+        The statistics of the two classes, which the model keeps as ``moments_``.
 
     Raises
     ------
     ValueError
-        If the settings need the rows again, the labels are not two and none is named, or a stratum
-        comes again after others.
+        If the settings need the rows again, the labels are not two and none is named, or the rows
+        of a stratum are not consecutive.
     """
     positive, strata = reading.positive, reading.strata
-    names = source.feature_names  # svmlight text has none: its first part tells about how many
+    names = source.feature_names  # svmlight text has none; its first part suggests their number
     first = source.first() if names is None else None
     features = len(names or ()) if first is None else first.X.shape[1]
     if first is not None and (first.told or {}).get("strata") is not None:
@@ -308,15 +308,15 @@ def fit_in_one_pass(
 
 
 class _Labels:
-    """The labels of rows that are read once: one of them, or the larger of two numbers, and others.
+    """The labels of rows that are read once: the given label or the larger number, and others.
 
     Parameters
     ----------
     positive : label, optional
     name : str
-        What the rows are called in messages.
+        The name of the rows in messages.
     folds : bool
-        Whether other spellings of a label are the same label.
+        Whether spellings of a label that differ in case are the same label.
     """
 
     def __init__(self, positive: Any, name: str, folds: bool) -> None:
@@ -324,7 +324,7 @@ class _Labels:
         self._labels: dict[Any, None] = {}  # in the order in which they came
 
     def positives(self, y: np.ndarray) -> np.ndarray:
-        """Return which of some rows are positive; if all so far have one label, it may be none."""
+        """Return which rows are positive; possibly none while all rows so far have one label."""
         of_part, place = np.unique(y, return_inverse=True)
         names = list[Any]()
         for label in of_part.tolist():
@@ -360,8 +360,8 @@ class _Labels:
 def training_auc(rows: Labelled, model: AUCClassifier) -> AUCInterval | BinnedAUC | MomentAUC:
     """Return the AUC of the rows a model was fitted to, within their strata if they have any.
 
-    Rows in parts are not read again if all are compared and the fit has kept their moments, which
-    give an estimate; otherwise their scores are kept, in fixed memory if all are compared.
+    Rows in parts are not read again if all are compared and the fit kept their moments, which give
+    an estimate. Otherwise their scores are kept, in fixed memory if all rows are compared.
     """
     if (strata := rows.coded_strata) is not None:
         scores = model.decision_function(rows.X) if rows.in_parts else _scores(rows, model)
@@ -382,7 +382,7 @@ def _scores(rows: Labelled, model: AUCClassifier) -> np.ndarray:
 def auc_of_moments(
     statistics: ClassStatistics | None, w: np.ndarray, positive: Any
 ) -> MomentAUC | None:
-    """Return the AUC that moments imply for the scores w·x of their rows; None if unknown."""
+    """Return the AUC that moments imply for the scores w·x of their rows; None if they cannot."""
     if not isinstance(statistics, ClassMoments) or statistics.guarantee is not None:
         return None
     gap = w @ (statistics.mean_pos - statistics.mean_neg)

@@ -1,11 +1,12 @@
 """The computations of AUCClassifierCV: held-out scores of the cells that it tries, fold by fold.
 
 The square loss with few features reads the data once: the moments of each training part are merged
-from those of the other folds, and one factorisation gives all α of a `standardize`, coordinate
-descent those with an l1 part. With many features one multi-shift conjugate gradient gives all α of
-a `standardize`. The other losses are solved from one α to the next, by Newton's method with the
+from those of the other folds, and one factorisation solves all α of a `standardize`; with an l1
+part, coordinate descent does. With many features, one multi-shift conjugate gradient solves all α
+of a `standardize`. The other losses are solved from one α to the next, by Newton's method with the
 moments as preconditioner, or by cutting planes. If the moments are known, one Newton step from the
-optimum of all rows mostly suffices (`centres`). The held-out scores of a path of α are one product.
+optimum of all rows is mostly enough (`centres`). The held-out scores of a path of α are one
+product.
 """
 
 import threading
@@ -41,7 +42,7 @@ from aucmax.statistics.strata_in_parts import statistics_in_parts
 __all__ = ["fold_moments", "path", "tune", "warn_of"]
 
 _ROWS_PER_FEATURE = 10  # of a training part, from which other rows hardly move the optimum
-_MIN_EFFECTIVE_ROWS = 100  # effective rows of each class, below which a single row may move it far
+_MIN_EFFECTIVE_ROWS = 100  # effective rows of each class; with fewer, one row may move it far
 
 
 @one_blas_thread()
@@ -55,23 +56,23 @@ def tune(
     table : Table
         Its callback is called before every path of α, by the thread that solves it, and at the end.
     training : sequence of ClassMoments or None
-        Those of the training parts; if there are some, the square loss is solved from them.
+        Those of the training parts; if given, the square loss is solved from them.
     centres : Centres
         With ``tol`` and ``max_iter`` of the final model; the folds use ten times ``tol``.
     n_jobs : int, optional
-        Folds solved at a time, on threads.
+        The number of folds to solve at a time, on threads.
     """
     folds = [_Fold(table, k, moments, centres) for k, moments in enumerate(training)]
     stepping = [fold for fold in folds if fold.is_near]
     size = parts_at_once(centres.all_rows)
     for start in range(0, len(stepping), size):
         _Steps(stepping[start : start + size], centres)
-    # the folds of rows in parts are scored in one pass, others one by one, to show progress
+    # folds of rows in parts are scored together in one pass, others one by one, to show progress
     in_parts = table.judge.labelled.in_parts
     groups = [folds] if in_parts else [[fold] for fold in folds]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # for cells that predict one class
         while lines := table.next():
             if stepping:
                 centres.find(lines, table.start)
@@ -91,8 +92,8 @@ def fold_moments(
     """Return the moments of each training part, and those of all rows.
 
     If the held-out parts contain every row once and each training part is the rest, the data are
-    read once, or once per round: all moments are merged from those of the parts. Those within
-    strata merge if no stratum has rows in two of the held-out parts.
+    read once, or once per round: all moments are merged from those of the parts. Moments within
+    strata can be merged if no stratum has rows in two of the held-out parts.
     """
     n = len(labelled.positive)
     rounds = _rounds(folds, n)
@@ -152,7 +153,7 @@ def _moments_by_part(
 
 
 def _rounds(folds: Pairs, n: int) -> list[Pairs]:
-    """Return the folds in rounds that hold out each row once; none if they do not."""
+    """Return the folds by rounds, each of which holds out every row once; empty if they do not."""
     if not all(_is_the_rest(fold, n) for fold in folds):
         return []
     rounds: list[Pairs] = [[]]
@@ -169,7 +170,7 @@ def _rounds(folds: Pairs, n: int) -> list[Pairs]:
 
 
 def _is_the_rest(fold: tuple[np.ndarray, np.ndarray], n: int) -> bool:
-    """Return whether the training part has each row once that is not held out."""
+    """Return whether the training part has every row that is not held out, once."""
     times = np.zeros(n, dtype=np.int32)
     for rows in fold:
         times += np.bincount(rows, minlength=n).astype(np.int32)
@@ -177,7 +178,7 @@ def _is_the_rest(fold: tuple[np.ndarray, np.ndarray], n: int) -> bool:
 
 
 class _Fold:
-    """The training part of fold k of a table, as a problem by rows or by moments."""
+    """The training part of fold k of a table, as a problem on rows or on moments."""
 
     def __init__(
         self, table: Table, k: int, moments: ClassMoments | None, centres: Centres
@@ -195,10 +196,10 @@ class _Fold:
         self.is_near = is_view and is_long and robust
 
     def solutions(self, lines: Sequence[Line]) -> list[Solution]:
-        """Return the solutions of those lines that a solver takes."""
+        """Return the solutions of the lines that a solver supports."""
         begun = self.table.with_progress(self.k, lines)
         solutions = [self._solved(line) for line in begun if line.has_solver]
-        if self.all_rows is None:  # free a copy of the training rows
+        if self.all_rows is None:  # frees a copy of the training rows
             self._rows = None
         return solutions
 
@@ -220,7 +221,7 @@ class _Fold:
         quality = np.full(len(line), np.inf)
         if self.steps is not None:
             W, quality = self.steps.to(self, line)
-        far = np.flatnonzero(quality > centres.tol)  # what no step from a centre reaches
+        far = np.flatnonzero(quality > centres.tol)  # not reached by a step from a centre
         if len(far):
             begin = None if start is None else problem.from_features(start)
             unreached = [objectives[i] for i in far]
@@ -231,7 +232,7 @@ class _Fold:
         return Solution(line, problem, W, messages)
 
     def _by_rows(self) -> RowsProblem:
-        """Return the training rows as a problem; made once, only where a solver needs rows."""
+        """Return the training rows as a problem, built once and only if a solver needs rows."""
         train = self.train
         if self._rows is None and self.all_rows is not None and self.moments is not None:
             self._rows = self.all_rows.part(train, self.moments)
@@ -246,12 +247,12 @@ class _Fold:
 
 
 class _Steps:
-    """Steps from centres to the optima of training parts, all of them in the same passes.
+    """Steps from centres to the optima of training parts, all in the same passes.
 
     Parameters
     ----------
     folds : sequence of _Fold
-        Those whose optimum is near that of all rows.
+        The folds whose optimum is near that of all rows.
     centres : Centres
     """
 
@@ -265,7 +266,7 @@ class _Steps:
     def to(self, fold: _Fold, line: Line) -> tuple[np.ndarray, np.ndarray]:
         """Return the optima (k, d) of the cells of a line, and their optimality (k,).
 
-        The latter is infinite for a cell without a centre.
+        The optimality is infinite for a cell without a centre.
         """
         with self._lock:  # folds may be solved on threads
             if (line.place, fold.k) not in self._reached:
@@ -297,7 +298,8 @@ def path(
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages.
 
-    They are solved from ``start``; without one, from the strongest α on, each from the previous.
+    The first starts from ``start``; without one, the strongest α comes first, and each solution
+    starts from the previous one.
     """
     problem = objectives[0].problem
     if all(objective.by_moments and "l2" in objective.penalty.offers for objective in objectives):

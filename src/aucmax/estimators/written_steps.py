@@ -1,6 +1,6 @@
-"""Fitted steps as text, in the files of moments and streams: JSON of objects of a few classes.
+"""Fitted steps as text, for the files of moments and streams: JSON of objects of a few classes.
 
-Equal steps have equal texts. As in a model file, a class is one of a fixed list, and no code runs.
+Equal steps have equal texts. As in a model file, classes are from a fixed list, and no code runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aucmax.data.decisions import Decision
 
 __all__ = ["as_text", "decisions_of", "first_difference", "in_front", "of_text"]
 
-_OTHERWISE = "prepared otherwise, by levels, medians or knots of its own rows"
+_OTHERWISE = "prepared differently, with levels, medians or knots of its own rows"
 
 _files = Door("aucmax.estimators.files")  # which imports the models
 
@@ -43,17 +43,17 @@ def of_text(text: str | None) -> list[tuple[str, Any]]:
     steps = [] if text is None else _made(json.loads(text))
     _files.check_model(steps)
     if not all(isinstance(step, _STEPS) for _, step in steps):
-        raise ValueError("its steps are no steps")
+        raise ValueError("its steps are not a list of steps")
     return [(str(name), step) for name, step in steps]
 
 
 def in_front(steps: list[tuple[str, Any]]) -> Pipeline:
-    """Return steps as a pipeline without a model, which tells what to read for them."""
+    """Return steps as a pipeline without a model, from which their input follows."""
     return Pipeline([*steps, ("model", "passthrough")])
 
 
 def decisions_of(steps: list[tuple[str, Any]]) -> list[Decision]:
-    """Return what steps decide about columns."""
+    """Return the decisions of steps about columns."""
     return [
         decision for _, step in steps if hasattr(step, "decisions") for decision in step.decisions()
     ]
@@ -69,7 +69,7 @@ def first_difference(one: str | None, other: str | None) -> str | None:
 
 
 def _decided(step: Any) -> dict[str, str]:
-    """Return what a fitted step decided, as text by what to say if it is different elsewhere."""
+    """Return a fitted step's decisions as text, by the message for a difference in each."""
     prepared = getattr(step, "prepared_columns", ())
     decided: dict[str, Any] = {
         f"its column {column.name!r} was {_OTHERWISE}": (column, steps)
@@ -84,7 +84,7 @@ def _decided(step: Any) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return an object as JSON has it."""
+    """Return an object as JSON can represent it."""
     if type(value) in _KINDS:
         state = {k: _plain(v) for k, v in value.__getstate__().items() if k != "_sklearn_version"}
         return {"class": type(value).__name__, "has": state}
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(value: Any) -> Any:
-    """Return the object of which `_plain` made JSON."""
+    """Return the object that `_plain` converted."""
     if isinstance(value, list):
         return [*map(_made, value)]
     if not isinstance(value, dict):

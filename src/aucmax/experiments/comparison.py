@@ -312,9 +312,9 @@ class Comparison(Report):
         if self.splits > 1:
             lines.append(
                 f"Means of the splits; their intervals count a {self.unit} once, even if several "
-                "test it."
+                "splits test it."
             )
-            test = f"{_TEST_OF_SPLITS}, as of the AUC"
+            test = f"{_TEST_OF_SPLITS}, as for the AUC"
         else:
             test = f"paired tests on the test rows, with independent {self.unit}s"
         return [*lines, f"difference, interval and p: {test}; a tie unless p < 0.05."]
@@ -361,7 +361,7 @@ class Comparison(Report):
             largest = ", the largest of the splits"
             lines.append(
                 f"test AUC: mean of the splits; its interval counts a {unit} once, even if several "
-                "test it."
+                "splits test it."
             )
         lines += [
             f"difference, interval and p: {self.test} {over}; a tie unless p < 0.05, without "
@@ -393,8 +393,8 @@ class Comparison(Report):
             areas_figure(
                 data.names,
                 at_best,
-                "Bars: 95 % intervals of each by itself. Those of two may overlap although the "
-                "same rows tell them apart: see the other figure. Dotted: the best.",
+                "Bars: 95 % interval of each by itself. Two may overlap although the paired test "
+                "tells them apart: see the other figure. Dotted: the best.",
             )
         ]
         if data.tests:
@@ -412,7 +412,7 @@ class Comparison(Report):
                 title="Distance to the true optimum",
                 caption="Relative gap (J − J*) / J* on the training rows of the first split, from "
                 f"runs that stop at optimality {self.task.tol:g}; J* is the lowest value found, by "
-                f"the batch solver at optimality {REFERENCE_TOL:g}. Below about 1e-14 is rounding.",
+                f"the batch solver at optimality {REFERENCE_TOL:g}. Below 1e-14 it is rounding.",
             )
             sections.append(Section("Convergence", figures=[course]))
         return sections
@@ -424,19 +424,19 @@ class Comparison(Report):
         for pair, test in data.tests.items():
             differ[pair] = not test.low <= 0 <= test.high
         from_best = [data.tests[0, j][:3] for j in range(1, k)]
-        together = "They are of 95 %."
+        together = "They are 95 % intervals."
         if pairs > 1:
             together = (
-                f"Those of all {pairs} pairs of algorithms hold together with 95 %, so that it is "
-                "no harm that the best was chosen by the same rows: each is of "
-                f"{100 * confidence_of_each(k):.4g} % (Bonferroni), wider than one in the table."
+                f"Those of all {pairs} pairs of algorithms hold together with 95 % confidence, so "
+                "choosing the best on the same rows does no harm: each has "
+                f"{100 * confidence_of_each(k):.4g} % (Bonferroni), and is wider than in the table."
             )
         return differences_figure(
             data.names,
             [(0.0, 0.0, 0.0), *from_best],
             groups_alike(differ),
             f"Dots: paired differences from the best, with intervals by {self.test}. {together} "
-            "Upright bars join algorithms of which no two can be told apart: the intervals of all "
+            "Vertical bars join algorithms that cannot be told apart: the intervals of all "
             "their differences contain 0.",
         )
 

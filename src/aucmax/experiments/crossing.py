@@ -115,7 +115,7 @@ def _panels(axis: str, rows: list[Row]) -> list[Figure]:
         mean_lines(finished, "size", "seconds", "method", spread=False),
         "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
         "five penalties in turn, from strong to weak; mean of the runs that get there. A "
-        "method without a point did not.", xlog=True, ylog=True,
+        "method without a point never does.", xlog=True, ylog=True,
     )]  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _finding(rows: list[Row]) -> str:
     finished = grouped((row for row in rows if row["seconds"] is not None), "method")
     took = {name: np.median([r["seconds"] for r in of]) for name, of in finished.items()}
     fastest = sorted(took, key=lambda name: took[name])[:3]
-    return f"first there {', '.join(f'{name} {took[name]:.3g} s' for name in fastest)}"
+    return f"fastest: {', '.join(f'{name} {took[name]:.3g} s' for name in fastest)}"
 
 
 FIGURE = FigureSpec(

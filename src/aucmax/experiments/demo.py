@@ -123,8 +123,7 @@ class Deletion:
             f"Customer {self.customer} wants to be forgotten: {self.rows} payments, {self.frauds} "
             f"of them fraud.\nForgotten in {1e3 * self.seconds:.1f} ms, without reading any other "
             f"row. A fit without\nthem gives the same model, to "
-            f"{digits_that_agree(self.difference)} digits; with them it was {self.had_moved:.1%} "
-            "away."
+            f"{digits_that_agree(self.difference)} digits; before, it was {self.had_moved:.1%} off."
         )
 
 
@@ -209,9 +208,9 @@ class Demo(Report):
         ours, theirs = payments.aucmax.settings_tried, payments.logistic_regression.settings_tried
         caption = (
             f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by "
-            f"{FOLDS} folds\nand to refit, on one thread, beside scikit-learn's class-balanced "
-            f"regression;\nAUC on the {HELD_OUT:.0%} held out, p by DeLong's test, a tie unless p "
-            "< 0.05.\nThe digits are real; half of the 8s are left out."
+            f"{FOLDS} folds\nand to refit, on one thread. Logistic regression: scikit-learn, "
+            f"class-balanced.\nAUC on the {HELD_OUT:.0%} held out, p by DeLong's test, a tie "
+            "unless p < 0.05.\nThe digits are real; half of the 8s are left out."
         )
         head = ("", "seconds", "test AUC", "95 % interval")
         title = "1  Tuned in a fraction of the usual time"
@@ -291,8 +290,8 @@ def payments(seed: int) -> tuple[Data, np.ndarray]:
     """Generate card payments, some of them fraud, and the customer of each training row.
 
     The features share factors, have heavy tails (Student's t with 4 degrees of freedom) and units
-    of their own. Each of three kinds of fraud moves about a quarter of them, by a different amount
-    in each payment: no model that aucmax fits, and none of logistic regression either.
+    of their own. Each of three kinds of fraud shifts about a quarter of them, by a different amount
+    in each payment: the truth is neither a model of aucmax nor a logistic regression.
     """
     rng = np.random.default_rng(seed)
     shared = rng.normal(size=(PAYMENTS, 6)) @ rng.normal(scale=0.6, size=(6, FEATURES))

@@ -309,7 +309,7 @@ RIVALS = {
 
 
 def weighing_strata(rival: Any, strata_weight: StrataWeight) -> Any:
-    """Return an estimator that weighs strata so, if it knows any."""
+    """Return an estimator that weights strata in this way, if it supports strata."""
     if not hasattr(rival, "strata_weight"):
         return rival
     losses = [loss for loss in rival.losses if strata_weight == "positives" or loss != "logistic"]

@@ -27,7 +27,7 @@ _ENDS = {"average_precision": logit_ends}  # of an interval, where they are not 
 def measures_of(
     rows: Labelled, parts: Sequence[Split], k: int | None, fpr: float, confidence: float = 0.95
 ) -> Measures:
-    """Return what is measured; without a k it is the mean number of positives that are tested.
+    """Return what is measured; k is by default the mean number of positives that are tested.
 
     Raises ValueError for a k above the rows that some split tests.
     """

@@ -1,4 +1,4 @@
-"""Card payments as a bank exports them, drawn with a random seed: the files of the tour.
+"""Card payments as a bank exports them, drawn with a random seed: the files of the tutorial.
 
 Semicolons, ``1.168,53``, ``31.01.2026 14:05``, ``12,5 %``, yes and no, gaps, names in two
 spellings; customers with several payments, and the date of a chargeback, which is known only after
@@ -23,7 +23,7 @@ PERIODS = {  # first day, days and payments of each file
     "june.csv": (np.datetime64("2026-06-01"), 30, 4_000),
     "july.csv": (np.datetime64("2026-07-01"), 31, 4_000),
 }
-UNLABELLED = "july.csv"  # what happened is not known yet
+UNLABELLED = "july.csv"  # its frauds are not known yet
 AFTERWARDS = ["chargeback", "fraud"]
 CUSTOMERS, STOLEN_CARDS = 5_000, 30
 COUNTRIES = {"DE": 0.0, "AT": 0.3, "FR": 0.6, "NL": 0.6, "US": 1.5, "BR": 2.5}
@@ -39,7 +39,7 @@ def write_payments(folder: Path, seed: int = 0) -> list[Path]:
     folder : Path
         An existing folder.
     seed : int
-        Of everything that is drawn.
+        Seeds everything that is drawn.
     """
     rng = np.random.default_rng(seed)
     paths = []
@@ -112,7 +112,7 @@ def _european(text: str) -> str:
 
 
 def _marked(rng: np.random.Generator, share: float, mark: str, cells: list[str]) -> list[str]:
-    """Write a mark, such as nothing, in place of some of the cells."""
+    """Write a mark, or nothing, in place of some of the cells."""
     return np.where(rng.random(len(cells)) < share, mark, cells).tolist()
 
 

@@ -164,7 +164,7 @@ def _auc_of(rows: Labelled, part: np.ndarray, score: np.ndarray, task: Task) -> 
 
 
 def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
-    """Warm up outside the timed region; an error here will come again when it is timed."""
+    """Warm up outside the timed region; an error here will recur in the timed run."""
     sample = few_of_each(rows.positive)
     with contextlib.suppress(Exception):
         task.small(run.name).fit(rows.X[sample], rows.positive[sample])

@@ -102,8 +102,8 @@ def _rate_panels(data: str, rows: list[Row]) -> list[Figure]:
     return [Figure(
         f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
         "|error − error at the end|", lines,
-        "Mean of the runs. The curve is drawn for the eye: the bound it stands for is false "
-        "as a theorem about constant steps (Notes on the papers, erratum 1).",
+        "Mean of the runs. The O(1/t) curve is a visual guide only: as a theorem about constant "
+        "steps, its bound is false (Notes on the papers, erratum 1).",
         xlog=True, ylog=True,
     )]  # fmt: skip
 

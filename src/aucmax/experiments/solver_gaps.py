@@ -56,7 +56,7 @@ class GapsOn:
             self.courses,
             name=f"gap {self.data}",
             title=f"{self.data.capitalize()}: distance to the true optimum",
-            caption=f"J* from all {self.pairs:,} pairs; below about 1e-14 is rounding.",
+            caption=f"J* from all {self.pairs:,} pairs; values below about 1e-14 are rounding.",
         )
 
 

@@ -175,7 +175,7 @@ def write_table(results: Results, folder: Path, command: str) -> list[str]:
 def _page(results: Results, command: str) -> Page:
     head, rows = comparison(results)
     tables = [ResultTable(head, rows, run_words(results), words=(1,))]
-    sections = [Section("Ours beside the published", tables=tables)]
+    sections = [Section("Ours and the published figures", tables=tables)]
     if results.spec.tested:
         counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")
         sections.append(

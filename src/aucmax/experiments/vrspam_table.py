@@ -7,7 +7,7 @@ from aucmax.experiments.tables import Remark, TableSpec, remarks
 ROW = Remark("this row is LETTER's (erratum 7)")
 SWAPPED = Remark("this row, of the first version only, is USPS's (erratum 7)")
 FEATURES = Remark(
-    "it needs other features, another grouping, or rows in both parts (erratum 11)", -1
+    "it requires other features, another grouping, or rows in both parts (erratum 11)", -1
 )
 TWICE = Remark("rows of the test file are rows of the training file too (erratum 10)")
 COPIED = Remark("this figure is the SPAM poster's, where halves of the classes were random")

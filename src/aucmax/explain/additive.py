@@ -1,8 +1,8 @@
 """A fitted model as a sum of functions of single columns, and of products of two.
 
-A linear model of features that each look at one column is such a sum, with any of scikit-learn's
-steps in front: imputers, scalers, one-hot encoders, bins, splines. Maps of pairs add products.
-Scaling rows to unit norm divides it by the root of another sum. An exported model needs nothing
+A linear model of features that each depend on one column is such a sum, with any of these steps of
+scikit-learn in front: imputers, scalers, one-hot encoders, bins, splines. Maps of pairs add
+products. Scaling rows to unit norm divides the sum by the root of another sum. Exports need nothing
 else.
 """
 
@@ -40,7 +40,7 @@ class Additive:
         At most one of each family for a column. If the squares add up to 0, there is no division.
     intercept : float
     classes : ndarray, shape (2,)
-        The negative and the positive label; none of a model that only ranks.
+        The negative and the positive label; empty for a model that only ranks.
     spread : float or None
         The approximate standard deviation of the scores, if known.
     calibration : Sigmoid, Isotonic or None
@@ -56,7 +56,7 @@ class Additive:
     calibration: Calibration | None = None
 
     def scores(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
-        """Return the scores of rows, given as columns, computed in a precision."""
+        """Return the scores of rows, given by columns, computed in the precision ``dtype``."""
         scores = _added(self.parts, columns, dtype)
         if self.squares:
             squares = _added(self.squares, columns, dtype)
@@ -64,7 +64,7 @@ class Additive:
         return scores + dtype(self.intercept)
 
     def rounding(self) -> float:
-        """Return approximately how far rounding to float32 may move a score."""
+        """Return the approximate error of a score after rounding to float32."""
         size = abs(self.intercept) + sum(map(_moved_by_rounding, self.parts))
         return size * float(np.finfo(np.float32).eps) / 2
 
@@ -77,7 +77,7 @@ def _added(parts: Iterable[Part], columns: Sequence[NDArray[Any]], dtype: Any) -
 
 
 def _moved_by_rounding(part: Part) -> float:
-    """Return how far values would move if the origins moved by all of their size."""
+    """Return how far values would move if each origin moved by its own size."""
     if isinstance(part, Product):
         first, second = part.first, part.second
         return _moved_by_rounding(first) * _size(second) + _size(first) * _moved_by_rounding(second)
@@ -88,7 +88,7 @@ def _moved_by_rounding(part: Part) -> float:
 
 
 def _size(part: Feature) -> float:
-    """Return the largest value, of pieces among those at their origins."""
+    """Return the largest absolute value; for pieces, among those at their origins."""
     function = part.function
     if isinstance(function, Pieces):
         return float(np.abs(function.coefs[:, 0]).max())
@@ -102,7 +102,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     Parameters
     ----------
     model : estimator
-        A linear scorer of two classes or of many degrees, or a pipeline that ends in one.
+        A linear scorer of two classes, an `AUCRanker`, or a pipeline that ends in one.
     names : sequence of str, optional
         The names of the columns, for a model that does not have them.
 
@@ -122,7 +122,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     if shape[:1] != (1,) or (len(classes) != 2 and not isinstance(linear, AUCRanker)):
         raise ValueError(
             f"a {type(linear).__name__} cannot be exported; only linear models of two classes can, "
-            "with steps in front that look at one column at a time."
+            "with steps in front that use one column at a time."
         )
     columns = _columns(model, names)
     features: list[Any] = [
@@ -131,7 +131,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     norm = None
     for step in steps:
         if norm is not None:
-            raise ValueError("Normalizer can only be exported if the model comes next.")
+            raise ValueError("Normalizer can only be exported directly in front of the model.")
         norm = step.row_norm
         features = step.features(features) if norm is None else features
     if norm not in (None, "l2"):
@@ -140,7 +140,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     weighed = [
         feature.times(weight)
         for feature, weight in zip(features, coef.tolist(), strict=True)
-        # a word without weight is still known
+        # a word with the coefficient 0 is still known
         if weight != 0.0 or (isinstance(feature, Feature) and isinstance(feature.function, Words))
     ]
     squares = [feature.squared() for feature in features if norm is not None and weighed]
@@ -157,7 +157,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
 
 
 def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
-    """Return the columns as the first step knows them."""
+    """Return the columns that the first step takes."""
     d = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", labels)
     names = [""] * d if names is None else [str(name) for name in names]

@@ -1,4 +1,4 @@
-"""The score as a sum over terms: a feature that looks at one column, or a pair, is added there."""
+"""The score as a sum over terms: each feature counts for the column, or the pair, it depends on."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Value = float | str | tuple[float | str, float | str]
 class ByColumn:
     """Rows, and the contribution of each term to their scores by a model.
 
-    A linear model adds up features z_k, each of which looks at one column: the column itself, one
-    of its splines, one of its words; or at a pair of columns. So score = intercept + Σ_j added_j,
-    and the term j, a column or a pair, adds Σ_k w_k z_k over the features that look at it.
+    A linear model adds up features z_k, each of which depends on one column (the column itself, one
+    of its splines, one of its words) or on a pair of columns. So score = intercept + Σ_j added_j,
+    and term j, a column or a pair, adds Σ_k w_k z_k over the features that depend on it.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class ByColumn:
     features : ndarray or csr_array, shape (n, D)
         The output of the steps.
     pairs : sequence of Pair, length m
-        The columns that features look at together.
+        The pairs of columns that features depend on.
     term : ndarray of int, shape (D,)
-        The column that each feature looks at, or d + k for the k-th pair.
+        The column that each feature depends on, or d + k for the k-th pair.
     cycle : ndarray of str, shape (D,)
-        Which of `CYCLES` of the column it shows, "" for none.
+        Which of the column's `CYCLES` it depends on, "" for none.
     as_input : callable
         Converts such a table to the input of the steps.
     """
@@ -75,7 +75,7 @@ class ByColumn:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the terms: of the columns, then of the pairs."""
+        """The names of the terms: the columns, then the pairs."""
         names = [column.name for column in self.columns]
         return [*names, *(" × ".join(c.name for c in self.sides(pair)) for pair in self.pairs)]
 
@@ -89,7 +89,7 @@ class ByColumn:
 
     @cached_property
     def weights(self) -> Any:
-        """The coefficients, in the row of each feature and the column of its term: (D, d + m)."""
+        """The coefficients, (D, d + m): in the row of their feature, the column of its term."""
         coef = np.ravel(self.linear.coef_).astype(np.float64)
         places = np.arange(len(coef)), self.term
         return sp.csr_array((coef, places), shape=(len(coef), len(self.names)))
@@ -100,7 +100,7 @@ class ByColumn:
         return added.toarray() if sp.issparse(added) else added
 
     def mean_added(self, weight: Floats | None = None) -> Floats:
-        """Return what each term adds on average over the rows, or by their weights, (d + m,)."""
+        """Return the (weighted) mean over the rows of what each term adds, shape (d + m,)."""
         return self.mean(weight) @ self.weights
 
     def mean(self, weight: Floats | None = None) -> Floats:
@@ -111,11 +111,11 @@ class ByColumn:
 
     @cached_property
     def columnwise(self) -> Any:
-        """The features in a form for selecting some of them."""
+        """The features in a form that is fast to select from."""
         return sp.csc_array(self.features) if sp.issparse(self.features) else self.features
 
     def features_of(self, j: int, cycle: str | None = None) -> NDArray[np.intp]:
-        """Return which features are of the term j, ascending; by default whatever their cycle."""
+        """Return the features of term j, ascending; by default those of all cycles."""
         chosen = self.term == j
         return np.flatnonzero(chosen if cycle is None else chosen & (self.cycle == cycle))
 
@@ -131,7 +131,7 @@ class ByColumn:
         Parameters
         ----------
         values : mapping of int to ndarray, shape (m,)
-            The numbers of columns; the others are as in the first row, or 0 in a sparse array.
+            Numbers by column; the other columns are as in the first row, or 0 in a sparse array.
         """
         m = len(next(iter(values.values())))
         table: Table
@@ -149,9 +149,9 @@ class ByColumn:
         return _numbers(transformed(self.steps, self.as_input(table))[-1])
 
     def shown(self, rows: NDArray[np.intp], terms: NDArray[np.intp]) -> list[list[Value]]:
-        """Return the values of terms (n, k) in rows (n,) in a form for readers, two for a pair.
+        """Return the values of terms (n, k) in rows (n,) as readers see them, two for a pair.
 
-        If the model bins them, these are the names of bins.
+        If the model bins a column, its values are the names of bins.
         """
         d = len(self.columns)
         if not self.pairs:
@@ -204,15 +204,15 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
     ----------
     stages : Stages
         Rows of a linear model, of a pipeline that ends in such a model, or of a scorecard. If a
-        step makes features from several columns, these count as the columns.
+        step computes features from several columns, these features count as the columns.
     feature_names : sequence of str, shape (d,), optional
         By default those the model was fitted to, or the numbers of the columns, from 1.
 
     Raises
     ------
     ValueError
-        For a model that is not linear in its features, or not of two classes; rows with other
-        columns than the model; a wrong number of names.
+        For a model that is not linear in its features, or not of two classes; for rows whose
+        columns are not those of the model; for a wrong number of names.
     """
     steps, linear = parts_of(stages.model)
     check_is_fitted(linear)
@@ -246,7 +246,7 @@ def by_column(stages: Stages, feature_names: Sequence[str] | None = None) -> ByC
 
 
 def count_terms(model: Any) -> int:
-    """Return the number of terms of a model, linear or behind steps, that have coefficients."""
+    """Return the number of terms with coefficients of a linear model, alone or behind steps."""
     steps, linear = parts_of(model)
     used = np.any(np.atleast_2d(linear.coef_), axis=0)
     return len(np.unique(_one_by_one(steps, len(used))[1][used]))
@@ -272,7 +272,7 @@ def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[A
 
 
 def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp], Sequence[Pair]]:
-    """Return the step from which every feature has a term, the columns of `Step`, and the pairs."""
+    """Return the step from which on each feature has one term, the columns and the pairs."""
     for start, step in enumerate(steps):
         columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:
@@ -286,7 +286,7 @@ def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.int
 
 
 def _cycles(steps: list[Step], n_features: int) -> NDArray[Any]:
-    """Return the cycle that each feature shows, by the last step that knows of any."""
+    """Return the cycle that each feature depends on, from the last step with cycles."""
     for k in reversed(range(len(steps))):
         if cycles := steps[k].cycles():
             features = np.arange(len(cycles))
@@ -306,7 +306,7 @@ def _numbers(X: Any) -> Any:
 
 
 def _table(rows: Any, names: Any) -> Table:
-    """Return the rows, for a data frame by column name; gaps for a column that no step needs."""
+    """Return the rows, for a data frame by column name; columns that no step needs are gaps."""
     if sp.issparse(rows):
         return sp.csr_array(rows)
     if names is None or not hasattr(rows, "columns"):
@@ -317,6 +317,6 @@ def _table(rows: Any, names: Any) -> Table:
 
 
 def _as_input(frame: Any, names: Any) -> Callable[[Table], Any]:
-    """Return a function that makes data frames or Arrow tables, like this one, from columns."""
+    """Return a function that turns columns into data frames or Arrow tables like this one."""
     make = getattr(type(frame), "from_pydict", type(frame))
     return lambda columns: make(dict(zip(names, columns, strict=True)))

@@ -1,4 +1,4 @@
-"""Shapes of columns: what each value adds to the score, if that is not a straight line."""
+"""Shapes of columns: what each value adds to the score, unless that is a straight line."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
 Floats = NDArray[np.float64]
 
-_PROBED_VALUES = 300  # different values at which linearity is checked
+_PROBED_VALUES = 300  # distinct values at which linearity is checked
 _QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
 _MAX_NAMED_COLUMNS = 20  # columns in a message
-_MAX_PROBED_COLUMNS = 100  # columns checked, those with the largest effects first
-_LINE_TOL = 1e-6  # deviation from a line, as a share of the contribution, that counts as none
+_MAX_PROBED_COLUMNS = 100  # columns to check, those with the largest effects first
+_LINE_TOL = 1e-6  # negligible deviation from a line, as a share of the contribution
 
 
 class Shape(NamedTuple):
@@ -38,16 +38,16 @@ class Shape(NamedTuple):
         The column.
     values : ndarray, shape (m,)
         Numbers in ascending order, from the smallest to the largest of the rows, dense enough for
-        linear interpolation. Or words (objects), those that add most first, of equal ones the most
-        frequent.
+        linear interpolation. Or words (objects), those that add most first; among ties, the most
+        frequent first.
     added : ndarray, shape (m,)
-        What they add.
+        What each value adds.
     low, high : ndarray, shape (m,)
-        The ends of the interval of each, NaN if there is none.
+        The ends of its interval, NaN if there is none.
     missing : float
         The contribution of a missing number; NaN if none is missing.
     quantiles : ndarray, shape (11,)
-        Quantiles of the rows' numbers: 1 %, the deciles, and 99 %; empty for words.
+        Quantiles of the numbers in the rows: 1 %, the deciles, and 99 %; empty for words.
     """
 
     column: Column
@@ -72,9 +72,9 @@ def shapes(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> list[Shape | PairShape]:
-    """Return the shapes of nonlinear columns, those with the largest effects first, then of pairs.
+    """Return the shapes of nonlinear columns, largest effects first, and then those of pairs.
 
-    The weekday and the time of day of a date have shapes of their own, after it.
+    The weekday and the time of day of a date have their own shapes, after that of the date.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def shapes_of(
     by : ByColumn
         Rows, whose values are shown.
     effects : Effects
-        Their effects.
+        The effects of their columns.
     sampling : Sampling
         The variation of the coefficients.
     confidence : float
@@ -131,8 +131,8 @@ def shape_of(
     model, X, y, sample_weight, confidence, feature_names
         As for `aucmax.effects`, whose errors it raises.
     column : str
-        Its name; that of a date with ": weekday" or ": hour" for a cycle of it; or the names of
-        a pair with a map, "age × income".
+        Its name; for a cycle of a date, the name with ": weekday" or ": hour"; or the names of a
+        pair with a map, such as "age × income".
 
     Raises
     ------
@@ -152,7 +152,7 @@ def shape_of(
     for shape in _bent(by, [by.names.index(owner)], sampling, confidence, weight):
         if column in (owner, shape.feature):
             return shape
-    reason = "the model takes it as a straight line"
+    reason = "its effect is a straight line"
     if _of_whole_rows(by):
         reason = "what a value adds depends on the rest of its row"
     raise ValueError(f"column={column!r} has no shape to draw: {reason}.")
@@ -165,7 +165,7 @@ def _bent(
     confidence: float,
     weight: Floats | None,
 ) -> Iterator[Shape]:
-    """Yield the shapes of those columns that are not linear."""
+    """Yield the shapes of the columns that are not linear."""
     if not by.steps or _of_whole_rows(by):
         return
     examples = {j: _different(by.values(j)) for j in columns}
@@ -182,7 +182,7 @@ def _bent(
 
 
 class _Contributions(NamedTuple):
-    """What values of features add to the score, compared with their means (D,)."""
+    """What values of features add to the score, relative to the mean features (D,)."""
 
     by: ByColumn
     sampling: Sampling
@@ -190,7 +190,7 @@ class _Contributions(NamedTuple):
     mean: Floats
 
     def __call__(self, Z: Floats, features: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return what some features add (m,), and how far its interval reaches to each side."""
+        """Return what some features add (m,), and half the width of its interval (m,)."""
         coef = np.ravel(self.by.linear.coef_).astype(np.float64)
         Z = Z - self.mean[features]
         added, reach = Z @ coef[features], np.full(len(Z), np.nan)
@@ -250,17 +250,17 @@ def _shape_of_cycle(
 
 
 def _of_whole_rows(by: ByColumn) -> bool:
-    """Return whether a feature depends on other columns than its own."""
+    """Return whether any feature depends on the whole row."""
     return any(part.of_whole_rows for step in by.steps for part in step.parts())
 
 
 def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:
-    """Return whether the different values of column j in these rows, gaps too, are on a line."""
+    """Return whether the distinct values of column j, at these rows, and gaps are on a line."""
     features = by.features_of(j, cycle="")
     if not len(values):
-        return True  # gaps alone
+        return True  # only gaps
     added = _dense(by.features[rows][:, features]) @ np.ravel(by.linear.coef_)[features]
-    # a feature that indicates gaps is off the line of the others
+    # an indicator of gaps is not on the line of the other features
     marks_gaps = len(rows) > len(values) and len(features) > 1
     return _is_line(values, added[: len(values)]) and not marks_gaps
 
@@ -284,10 +284,10 @@ def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
 
 
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the different values of a column, numbers or words, and a row that has each.
+    """Return the distinct values of a column, numbers or words, and one row for each.
 
-    Words are in the order of how many rows have them. A gap is a word; for numbers its row comes
-    last, without a value.
+    Words come in descending order of their frequency. A gap counts as a word; among numbers its row
+    comes last, without a value.
     """
     try:
         numbers = values.astype(np.float64)

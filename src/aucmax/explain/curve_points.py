@@ -1,8 +1,8 @@
-"""Points at which to evaluate the functions of columns, so that lines between them are accurate.
+"""Points at which to evaluate the functions of columns, for accurate linear interpolation.
 
 Steps need not declare their knots or edges: an interval is halved as long as the function at its
-middle is not on the line between its ends. Smooth pieces take few points, corners some, and a jump
-gets a point on either side of it.
+midpoint is off the line between its ends. Smooth pieces take few points, corners some, and a jump
+gets a point on either side.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["curve_points"]
 
 Floats = NDArray[np.float64]
 
-_START_POINTS = 64  # points over the range, and as many over the rows
+_START_POINTS = 64  # points spread over the range, and as many over the rows
 _MAX_HALVINGS = 30
-_LINE_TOL = 1e-3  # tolerance of a middle, as a share of the typical contribution of a value
+_LINE_TOL = 1e-3  # tolerance at a midpoint, as a share of the typical contribution of a value
 _ROUNDING_SHARE = 1e-9  # the same for rounding
 
 
@@ -34,9 +34,9 @@ def curve_points(
     by : ByColumn
         The model's features.
     numbers : mapping of int to ndarray
-        The numbers of each column; the points are from the smallest to the largest.
+        The numbers of each column; the points range from the smallest to the largest.
     cycle : str
-        The cycle of the features, "" for those of none.
+        The cycle of the features, "" for features without one.
     """
     if not numbers:
         return {}
@@ -71,14 +71,14 @@ class _Curve:
         return self.Z @ self.coef
 
     def middles(self) -> Floats:
-        """Return the middles of open intervals that contain a number between their ends."""
+        """Return the midpoints of open intervals whose ends are not adjacent floats."""
         i = np.flatnonzero(self.open[:-1])
         low, high = self.x[i], self.x[i + 1]
         middle = low + (high - low) / 2
         return middle[(low < middle) & (middle < high)]
 
     def put(self, points: Floats, Z: Floats) -> None:
-        """Add points; the halves of an interval are open if its middle is off the line."""
+        """Add points; the halves of an interval are open if its midpoint is off the line."""
         if not len(self.x):
             self.x, self.Z, self.open = points, Z, np.ones(len(points), dtype=bool)
             return
@@ -91,7 +91,7 @@ class _Curve:
         self.open = np.insert(self.open, place, off)
 
     def needed(self, start_points: Floats) -> tuple[Floats, Floats]:
-        """Return the points without superfluous ones inside straight pieces."""
+        """Return the points without redundant ones inside straight pieces."""
         added, x = self.added, self.x
         share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
         line = added[:-2] + share * (added[2:] - added[:-2])
@@ -102,13 +102,13 @@ class _Curve:
 
 
 def _starts(numbers: Floats) -> Floats:
-    """Return points over the range of numbers, and over the rows."""
+    """Return points spread over the range of numbers, and over the rows."""
     over_rows = np.quantile(numbers, np.linspace(0.0, 1.0, _START_POINTS))
     return np.unique([*over_rows, *np.linspace(numbers.min(), numbers.max(), _START_POINTS)])
 
 
 def _evaluate(by: ByColumn, points: Mapping[_Curve, Floats]) -> None:
-    """Add points to curves: an artificial row has one point of each, as their columns differ."""
+    """Add points to curves: each artificial row has one point of every curve's column."""
     length = max(map(len, points.values()))
     features = by.features_at(
         {curve.j: np.pad(x, (0, length - len(x)), "edge") for curve, x in points.items()}

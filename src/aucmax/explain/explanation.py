@@ -21,7 +21,7 @@ __all__ = ["Explanation", "explanation_of", "rows_to_explain"]
 
 _EXPLAINED_ROWS = 10  # number of scores that are explained
 _REASONS_PER_ROW = 4  # number of reasons for each
-_TESTED_TERMS = 10  # without which the AUC is measured
+_TESTED_TERMS = 10  # terms to leave out, one by one, to measure the AUC without each
 _TESTED_ROWS = 10**5
 
 
@@ -35,19 +35,19 @@ class Explanation:
     shapes : sequence of Shape
     maps : sequence of PairShape
     rows : int
-        On how many this was measured.
+        The number of rows on which this was measured.
     sample : Scored
-        Of these rows, as many as the AUC is measured on without a term.
+        The sample of these rows on which the AUC without a term is measured.
     strata : Strata or None
-        Theirs, if the model compares rows within strata.
+        The strata of the sample, if the model compares rows within strata.
     without : mapping of str to ndarray
-        Their scores without each of the largest terms.
+        The sample's scores without each of the largest terms.
     test : Scored
         All rows.
     highest : sequence of int
         Row numbers of the highest scores.
     reasons : sequence of sequence of Reason
-        Those of each.
+        The reasons for each of these.
     """
 
     effects: Effects
@@ -69,10 +69,10 @@ def explanation_of(
     rows: np.ndarray | None = None,
     strata: Strata | None = None,
 ) -> Explanation | None:
-    """Explain a linear model on all rows of a test, or those with some numbers.
+    """Explain a linear model on all rows of a test, or on those with the numbers ``rows``.
 
-    Returns None if the model is not linear. Of strata (n,) only a model that was fitted within
-    strata makes use.
+    Return None if the model is not linear. Strata (n,) are ignored unless the model was fitted
+    within strata.
     """
     linear = parts_of(stages.model)[1]
     if not hasattr(linear, "coef_"):
@@ -122,7 +122,7 @@ def _without(
 
 
 def rows_to_explain(test: Scored, most: int) -> np.ndarray:
-    """Return the numbers of a sample of rows, ascending, with those of the highest scores.
+    """Return the numbers of a sample of rows, ascending, including those of the highest scores.
 
     Each class has half of the sample, evenly spread, or all of its rows.
     """

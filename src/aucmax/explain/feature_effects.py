@@ -30,7 +30,7 @@ from aucmax.objective.within_strata import rows_problem
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
-MAX_CELLS = 10**7  # of the rows from which intervals are computed; larger data are sampled
+MAX_CELLS = 10**7  # of the data from which intervals are computed; larger data are sampled
 
 
 class Effects(NamedTuple):
@@ -41,13 +41,13 @@ class Effects(NamedTuple):
     feature : ndarray of str, shape (d,)
         Names, or the numbers of the columns, from 1.
     coef : ndarray of shape (d,)
-        The coefficients; NaN for a column from which the steps in front make several features, or
-        one feature that they learn from the labels, such as bins.
+        The coefficients; NaN for a column from which the steps in front compute several features,
+        or one feature that they learn from the labels, such as bins.
     effect : ndarray of shape (d,)
-        The difference of the scores of two rows that differ in this column as two rows do on
-        average: the coefficient times the feature's root mean squared difference, or the root mean
-        squared difference of the joint contribution of several features of the column, which has no
-        sign, nor does that of bins.
+        The difference between the scores of two rows that differ in this column by as much as two
+        rows do on average: the coefficient times the feature's root mean squared difference. For
+        a column with several features, the root mean squared difference of their joint
+        contribution. The latter has no sign, nor has the effect of bins.
     low, high : ndarray of shape (d,)
         The ends of each effect's interval, NaN if there is none.
     note : str
@@ -67,18 +67,18 @@ class Effects(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """The variation of the coefficients of some features from sample to sample.
+    """The sampling variation of the coefficients of some features.
 
     Parameters
     ----------
     features : ndarray of int, shape (k,)
         The features with a standard error.
     covariance : ndarray of shape (k, k)
-        The covariance of their coefficients, from sample to sample.
+        The sampling covariance of their coefficients.
     freedom : float
         Its degrees of freedom.
     note : str
-        Why no feature has one, or empty.
+        Why no feature has a standard error, or empty.
     """
 
     features: np.ndarray
@@ -87,7 +87,7 @@ class Sampling(NamedTuple):
     note: str = ""
 
     def of(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of these features have one, (m,), and the covariance of the coefficients.
+        """Return which features (m,) have a standard error, and their coefficients' covariance.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ def effects(
         A fitted `AUCClassifier` or `AUCClassifierCV`, a pipeline that ends in one, or a
         `Scorecard`; another linear classifier of two classes gets effects without intervals.
     X : array-like, sparse or data frame, shape (n, d)
-        The rows it was fitted to, or others like them.
+        The rows the model was fitted to, or others like them.
     y : array-like, shape (n,)
         Their labels.
     sample_weight : array-like, shape (n,), optional
@@ -136,25 +136,25 @@ def effects(
     Raises
     ------
     ValueError
-        If ``y`` holds other labels than the model's, or lacks one of them; for a model that is not
-        linear in its features, or rows with other columns.
+        If ``y`` holds labels that the model does not have, or lacks one of the model's; for a model
+        that is not linear in its features, or rows with other columns.
 
     Notes
     -----
     The intervals come from the sandwich estimator of the pairwise objective
     (`aucmax.objective.sandwich`): they describe how far the effect would vary between samples of
-    the size of X, around the result of the same settings on the whole population. The coefficients
-    vary, also because ``standardize`` takes its scale from the rows; the root mean squared
-    differences are taken as they are in X. The penalty's bias towards 0 is not corrected, and the
-    settings are taken as fixed, even if they were chosen on the same rows. A coefficient held by
-    the l1 penalty or a bound has no interval; those of the others are as if the features had been
-    chosen beforehand. The hinge has no intervals, because it has kinks, nor has a model behind a
-    step that learns from the labels, such as bins, which the sandwich does not account for. The
+    the size of X, around the result of the same settings on the whole population. They include the
+    variation of the scale that ``standardize`` takes from the rows; the root mean squared
+    differences are those of X. The penalty's bias towards 0 is not corrected, and the settings are
+    taken as fixed, even if they were chosen on the same rows. A coefficient that the l1 penalty or
+    a bound holds has no interval; the intervals of the others treat the features as chosen
+    beforehand. The hinge has no intervals, because it has kinks; nor has a model behind a step that
+    learns from the labels, such as bins, because the sandwich does not account for that step. The
     interval of a column with several features starts at 0 if these may add nothing. If the columns
-    hold more than 10⁷ numbers, the spread is computed on a sample of the rows, while the interval
-    is that of all rows. For a logistic loss within large strata see the notes of `odds_ratios` on
+    hold more than 10⁷ numbers, the variation is computed on a sample of the rows, but the interval
+    is that of all rows. For a logistic loss within large strata, see the notes of `odds_ratios` on
     Efron's form, which is biased towards no effect. docs/effects.md has the formulas, and the
-    actual coverage of the intervals, which is lower than the nominal one with few positives.
+    actual coverage of the intervals, which is below the nominal one with few positives.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def effects_of(
     confidence: float,
     strata: Strata | None = None,
 ) -> tuple[Effects, Sampling]:
-    """Return the effects of the columns of rows, and the variation of the coefficients.
+    """Return the effects of the columns of rows, and the sampling variation of the coefficients.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def effects_of(
     confidence : float
         Coverage of each interval.
     strata : Strata, optional
-        Those within which the model compares rows.
+        The strata within which the model compares rows.
     """
     sampling = sampling_of(by, sign, weight, strata)
     of_feature = np.ravel(by.linear.coef_).astype(np.float64)
@@ -248,7 +248,7 @@ def effects_of(
     coef = np.where(count > 1, np.nan, 0.0)
     effect, least = np.zeros(len(coef)), np.full(len(coef), -np.inf)
     reach = np.full(len(coef), np.nan)
-    # columns of one feature, all at once: there may be very many
+    # columns with one feature, all at once, because there may be very many
     single = np.flatnonzero(count[by.term] == 1)
     column = by.term[single]
     spread = rows_problem(as_rows(by.features), sign, weight, None, strata).spread()
@@ -267,9 +267,7 @@ def effects_of(
             columns = by.columnwise[:, features[has_error]]
             differences = mean_squared_differences(columns, sign, weight, strata)
             reach[j] = _reach(covariance, differences, sampling.freedom, confidence)
-    if that_learn_from_labels(
-        by.steps
-    ):  # the sign of a feature made from labels is not the column's
+    if that_learn_from_labels(by.steps):  # such a feature's sign is not the column's
         coef[:], effect = np.nan, np.abs(effect)
     order = np.argsort(-np.abs(effect), kind="stable")
     low, high = np.maximum(effect - reach, least), effect + reach
@@ -281,7 +279,7 @@ def effects_of(
 def sampling_of(
     by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None = None
 ) -> Sampling:
-    """Return the variation of the coefficients from sample to sample.
+    """Return the sampling variation of the coefficients.
 
     Parameters
     ----------
@@ -290,15 +288,15 @@ def sampling_of(
     sign : ndarray, shape (n,)
         1 for positive rows, −1 for others.
     weight : ndarray, shape (n,), or None
-        Of the rows.
+        Weights of the rows.
     strata : Strata, optional
-        Those within which the model compares rows, which then are the units that vary.
+        The strata within which the model compares rows; they are then the sampling units.
     """
     try:
         if learnt := that_learn_from_labels(by.steps):
             raise ValueError(f"{learnt[0]} learns from the labels, too.")
         if strata is None and hasattr(by.linear, "strata_"):
-            raise ValueError("the model compares rows within strata; name those of the rows.")
+            raise ValueError("the model compares rows within strata; give those of the rows.")
         if strata is None:
             return _sandwich_of(by, sign, weight)
         return _sampling_within(by, sign, weight, strata)
@@ -310,13 +308,13 @@ def sampling_of(
 def _sampling_within(
     by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, strata: Strata
 ) -> Sampling:
-    """Return the same for a fit within strata, by coordinates of the penalty if it has any."""
+    """Return the same for a fit within strata, in coordinates of the penalty if it has any."""
     settings, coef = settings_of(by.linear), np.ravel(by.linear.coef_).astype(np.float64)
     labelled_rows = sign, weight, strata
     root = by.steps[-1].coordinates(by.mean(weight)) if by.steps else None
     if root is None:
         return Sampling(*varying(by.features, *labelled_rows, coef, settings))
-    u, scores = np.zeros(root.shape[1]), by.features @ coef  # a slope does not matter
+    u, scores = np.zeros(root.shape[1]), by.features @ coef  # the penalty's slope does not matter
     plain = replace(settings, standardize=0.0)
     within = varying(sp.csr_array(by.features @ root), *labelled_rows, u, plain, scores)
     of_free = root[:, within.features]
@@ -339,19 +337,19 @@ def _reach(
 
 
 def settings_of(linear: Any) -> Settings:
-    """Return the settings of the fit of a linear model; raise ValueError if they are not known."""
+    """Return the settings of the fit of a linear model; raise ValueError if they are unknown."""
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"the objective of a {type(linear).__name__} is not known.")
     return linear.settings().named(linear.coef_.size, getattr(linear, "feature_names_in_", None))
 
 
 def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
-    """Return that variation, by the sandwich; raise ValueError if no coefficient varies."""
+    """Return the variation by the sandwich estimator; ValueError if no coefficient varies."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     settings = settings_of(linear)
     if by.steps and (root := by.steps[-1].coordinates(by.mean(weight))) is not None:
         return _sandwich_behind(by, root, sign, weight)
-    spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
+    spread = getattr(linear, "spread_", None)  # of the fit, whose features it scaled
     rows = RowsProblem.of(as_rows(X), sign, weight)
     spread = rows.spread() if spread is None else spread
     fitted = posed(rows, settings, spread)
@@ -399,10 +397,10 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
 def _sandwich_behind(
     by: ByColumn, root: Any, sign: np.ndarray, weight: np.ndarray | None
 ) -> Sampling:
-    """Return the same for a fit of u, by the features X root, whose coefficients are root u."""
+    """Return the same for a fit of u to the features X root, with the coefficients root u."""
     settings, coef = by.linear.settings(), np.ravel(by.linear.coef_)
     k = root.shape[1]
-    if k > 2 * MAX_FEATURES:  # few of which differ from 0 in a row
+    if k > 2 * MAX_FEATURES:  # a row has few that differ from 0
         raise ValueError(f"they are for up to {2 * MAX_FEATURES:,} features of curves and maps.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
@@ -410,7 +408,7 @@ def _sandwich_behind(
     weights = weight_of_all(sign > 0, weight, sampled)
     rows = by.features[sampled]
     problem = RowsProblem.of(as_rows((rows @ root).toarray()), sign[sampled], weights)
-    u = np.zeros(k)  # a slope does not matter, and these scores are those of the fit
+    u = np.zeros(k)  # the penalty's slope does not matter, and the scores are given
     covariance = sandwich(
         settings.goal.objective(problem, settings.penalty), u, settings.penalty.pieces(u).bend,
         counts, fixed_scores=rows @ coef,
@@ -432,7 +430,7 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 def sample(sign: np.ndarray, most: int) -> np.ndarray:
-    """Return the row numbers of a sample, half of it, or all rows, from the rarer class."""
+    """Return row numbers of a sample: half are of the rarer class, or all rows of that class."""
     if len(sign) <= most:
         return np.arange(len(sign))
     rng = np.random.RandomState(0)

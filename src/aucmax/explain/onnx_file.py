@@ -18,7 +18,7 @@ from aucmax.explain.additive import Additive, Part, additive
 
 __all__ = ["order_lost", "to_onnx"]
 
-_BOOL, _INT64, _STRING = 9, 7, 8  # of tensors, as ONNX numbers types
+_BOOL, _INT64, _STRING = 9, 7, 8  # ONNX's numbers of tensor types
 _OPSET, _IR = 18, 8  # versions that runtimes since 2022 read
 _OPSET_OF_WORDS, _IR_OF_WORDS = 20, 9  # since 2024: with regular expressions
 _OPSET_OF_TABLES = 3
@@ -32,11 +32,11 @@ def to_onnx(
     """Write a model as an ONNX graph.
 
     Its input is an array ``X`` (n, d) of numbers or, if some columns contain words, each column by
-    its name, shape (n, 1). NaN, or the empty word, is a gap; dates are days since 1970-01-01. Words
-    in a column of numbers are an input of their own, as they are a column of the model.
-    Its output is ``score`` and ``label``, both of shape (n,), and, for a model with probabilities,
-    ``probability``, that of ``classes_[1]``. Of an `AUCRanker` it is the score alone. If the model
-    refuses a word, the score is NaN.
+    its name, shape (n, 1). NaN or the empty word is a gap; dates are days since 1970-01-01. Words
+    in a column of numbers are a separate input, just as they are a separate column of the model.
+    The outputs are ``score`` and ``label``, both of shape (n,), and, for a model with
+    probabilities, ``probability``, that of ``classes_[1]``. An `AUCRanker` only has the score. If
+    the model refuses a word, the score is NaN.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def to_onnx(
     columns : sequence of str, optional
         The names of the columns, for a model that was fitted to an array.
     rows : data frame or array, shape (n, d), optional
-        Rows on which float32 is tested. A warning says how much of their order is lost if it is
-        more than one pair of rows in 100,000; without rows it is estimated from the sizes of the
+        Rows on which to test float32. A warning says how much of their order is lost if it is more
+        than one pair of rows in 100,000; without rows this is estimated from the sizes of the
         coefficients.
 
     Returns
@@ -109,7 +109,7 @@ def to_onnx(
 
 
 def order_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
-    """Return the approximate share of pairs of rows that other scores order differently, or tie.
+    """Return the approximate share of pairs of rows that ``rounded`` orders differently, or ties.
 
     It is the sum of the differences of ranks, which for permutations is at least the number of such
     pairs and at most twice that (Diaconis & Graham 1977).
@@ -130,9 +130,9 @@ def _warn(model: Additive, rows: Any) -> None:
         lost = order_lost(model.scores(columns), model.scores(columns, np.float32))
         pairs = "of the pairs of the given rows"
     elif model.spread:
-        # the density of the difference of two scores at 0, were they normal, times what is lost
+        # the density at 0 of the difference of two normal scores, times twice the rounding error
         lost = 2.0 * model.rounding() / (np.sqrt(np.pi) * model.spread)
-        pairs = "of all pairs of rows, by the sizes of the coefficients"
+        pairs = "of all pairs of rows, estimated from the sizes of the coefficients"
     else:
         return
     if lost > _MAX_LOST_SHARE:
@@ -217,7 +217,7 @@ def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
 
 
 class _Inputs(NamedTuple):
-    """Columns of numbers, an array with their places in it, and columns of words by themselves."""
+    """The array of columns of numbers, their places in it, and separate columns of words."""
 
     X: str
     places: dict[int, int]
@@ -298,7 +298,7 @@ def _value(part: Part, graph: _Graph, inputs: _Inputs) -> str:
 
 
 def _lines(lines: Sequence[Feature], graph: _Graph, inputs: _Inputs) -> str:
-    """Add the sum of lines as a product with a vector, after filling gaps that have a value."""
+    """Add the sum of lines as a product with a vector, after filling the gaps with their values."""
     places = graph.constant([inputs.places[part.column] for part in lines], np.int64)
     x = graph.node("Gather", inputs.X, places, axis=1)
     pieces = [part.function for part in lines if isinstance(part.function, Pieces)]
@@ -321,7 +321,7 @@ def _lines(lines: Sequence[Feature], graph: _Graph, inputs: _Inputs) -> str:
 
 
 def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
-    """Add polynomials between knots: the piece, its coefficients, then Horner's scheme."""
+    """Add polynomials between knots: find the piece and its coefficients, then Horner's scheme."""
     if pieces.period is not None:
         x = _phase(pieces.period, graph, x)
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))

@@ -18,7 +18,7 @@ __all__ = ["PairShape", "pair_shape", "pair_shapes_of"]
 
 Floats = NDArray[np.float64]
 
-_MAX_CELLS = 10  # along a column, without that of gaps
+_MAX_CELLS = 10  # along a column, not counting that of gaps
 
 
 class PairShape(NamedTuple):
@@ -29,11 +29,11 @@ class PairShape(NamedTuple):
     columns : (Column, Column)
         The columns.
     values : (ndarray of shape (k,), ndarray of shape (l,))
-        The cells along each: numbers, or medians of tenths of the rows if there are more of them,
-        in ascending order; or words (objects), the most frequent ones first. NaN is a gap.
+        The cells along each column: numbers, or medians of tenths of the rows if there are too
+        many, in ascending order; or words (objects), the most frequent first. NaN is a gap.
     added : ndarray, shape (k, l)
-        What the rows in each cell add on average, minus the average of all rows; NaN where no rows
-        are.
+        What the pair adds on average in each cell, minus its average over all rows; NaN in cells
+        without rows.
     share : ndarray, shape (k, l)
         The share of the rows in each cell.
     """
@@ -59,7 +59,7 @@ def pair_shapes_of(
     by : ByColumn
         Rows, whose values are shown.
     effects : Effects
-        Their effects.
+        The effects of their columns.
     weight : ndarray, shape (n,), optional
         Of the rows.
     """
@@ -93,7 +93,7 @@ def pair_shape(by: ByColumn, k: int, weight: Floats | None = None) -> PairShape:
 
 
 def _cells(values: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the cells along a column, and that of each row."""
+    """Return the cells along a column, and the cell of each row."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):

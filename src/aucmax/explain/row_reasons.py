@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 CELLS_PER_BLOCK = 10**7  # of the table of reasons
-_ROUNDING = 1e-13  # of a column's average contribution: smaller differences are rounding
+_ROUNDING = 1e-13  # share of a column's average contribution below which a difference is rounding
 
 
 class Reason(NamedTuple):
@@ -29,10 +29,10 @@ class Reason(NamedTuple):
     Parameters
     ----------
     feature : str
-        Its name, for a pair "age × income".
+        Its name; for a pair, such as "age × income".
     value : float, str, or two of these
-        The value of the row: a number, NaN if it is missing, or a word, a date, true or false as
-        in the file, or the name of a bin; for a pair those of both columns.
+        The value of the row: a number, NaN if it is missing; a word, a date, true or false as in
+        the file; or the name of a bin. For a pair, the values of both columns.
     raised : float
         How much it raises the score above the average contribution of the column or pair.
 
@@ -61,13 +61,13 @@ def reasons(
     model : estimator
         Fitted and linear, with ``coef_``; a pipeline that ends in such a model; or a `Scorecard`.
     X : array-like, sparse or data frame, shape (n, d), or Source
-        Rows, as the model takes them. A `Source` is read twice, or once with ``mean``; it is for
-        models without steps in front.
+        Rows in the form that the model takes. A `Source` is read twice, or once with ``mean``; it
+        requires a model without steps in front.
     most : int, default=4
         Number of columns to list; fewer if fewer raise the score.
     mean : array-like, shape (d,) or (m, d), optional
-        The reference for the rows: one row, for instance of means, or rows whose average is taken,
-        such as the training rows. By default the average of X.
+        The reference: one row, for instance of means, or several rows to average, such as the
+        training rows. By default the average of X.
     feature_names : sequence of str, shape (d,), optional
         By default those of the fit.
 
@@ -83,12 +83,12 @@ def reasons(
 
     Notes
     -----
-    The score is a sum over columns: of weight times value in a linear model, and of the joint
-    contribution of the features of a column if splines, words or bins are put in front; and over
-    pairs of columns in a model with maps. A column or a pair
-    raises a score by its contribution minus its average contribution. So the score of a row is the
-    average score plus the sum of all of these, exactly. If a step makes features from several
-    columns, such as principal components, its features count as the columns.
+    The score is a sum over columns, and over pairs of columns in a model with maps. In a linear
+    model a column contributes its coefficient times its value; behind splines, words or bins it
+    contributes the sum over its features. A column or pair raises a score by its contribution minus
+    its average contribution, so the score of a row is exactly the average score plus the sum of
+    these. If a step computes features from several columns, such as principal components, its
+    features count as the columns.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def each_reasons(
     most : int
         Number of terms for each row.
     average : ndarray, shape (number of terms,)
-        The contribution of each term to the score of reference.
+        The contribution of each term to the reference score.
     rows : ndarray of int, optional
         The rows; by default all.
     """
@@ -213,7 +213,7 @@ def _highest(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def _rows(mean: Any, framed: bool) -> Any:
-    """Return the reference as rows, with a series as a row of a data frame if names matter."""
+    """Return the reference as rows; a series becomes a row of a data frame if names matter."""
     if np.ndim(mean) > 1:
         return mean
     if framed and hasattr(mean, "to_frame"):

@@ -19,7 +19,7 @@ def _cut(name: str) -> str:
     return name.encode()[:63].decode(errors="ignore")
 
 
-# a key that is equal for names that a database cannot distinguish, and the reason
+# a key that is equal for names that a database cannot tell apart, and the reason
 _SAME: dict[str, tuple[Callable[[str], Any], str]] = {
     "duckdb": (lambda name: name.encode().lower(), "DuckDB, to which a and A are the same"),
     "postgres": (_cut, "PostgreSQL, which cuts names after 63 bytes"),
@@ -36,26 +36,26 @@ def to_sql(
     """Write the score of a row as an expression in SQL, or its probability.
 
     Columns have the model's names. NULL and NaN are gaps: if the model does not accept them, the
-    score is NULL, as it is for a word that the model refuses. Columns that are dates in files must
-    have the type date or timestamp, columns of yes and no true and false (or 0 and 1), amounts a
-    number, and columns of words, or of numbers and words, a text type: a database refuses others,
-    and a comment at the top lists them with what is to be converted. Space around words is trimmed
-    if it was in training.
+    score is NULL, as it is for a word that the model refuses. Columns that were dates in files must
+    have the type date or timestamp; columns of yes and no must hold true and false (or 0 and 1),
+    and amounts numbers; columns of words, or of numbers and words, must have a text type. A
+    database refuses other types, and a comment at the top lists the columns and conversions. Spaces
+    around words are trimmed if they were in training.
 
     Parameters
     ----------
     model : estimator
         A fitted linear scorer of this package or of scikit-learn, or a pipeline that ends in one.
-        Steps in front must look at one column at a time: `SimpleImputer`, scalers,
-        `OneHotEncoder`, `SplineTransformer` and the like, and the steps of ``aucmax train``.
-        `AdditiveAUCClassifier` is one, with its maps of pairs.
+        Steps in front must use one column at a time: `SimpleImputer`, scalers, `OneHotEncoder`,
+        `SplineTransformer` and the like, and the steps of ``aucmax train``. An
+        `AdditiveAUCClassifier` can be written, too, with its maps of pairs.
     dialect : {"duckdb", "postgres", "bigquery"}
         The database whose SQL to write.
     columns : sequence of str, optional
         The names of the columns, for a model that was fitted to an array.
     probability : bool
         Write the probability of ``classes_[1]`` instead, for a model that was tuned with
-        ``probability="sigmoid"``. It is as exact as a number between 0 and 1 can be, so that
+        ``probability="sigmoid"``. Its absolute error is that of numbers between 0 and 1, so that
         probabilities below 1e-16 are 0.
 
     Returns
@@ -69,7 +69,7 @@ def to_sql(
         If sqlglot is not installed: ``pip install 'aucmax[sql]'``.
     ValueError
         If the model, or a step in front of it, cannot be written in SQL, or the database cannot
-        distinguish the names of two columns.
+        tell the names of two columns apart.
 
     Examples
     --------
@@ -100,9 +100,9 @@ def to_sql(
 
 
 def _types(columns: Sequence[Column]) -> list[str]:
-    """Return the types that columns must have if they are not numbers; others are an error."""
+    """Return the types that non-numeric columns must have in the database, for a comment."""
     named = {column.name: _commented(column.name) for column in columns}
-    form = "{}: {}; text such as {} is to be made one"
+    form = "{}: {}; text such as {} must be converted"
     lines = [
         form.format(named[c.name], c.sql_type, _commented(c.in_files, "$,/"))
         for c in columns
@@ -114,13 +114,13 @@ def _types(columns: Sequence[Column]) -> list[str]:
 
 
 def _commented(name: str, more: str = "") -> str:
-    """Return a name that cannot end a comment, without quotes, which DuckDB parses there."""
+    """Return a name that cannot end a comment, without quotes, which DuckDB parses in comments."""
     allowed = rf"[^\w .:;()#%&+{more}-]"
     return re.sub(allowed, lambda match: f"\\u{ord(match[0]):04x}", name)
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
-    """Refuse two columns whose names a database cannot distinguish."""
+    """Refuse two columns whose names a database cannot tell apart."""
     identity, database = _SAME[dialect]
     by_identity: dict[Any, str] = {}
     for name in names:

@@ -62,7 +62,7 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
 
 
 def _terms(part: Part, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
-    """Return what a part adds; nothing if that is always 0."""
+    """Return the terms of a part; none if it always adds 0."""
     if isinstance(part, Product):
         factors = [_terms(factor, columns, dialect) for factor in (part.first, part.second)]
         return [exp.Mul(this=a, expression=b) for a, b in zip(*factors, strict=False)]
@@ -99,7 +99,7 @@ def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> 
     """Return a polynomial between any two knots."""
     if pieces.is_line and np.isnan(pieces.gap):
         return _polynomial(pieces, 0, _without_nan(x, column, dialect))
-    # a comparison with NULL is not true, so it would be taken for the last piece
+    # comparisons with NULL are never true, so NULL would end in the last piece
     cases = [_when(_is_gap(x, column, pieces, dialect), _number(pieces.gap))]
     x = x if pieces.period is None else _phase(x, pieces.period)
     values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
@@ -122,7 +122,7 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
     """Return whether a value is missing, as an expression that fails for non-text columns."""
     if not _is_text(column, function):
         return exp.Is(this=_without_nan(x, column, dialect), expression=exp.null())
-    # a number would be equal to a word such as '01', but has no lower case
+    # a number could equal a word such as '01', but lower() fails on it
     missing = exp.Is(this=exp.Lower(this=x.copy()), expression=exp.null())
     if not (isinstance(function, Words) and function.gap_words):
         return missing
@@ -131,7 +131,7 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
 
 
 def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
-    """Return a number; NULL for NaN, too, which databases consider the largest number."""
+    """Return a number, and NULL for NaN, which databases consider the largest number."""
     if not column.is_float:
         return x.copy()
     if dialect == "bigquery":  # where NaN is not equal to itself
@@ -154,9 +154,9 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
         return name
     if column.is_float:
         return exp.cast(name, "double")
-    if not column.is_days:  # true and false, which a database converts only to whole numbers
+    if not column.is_days:  # true and false, which databases convert only to whole numbers
         return exp.cast(exp.cast(name, "int"), "double")
-    # without a cast, which would guess the meaning of text and convert to the session's zone
+    # no cast, which would guess the format of text and convert to the session's time zone
     since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
     day = 86_400.0
     if dialect == "bigquery":  # which reads only text of the form 2024-01-31
@@ -166,7 +166,7 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
 
 
 def _number_among_words(name: exp.Expression, words: Sequence[str], dialect: str) -> exp.Expression:
-    """Return a column of text as a number; NULL for some words. The database refuses others."""
+    """Return a column of text as a number; NULL for these words, a database error for others."""
     text = exp.Trim(this=name)
     is_word = exp.In(this=text, expressions=[*map(exp.Literal.string, words)])
     is_gap = exp.RegexpLike(this=text.copy(), expression=exp.Literal.string(_GAPS[dialect]))
@@ -205,7 +205,7 @@ def _number(value: float) -> exp.Expression:
 
 
 def _sum(terms: list[exp.Expression]) -> exp.Expression:
-    """Return a sum; a long one in parts, none of which is deep."""
+    """Return a sum; a long one is split to limit its depth."""
     while len(terms) > _TERMS_PER_SUM:
         parts = [terms[i : i + _TERMS_PER_SUM] for i in range(0, len(terms), _TERMS_PER_SUM)]
         terms = [exp.Paren(this=_sum(part)) for part in parts]
@@ -222,7 +222,7 @@ def _sum(terms: list[exp.Expression]) -> exp.Expression:
 
 
 def _a_term_per_line(text: str, dialect: str) -> str:
-    """Break the line before each + and − outside of CASE, and not in quotes."""
+    """Break the line before each + and − outside of CASE and quotes."""
     lines, at, margin, cases = "", 0, "\n", 0
     for token in tokenize(text, read=dialect):
         space, at = text[at : token.start], token.end + 1

@@ -1,4 +1,4 @@
-"""How a fit within strata varies from sample to sample, and the odds ratios that follow."""
+"""The sampling variation of a fit within strata, and its odds ratios."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,9 +29,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-_DEPENDENT = 1e-10  # share of a feature's information that the others leave, below which it is 0
-_MANY = 1e9  # degrees of freedom
-MAX_FEATURES = 1000  # above which there are no intervals: the sandwich is a dense matrix
+_DEPENDENT = 1e-10  # share of a feature's information not in the others, below which there is none
+_MANY = 1e9  # degrees of freedom, as good as infinitely many
+MAX_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
 
 
 class OddsRatios(NamedTuple):
@@ -44,8 +44,8 @@ class OddsRatios(NamedTuple):
     coef, std_error : ndarray of shape (d,)
         Log odds ratios and their standard errors.
     odds_ratio, low, high : ndarray of shape (d,)
-        By what the odds of two rows of a stratum differ, if the feature does by 1 and no other
-        does; and the ends of its interval.
+        The ratio of the odds of two rows of a stratum that differ only by 1 in this feature, and
+        the ends of its interval.
     z, p_value : ndarray of shape (d,)
         Wald's statistic and its two-sided p-value, for an odds ratio of 1.
     """
@@ -68,7 +68,7 @@ class Within(NamedTuple):
     features : ndarray of int, shape (k,)
     covariance : ndarray, shape (k, k)
     freedom : float
-        Its degrees of freedom: the number of strata less 1, or very many for a likelihood.
+        Its degrees of freedom: the number of strata minus 1, or very many for a likelihood.
     """
 
     features: np.ndarray
@@ -85,30 +85,30 @@ def varying(
     settings: Settings,
     scores: np.ndarray | None = None,
 ) -> Within:
-    """Return the covariance of the coefficients over samples of as many strata.
+    """Return the covariance of the coefficients over samples with the same number of strata.
 
-    The slope of J is a mean over strata, which are the independent units:
-    H⁻¹ [k/(k − 1) Σ_g h_g h_gᵀ] H⁻¹, where h_g is what stratum g adds to it, less its share of the
-    whole, H the second derivative of J, and k the effective number of strata. For the conditional
-    likelihood it is the inverse of the information, H⁻¹ I H⁻¹ with a penalty.
+    The gradient of J is a mean over strata, which are the independent units. So the covariance is
+    H⁻¹ [k/(k − 1) Σ_g h_g h_gᵀ] H⁻¹, where h_g is what stratum g adds to the gradient minus its
+    share of the total, H the Hessian of J, and k the effective number of strata. For the
+    conditional likelihood it is the inverse of the information I, or H⁻¹ I H⁻¹ with a penalty.
 
     Parameters
     ----------
     X : ndarray, csr_array or Store, shape (n, d)
         A store in parts is for the conditional likelihood.
     sign, weight, strata
-        Of the rows.
+        Labels ±1, weights and strata of the rows.
     coef : ndarray, shape (d,)
     settings : Settings
         With the penalty's settings by feature as arrays.
     scores : ndarray, shape (n,), optional
-        Those of the fit, by default X times the coefficients.
+        The scores of the fit, by default X times the coefficients.
 
     Raises
     ------
     ValueError
         If the loss has kinks, no coefficient varies, features are linearly dependent, or a
-        likelihood without a penalty has no finite maximum, as the model separates the labels.
+        likelihood without a penalty has no finite maximum because the model separates the labels.
     """
     rows = X if isinstance(X, Store) else as_rows(X)
     of_all = posed(rows_problem(rows, sign > 0, weight, None, strata), settings)
@@ -134,7 +134,7 @@ def varying(
         part = rows_problem(as_rows(columns / size), sign > 0, weight, None, strata)
         objective = settings.goal.objective(part, L2(0.0))
         z = np.asarray(X @ coef if scores is None else scores)
-        if part.n_samples < len(sign):  # rows that are compared with none were left out
+        if part.n_samples < len(sign):  # rows without a comparison were left out
             z = z[strata.compared(sign > 0, weight).of_row > 0.0]
         bent = _information(objective, z)
     penalised = bent + np.diag(pieces.bend[free] / (scale[free] * size) ** 2)
@@ -147,7 +147,7 @@ def varying(
         slopes, omega = _slopes(part, objective.at(z).gradient[:]), part.strata.omega
         apart, strata_count = slopes - np.outer(omega, slopes.sum(axis=0)), effective_rows(omega)
         if strata_count < 1.0 + 1e-9:
-            raise ValueError("only one stratum counts, which does not show how strata vary.")
+            raise ValueError("only one stratum counts, too few to estimate how strata vary.")
         freedom = strata_count - 1.0
         between = apart.T @ apart * (strata_count / freedom)
     try:
@@ -167,7 +167,7 @@ def _cases(problem: ProblemWithinStrata) -> float:
 
 
 def _check_finite(problem: ProblemWithinStrata, z: np.ndarray) -> None:
-    """Refuse scores with each positive above all negatives of its stratum."""
+    """Raise ValueError if every positive scores above all negatives of its stratum."""
     code, positive, count = problem.strata.code, problem.positive, len(problem.strata.omega)
     lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(lowest, code[positive], z[positive])
@@ -179,7 +179,7 @@ def _check_finite(problem: ProblemWithinStrata, z: np.ndarray) -> None:
 
 
 def _information(objective: Objective, z: np.ndarray) -> np.ndarray:
-    """Return the data term's second derivative at scores z."""
+    """Return the Hessian of the data term at scores z."""
     if objective.by_moments:
         problem = objective.problem
         problem.moments()
@@ -188,9 +188,9 @@ def _information(objective: Objective, z: np.ndarray) -> np.ndarray:
 
 
 def _slopes(problem: ProblemWithinStrata, gradient: np.ndarray) -> np.ndarray:
-    """Return what each stratum adds to the slope of J, shape (G, d)."""
+    """Return what each stratum adds to the gradient of J, shape (G, d)."""
     X, code = problem.data.in_memory(), problem.strata.code
-    # slopes of a stratum sum to 0, so that any origin does: one near the data keeps digits
+    # derivatives add up to 0 in each stratum, so any origin will do: near the data it is accurate
     centred = np.asarray(X) - problem.raw_means()[1]
     by_stratum = sp.csr_array(
         (gradient, (code, np.arange(len(code)))), shape=(len(problem.strata.omega), len(code))
@@ -201,7 +201,7 @@ def _slopes(problem: ProblemWithinStrata, gradient: np.ndarray) -> np.ndarray:
 def mean_squared_differences(
     Z: Any, sign: np.ndarray, weight: np.ndarray | None, strata: Strata | None
 ) -> np.ndarray:
-    """Return the mean of (z − z′)(z − z′)ᵀ over any two rows of Z (n, m), of a stratum if any.
+    """Return the mean of (z − z′)(z − z′)ᵀ over pairs of rows of Z (n, m), within strata if any.
 
     With strata it is twice the covariance within those that have rows of both classes.
     """
@@ -211,7 +211,7 @@ def mean_squared_differences(
         share = np.where(strata.compared(sign > 0, weight).of_row > 0.0, share, 0.0)
         code = strata.code.astype(np.intp)
     share = share / share.sum()
-    Z = Z if sp.issparse(Z) else sp.csr_array(Z - Z.mean(axis=0))  # which keeps digits
+    Z = Z if sp.issparse(Z) else sp.csr_array(Z - Z.mean(axis=0))  # avoids cancellation
     sums = sp.csr_array((share, (code, np.arange(n)))) @ Z
     mass = np.bincount(code, share)
     means = sums.multiply(np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)[:, None])
@@ -221,7 +221,7 @@ def mean_squared_differences(
 def odds_ratios_of(
     names: Sequence[str], coef: np.ndarray, within: Within, confidence: float
 ) -> OddsRatios:
-    """Return the table of coefficients (d,), of which some vary.
+    """Return the table of coefficients (d,); only free ones have intervals.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def odds_ratios_of(
     error[within.features] = np.sqrt(np.diag(within.covariance))
     reach = ndtri(0.5 + 0.5 * confidence) * error
     z = coef / error
-    with np.errstate(over="ignore"):  # of a coefficient without a finite estimate
+    with np.errstate(over="ignore"):  # for a coefficient without a finite estimate
         ratio, low, high = (np.exp(end) for end in (coef, coef - reach, coef + reach))
     table = np.asarray(names, dtype=object), coef, error, ratio, low, high
     return OddsRatios(*table, z, 2.0 * ndtr(-np.abs(z)))
@@ -267,11 +267,11 @@ def odds_ratios(
         An `AUCClassifier` with ``loss="logistic"``, fitted with strata, or a tuned one that chose
         this loss; or a pipeline that ends in one.
     X, y, strata, sample_weight
-        The rows it was fitted to. All rows of a stratum have the same weight.
+        The rows it was fitted to. All rows of a stratum must have the same weight.
     confidence : float, default=0.95
         Coverage of each interval, above 0 and below 1.
     feature_names : sequence of str, shape (d,), optional
-        By default those of the features of the model.
+        By default those of the model.
 
     Returns
     -------
@@ -282,21 +282,19 @@ def odds_ratios(
     Raises
     ------
     ValueError
-        If the model has another loss or was fitted without strata; for the reasons given in
-        `effects`.
+        If the model has another loss or was fitted without strata; also as for `effects`.
 
     Notes
     -----
     The covariance of the coefficients is the inverse of the information at the solution, as usual
-    for the conditional likelihood. With ``alpha`` above 0 the coefficients are drawn towards 0,
-    their covariance is H⁻¹ I H⁻¹ with H = I + the penalty's, and the intervals lie about the
-    shrunken values: for odds ratios to report use ``alpha=0``, or ``1e-6`` if the features are
-    linearly dependent, as a column for each level of a word is.
+    for the conditional likelihood. With ``alpha`` above 0 the coefficients are shrunk towards 0,
+    their covariance is H⁻¹ I H⁻¹, with H = I + the Hessian of the penalty, and the intervals are
+    around the shrunken values. To report odds ratios use ``alpha=0``, or ``1e-6`` if the features
+    are linearly dependent, such as the indicators of all levels of a word.
 
-    Where strata are so large that Efron's form of the likelihood is taken (``model.strata_.efron``
-    counts them), estimates and intervals are biased towards no effect if a large share of such a
-    stratum is positive. Logistic regression with an intercept for each stratum is nearly unbiased
-    for strata as large as that.
+    In strata so large that the likelihood has Efron's form (``model.strata_.efron`` counts them),
+    estimates and intervals are biased towards no effect if a large share of the rows is positive.
+    Logistic regression with an intercept for each stratum is nearly unbiased for such large strata.
 
     References
     ----------
@@ -321,7 +319,7 @@ def odds_ratios(
     settings, coef = settings_of(rows.by.linear), np.ravel(rows.by.linear.coef_).astype(float)
     loss = getattr(settings.goal, "loss", None) if hasattr(rows.by.linear, "strata_") else None
     if loss != "logistic" or rows.strata is None:
-        raise ValueError("odds ratios are those of loss='logistic' within strata.")
+        raise ValueError("odds ratios need a model with loss='logistic' fitted within strata.")
     labelled_rows = rows.by.features, rows.sign, rows.weight, rows.strata
     return odds_ratios_of(
         _names(rows.by), coef, varying(*labelled_rows, coef, settings), confidence
@@ -329,7 +327,9 @@ def odds_ratios(
 
 
 def odds_ratios_in_parts(model: Any, rows: Labelled, names: Sequence[str]) -> OddsRatios:
-    """Return the odds ratios of a model of rows in parts, with 95 % intervals, in a few passes.
+    """Return the odds ratios of a model fitted to rows in parts, with 95 % intervals.
+
+    This takes a few passes over the rows.
 
     Parameters
     ----------

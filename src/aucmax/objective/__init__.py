@@ -1,4 +1,4 @@
-"""The objective J, and the losses, penalties and problems of which it is made."""
+"""The objective J, and the losses, penalties and problems it is made of."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_MATRIX_FEATURES", "Objective", "UnivariateObjective"]
 
-MAX_MATRIX_FEATURES = 1500  # one d×d factorisation is then faster than iterating over the rows
+MAX_MATRIX_FEATURES = 1500  # up to which a d×d factorisation is faster than iterating over rows
 
 __getattr__ = names_later(
     __name__,

@@ -1,8 +1,8 @@
 """The logistic loss at coefficients and an intercept, for rows whose scores stay where they are.
 
-A pass computes the scores X w + b of each part again and returns sums, so that nothing of a row has
-to be kept or sent. The best b would take several passes: one Newton step from the given b is known
-from the same sums, and leaves an error of the order of the square of the step.
+Each pass recomputes the scores X w + b of each part and returns sums, so that nothing about single
+rows has to be kept or sent. The exact best b would take several passes; the same sums give one
+Newton step from the given b, with an error of the order of the square of the step.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class AtIntercept:
     w : ndarray, shape (d,)
     b : float
     S : ndarray of int, shape (k,), or None
-        The features of the matrix that ``sums`` has, if it has one.
+        The features of the matrix in ``sums``, if it has one.
     sums : SumsAtIntercept
     """
 
@@ -42,12 +42,12 @@ class AtIntercept:
     def of(
         cls, problem: Problem, loss: Logistic, w: np.ndarray, b: float, S: np.ndarray | None
     ) -> "AtIntercept":
-        """Return the data term, in one pass; with its matrix over features S (k,), if any."""
+        """Return the data term, in one pass, with its matrix over features S (k,) if given."""
         return cls(problem, loss, w, b, S, problem.sums_at(loss, w, b, S))
 
     @property
     def value(self) -> float:
-        """f(w, b), which is above the value at the best b."""
+        """f(w, b), at least the value at the best b."""
         return self.sums.value
 
     @property
@@ -62,7 +62,7 @@ class AtIntercept:
 
     @property
     def excess(self) -> float:
-        """What the best b would lower f by, with the error of the derivatives there."""
+        """How much the best b would lower f, plus the error of the derivatives there."""
         return -self.shift * self.sums.slope
 
     @property
@@ -74,12 +74,12 @@ class AtIntercept:
     def gradient(self) -> np.ndarray:
         """The gradient in w at the best b, shape (d,)."""
         sums, origin = self.sums, self.problem.mean_neg
-        # about a mean, as rounding errors grow with the distance from zero
+        # relative to a mean, because rounding errors grow with the distance from zero
         about = sums.gradient - origin * sums.slope
         return about + self.shift * (sums.bent - origin * sums.bend)
 
     def towards(self, direction: np.ndarray) -> tuple[float, float]:
-        """Return how b moves along a direction so as to stay the best, and the slope of f."""
+        """Return how the best b moves along a direction, and the slope of f."""
         along = self.shift - dot(self.centre, direction)
         slope = dot(self.gradient, direction) + self.sums.slope * self.shift
         return along, slope
@@ -90,7 +90,7 @@ class AtIntercept:
         return AtIntercept.of(self.problem, self.loss, w, b, S)
 
     def matrix(self, S: np.ndarray) -> np.ndarray:
-        """Return the second derivative in w with b at its best, over features S, shape (k, k)."""
+        """Return the second derivative in w at the best b, over features S, shape (k, k)."""
         matrix = self.sums.matrix
         if self.S is None or not np.array_equal(self.S, S):
             matrix = self.problem.sums_at(self.loss, self.w, self.b, S).matrix
@@ -98,5 +98,5 @@ class AtIntercept:
         return matrix.copy()
 
     def product(self, v: np.ndarray) -> np.ndarray:
-        """Return its product with v (d,), in one pass."""
+        """Return the second derivative times v (d,), in one pass."""
         return self.problem.bent_product(self.loss, self.w, self.b, v, dot(self.centre, v))

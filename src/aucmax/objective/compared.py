@@ -22,7 +22,7 @@ __all__ = ["ComparedProblem"]
 
 @dataclass
 class PairSummaries(Summaries):
-    """Quantities computed from some rows, with the moments of their pairs."""
+    """Quantities computed from some rows, including the moments of their pairs."""
 
     pairs: PairMoments | None = None
 
@@ -34,7 +34,7 @@ class ComparedRows(WeightedRows):
     Attributes
     ----------
     positive : ndarray of bool, shape (n,)
-        The rows that rank above another.
+        The rows that should rank above some other row.
     pairs : Comparisons
         Their weights sum to 1.
     own : ndarray, shape (n,)
@@ -47,7 +47,7 @@ class ComparedRows(WeightedRows):
 
     @classmethod
     def of(cls, X: Rows, pairs: Comparisons, own: np.ndarray) -> Self:
-        """Return rows whose pairs have any weights."""
+        """Return the rows for pairs with any weights."""
         pairs = pairs.scaled(np.full(len(pairs), 1.0 / pairs.lead.sum()))
         return cls(InMemory(X), pairs.lead > 0.0, pairs=pairs, own=own)
 
@@ -56,7 +56,7 @@ class ComparedRows(WeightedRows):
 class ComparedProblem(RowsProblem):
     """A problem of rows of many degrees.
 
-    J with the square loss is that of two classes, the upper and the lower rows of the pairs, with
+    J with the square loss is that of two classes, the higher and the lower rows of the pairs, with
     the moments of `aucmax.statistics.compared`; the loss itself is a sum over the pairs.
     """
 
@@ -90,7 +90,7 @@ class ComparedProblem(RowsProblem):
         Raises
         ------
         ValueError
-            If no row is known to rank above another.
+            If the order of no two rows is known.
         """
         own = np.ones(len(degrees)) if weight is None else weight / weight.mean()
         pairs = Comparisons.of(degrees, own, strata, grade_weight)
@@ -105,7 +105,7 @@ class ComparedProblem(RowsProblem):
 
     @property
     def moments_of_pairs(self) -> PairMoments:
-        """The moments of the pairs' differences, of the variances only unless more are known."""
+        """The moments of the pairs' differences; only variances unless covariances are known."""
         summaries = self.data.summaries
         if summaries.pairs is None:
             summaries.pairs = self._measured(full=False)

@@ -1,12 +1,12 @@
-"""The point of a polyhedral cone that is nearest to a given one, in the metric of any matrix.
+"""The point of a polyhedral cone that is nearest to a given point, in the metric of a matrix H.
 
     v = argmin ½ (v − u)·H(v − u)  subject to  Gv + Et ≥ 0 for some t
 
-With multipliers z ≥ 0 of the rows, Eᵀz = 0 and v = u + H⁻¹Gᵀz. Where M = GH⁻¹Gᵀ, these are
+With multipliers z ≥ 0 of the rows, Eᵀz = 0 and v = u + H⁻¹Gᵀz. With M = GH⁻¹Gᵀ the conditions are
 
     s = Gu + Mz + Et,   Eᵀz = 0,   s ≥ 0,   z ≥ 0,   s∘z = 0,
 
-which Newton's steps solve with s∘z = μ for a μ that falls to 0: an interior-point method.
+which Newton steps solve with s∘z = μ for a μ that decreases to 0: an interior-point method.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ __all__ = ["Cone", "Nearest", "nearest"]
 _TOL = 1e-13  # s·z over the objective at v = 0
 _MAX_STEPS = 100
 _INTERIOR_SHARE = 0.995  # of the way to the nearest bound
-_MIN_STEP = 1e-8  # a shorter one moves by rounding alone
-_RIDGE = 1e-13  # of M, whose rows may be dependent
+_MIN_STEP = 1e-8  # shorter steps are only rounding
+_RIDGE = 1e-13  # added to M, whose rows may be dependent
 
 
 class Cone(Protocol):
@@ -39,7 +39,7 @@ class Cone(Protocol):
         """Whether w is in the cone, up to rounding."""
 
     def inside(self, w: np.ndarray) -> np.ndarray:
-        """Return a point of the cone as far from w as w is outside, about."""
+        """Return a point of the cone about as far from w as w is outside of the cone."""
 
 
 class Nearest(NamedTuple):
@@ -50,7 +50,7 @@ class Nearest(NamedTuple):
     point : ndarray, shape (d,)
         v.
     pull : ndarray, shape (d,)
-        Gᵀz = H(v − u): its product with any point of the cone is not negative, and 0 with v.
+        Gᵀz = H(v − u): its product with any point of the cone is at least 0, and with v it is 0.
     """
 
     point: np.ndarray
@@ -126,7 +126,7 @@ class _Problem(NamedTuple):
 
 
 class _System:
-    """Newton's system at s, z and t."""
+    """The Newton system at s, z and t."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _System:
         self.solved = cho_solve(self.factor, problem.E, check_finite=False)
 
     def step(self, product: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the changes of z, s and t that change s∘z by a product, to first order."""
+        """Return the changes of z, s and t that change s∘z by ``product``, to first order."""
         M, E, _ = self.problem
         rhs = product / self.z - self.lacking
         dt = np.linalg.solve(E.T @ self.solved, self.solved.T @ rhs + self.unbalanced)
@@ -153,6 +153,6 @@ class _System:
 
 
 def _length(at: np.ndarray, change: np.ndarray) -> float:
-    """Return the longest step that leaves numbers at or above 0."""
+    """Return the longest step that keeps all numbers at or above 0."""
     falling = change < 0.0
     return float(np.min(-at[falling] / change[falling], initial=np.inf))

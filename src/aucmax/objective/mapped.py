@@ -1,4 +1,4 @@
-"""Sparse rows in coordinates that would make them dense."""
+"""Sparse rows in coordinates in which they would be dense."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MappedProblem"]
 
 @dataclass(frozen=True, eq=False)
 class MappedProblem(RowsProblem):
-    """The rows Tᵀx, of which only x is stored: a product with T takes the place of each column.
+    """The rows Tᵀx, stored as x and T: each operation multiplies with T before or after x.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class MappedProblem(RowsProblem):
         root : csc_matrix, shape (d, k)
             T.
         moments : ClassMoments
-            Of k features.
+            The moments of the k features.
         sign, weight, strata
             As for `rows_problem`.
         """
-        # which are not those of x, and spare a pass over it
+        # these are not the moments of x, but save a pass over it
         rows: Any = rows_problem(X, sign, weight, moments, strata).data
         kind = cls if strata is None else MappedWithinStrata
         return kind(replace(rows, summaries=Summaries(moments, spreads=moments)), root=root)
@@ -120,4 +120,4 @@ class MappedProblem(RowsProblem):
 
 @dataclass(frozen=True, eq=False)
 class MappedWithinStrata(MappedProblem, ProblemWithinStrata):
-    """Such rows that are compared within strata; their moments have the J of those within."""
+    """Mapped rows that are compared within strata; their moments give the same J."""

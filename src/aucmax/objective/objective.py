@@ -3,13 +3,13 @@
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
 or with another penalty, or another ranking loss. For the square loss J(w) = ½(1 − w·δ)² +
-½ w·Sw + penalty with S = Σ₊ + Σ₋; or with S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is not a mean over pairs.
-`UnivariateObjective` has the mean of a loss over single rows instead of that over pairs.
+½ w·Sw + penalty with S = Σ₊ + Σ₋, or with S = 2τΣ₊ + 2(1−τ)Σ₋, when J is not a mean over pairs.
+`UnivariateObjective` has the mean of a loss over single rows instead of pairs.
 
-**Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and independent
-of the units of the features. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of the
-loss at w are a dual point, as is every multiple of them, and its value lies below J*. For a hinge
-the slopes are those of a hinge with a rounded kink.
+**Optimality** is (J(w) − J*)/(J(0) − J*), bounded from above: 0 at the optimum, 1 at w = 0, and
+independent of the units of the features. `Objective.gap` bounds J(w) − J* by Fenchel duality: the
+slopes of the loss at w are a dual point, as is every multiple of them, and its value is below J*.
+For a hinge, the slopes are those of a hinge with a rounded kink.
 
 Names with ``data_…`` refer to the data term alone; `value`, `gap` and `optimality` refer to J.
 """
@@ -40,7 +40,7 @@ from aucmax.objective.problem import Problem
 
 __all__ = ["ConditionalObjective", "Objective", "UnivariateObjective"]
 
-# widths of the rounded kinks from which a bound is tried; below, rounding exceeds the gain
+# widths of rounded kinks to try for a bound; with smaller ones, rounding errors exceed the gain
 _ROUNDING_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
@@ -77,7 +77,7 @@ class Objective:
         return self.loss.at_zero
 
     def apart(self) -> Self:
-        """Return this J on a problem with its own caches."""
+        """Return the same J on a problem with its own caches."""
         return replace(self, data=self.problem.apart())
 
     def with_penalty(self, penalty: Penalty) -> Self:
@@ -94,8 +94,8 @@ class Objective:
     def adjoint(self, g: Numbers) -> np.ndarray:
         """Return Xᵀ g, (d,) or (d, k), for derivatives g of the data term, which sum to 0.
 
-        g is (n,) or (n, k). The rounding error of the sum would be multiplied by the features'
-        distance from zero.
+        g is (n,) or (n, k). Rows are taken relative to a mean, because the features' distance from
+        zero would multiply the rounding error of the sum.
         """
         sums = g.sum(axis=0) if isinstance(g, np.ndarray) and g.ndim == 2 else total(g)
         return self.problem.adjoint(g) - np.multiply.outer(self.problem.mean_neg, sums)
@@ -131,7 +131,7 @@ class Objective:
         return self.bending(self.at(problem.scores(w)))(v)
 
     def bending(self, loss_at: LossAt | AtIntercept) -> Callable[[np.ndarray], np.ndarray]:
-        """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
+        """Return v ↦ (second derivative of the data term at some scores) v, (d,) to (d,)."""
         problem = self.problem
         if isinstance(loss_at, AtIntercept):
             return loss_at.product
@@ -193,7 +193,7 @@ class Objective:
     def gap(self, value: float, gradient: np.ndarray, w: np.ndarray) -> float:
         """Return an upper bound on J(w) − J*, given the data term's value and gradient at w.
 
-        It follows from Fenchel duality, and never exceeds J(w), as no loss is negative.
+        It follows from Fenchel duality, and never exceeds J(w), because no loss is negative.
         """
         total = value + self.penalty.value(w)
         if not np.isfinite(total):
@@ -208,7 +208,7 @@ class Objective:
         return max(total - max(lower, 0.0), 0.0)
 
     def relative(self, gap: float, value: float) -> float:
-        """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); bounded if the gap is."""
+        """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); a bound if the gap is one."""
         if gap == 0.0:
             return 0.0
         range_of_J = self.at_zero - value + gap
@@ -220,10 +220,10 @@ class Objective:
         return self.at_zero
 
     def share_to_gain(self, value: float, optimality: float) -> float:
-        """Return (J(w) − J*)/(J₁ − J*), J₁ being `at_constant`: 1 or more if w does not beat it.
+        """Return (J(w) − J*)/(J₁ − J*), where J₁ is `at_constant`: 1 or more if w does not beat it.
 
-        It is the share of the possible improvement by a ranking that w does not reach. For a loss
-        of pairs it is the optimality.
+        It is the share of the improvement possible by ranking that w does not reach. For a loss of
+        pairs it is the optimality.
         """
         gain = self.at_constant - value
         if not (optimality < 1.0 and gain > 0.0):
@@ -243,10 +243,9 @@ class Objective:
             return total, self.relative(self.gap(value, gradient, w), total)
 
     def rounding(self, w: np.ndarray) -> float:
-        """Return the size of rounding errors in J(w): smaller differences have no meaning.
+        """Return the size of rounding errors in J(w): smaller differences mean nothing.
 
-        They come from the slope, the penalty, and the sums of squares of features that nearly
-        cancel.
+        They come from the slope, the penalty, and nearly cancelling sums of squares of features.
         """
         linear = float(np.abs(self.slope_at_zero) @ np.abs(w))
         spread = float(np.abs(w) @ np.sqrt(np.maximum(self.data_curvature(), 0.0)))
@@ -265,8 +264,8 @@ class Objective:
     def plane(self, slopes: Any) -> tuple[float, np.ndarray]:
         """Return (b, a), a (d,): the data term of a hinge is at least b − a·w at every w.
 
-        ``slopes`` is the result of `at` for the hinge or for one with a rounded kink: any weights β
-        in [0, 1] of the slopes are valid.
+        ``slopes`` is the result of `at` for the hinge, or for one with a rounded kink: slopes with
+        any weights β in [0, 1] are valid.
         """
         return slopes.active, -self.adjoint(slopes.gradient)
 
@@ -283,7 +282,7 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalObjective(Objective):
-    """J with the conditional likelihood of strata, whose derivatives at w = 0 follow from them."""
+    """J with the conditional likelihood, whose derivatives at w = 0 depend on the strata."""
 
     @cached_property
     def at_zero(self) -> float:
@@ -304,7 +303,7 @@ class UnivariateObjective(Objective):
     loss : UnivariateLoss
     penalty : Penalty
     balanced : bool
-        Give both classes half of the weight.
+        Whether to give both classes half of the weight.
     """
 
     loss: UnivariateLoss  # type: ignore[assignment]
@@ -333,7 +332,7 @@ class UnivariateObjective(Objective):
 
     def data_curvature(self) -> np.ndarray:
         mean_pos, mean_neg = self.problem.mean_pos, self.problem.mean_neg
-        # as if both classes had half of the weight
+        # as if each class had half of the weight
         total = self.problem.curvature - (mean_pos - mean_neg) ** 2 + mean_pos**2 + mean_neg**2
         return 0.5 * self.loss.bend * total
 

@@ -1,9 +1,9 @@
 """The data as a batch solver sees them, in its own (scaled) coordinates.
 
 `RowsProblem` holds rows, in memory or in parts; `MomentsProblem` holds only statistics of the
-classes. Both have the same methods; a solver that needs rows says so, which is the only difference.
-A problem never changes: other coordinates make another problem, which shares the rows and, in one
-`Summaries`, the quantities computed from them.
+classes. Both have the same methods; the only difference is that some solvers declare that they need
+rows. A problem never changes: in other coordinates it is another problem, which shares the rows
+and, in one `Summaries`, the quantities computed from them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,10 +55,10 @@ class SignedRows(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some columns X (n, k) of all rows, as an array or CSC, with a share and a sign of each row.
+    """Some columns X (n, k) of all rows, as an array or CSC, with each row's share and sign.
 
-    ``share`` (n,) are the weights, summing to 1 in each class; ``sign`` (n,) is ±1; ``mean_neg``
-    (k,) are the means of the negatives, if they are not those of the problem.
+    ``share`` (n,) are the weights, which sum to 1 in each class; ``sign`` (n,) is ±1; ``mean_neg``
+    (k,) are the means of the negatives if they differ from those of the problem.
     """
 
     X: np.ndarray | sp.csc_array
@@ -71,8 +71,8 @@ class SumsAtIntercept(NamedTuple):
     """Sums over all rows of the logistic loss at the scores X w + b, in the solver's coordinates.
 
     ``value`` is the loss. ``slope`` and ``bend`` are the sums of its first and second derivatives
-    by the score, ``gradient`` and ``bent`` (d,) those of the rows times these. ``matrix`` (k, k) is
-    the second derivative by some w_j with b at its best, if it was asked for.
+    by the score, ``gradient`` and ``bent`` (d,) the sums of the rows times these. ``matrix`` (k, k)
+    is the second derivative by some w_j at the best b, if requested.
     """
 
     value: float
@@ -88,8 +88,8 @@ class Problem:
     """Two classes of d-dimensional rows, with the operations that solvers need.
 
     Only this class knows where rows are kept. Every problem has the weights, means and spreads of
-    the classes; `moments` and `within` if d×d numbers fit; the operations on rows if it has
-    rows. Vectors (n,) of scores and slopes follow the problem's own order of the rows.
+    the classes; `moments` and `within` if d×d numbers fit in memory; the operations on rows if it
+    has rows. Vectors (n,) of scores and slopes follow the problem's own order of the rows.
 
     S = 2τΣ₊ + 2(1−τ)Σ₋ is the spread within the classes: Σ₊ + Σ₋ unless `weighing` changed τ.
 
@@ -99,7 +99,7 @@ class Problem:
         The two classes, in the features' own coordinates.
     n_features : int
     n_samples : int
-        Number of rows; 0 if only statistics of them are known.
+        Number of rows; 0 if only statistics are known.
     n_pos, n_neg : float
         Weight of each class; only their ratio matters.
     unit : float
@@ -107,7 +107,7 @@ class Problem:
     gamma : float
         `standardize`, γ, of the solver's coordinates.
     factor : ndarray of shape (d,), or None
-        The solver's coordinates are the features multiplied by this.
+        The solver's coordinates are the features times this factor.
     tau : float
         τ, in [0, 1].
     offers : frozenset of {"moments", "products", "rows"}
@@ -142,7 +142,7 @@ class Problem:
 
     @property
     def strata(self) -> Shares | None:
-        """The strata within which rows are compared; None if all are, or no rows are known."""
+        """The strata within which rows are compared; None if all rows are, or there are none."""
         return None
 
     @property
@@ -173,26 +173,26 @@ class Problem:
 
     @property
     def knows_moments(self) -> bool:
-        """Whether `moments` costs nothing now."""
+        """Whether the moments are already known."""
         raise NotImplementedError
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         """Return statistics of the rows, in the features' own coordinates.
 
-        They are of the kind of ``empty``, or of the known kind if there are no rows and the known
-        statistics do not hold the covariances.
+        They have the type of ``empty``, or that of the known statistics if there are no rows and
+        these have no covariances.
         """
         raise NotImplementedError
 
     @property
     def known(self) -> ClassStatistics | None:
-        """The statistics computed so far: the moments, else the last of another kind."""
+        """The statistics computed so far: the moments, or else the last of another kind."""
         raise NotImplementedError
 
     def scaled(self, gamma: float, spread: np.ndarray | None = None) -> Self:
         """Return the same problem in the coordinates of ``standardize=gamma``.
 
-        ``spread`` (d,) is that of other rows, which set the scale; by default its own.
+        ``spread`` (d,) sets the scale; by default it is that of the problem's rows.
         """
         factor = None
         if gamma > 0.0:
@@ -230,10 +230,10 @@ class Problem:
     ) -> np.ndarray:
         """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k).
 
-        ``offset`` is like X V, or one number.
-        ``origin`` (d,), in the features' own coordinates, is subtracted from every row on the left,
-        (X − 1 originᵀ)ᵀ (…): this changes nothing if s ∘ (X V − offset) sums to 0 up to rounding,
-        and preserves the digits of data far from zero.
+        ``offset`` has the shape of X V, or is one number. ``origin`` (d,), in the features' own
+        coordinates, is subtracted from every row on the left, (X − 1 originᵀ)ᵀ (…): this changes
+        nothing if s ∘ (X V − offset) sums to 0 up to rounding, and preserves the digits of data far
+        from zero.
         """
         self._no_rows()
 
@@ -246,7 +246,7 @@ class Problem:
 
     @property
     def pair_gram_cost(self) -> float:
-        """The cost of `pair_gram` in products, approximately; infinite if there is none."""
+        """The approximate cost of `pair_gram` in products; infinite if it is not available."""
         return np.inf
 
     def pair_gram(
@@ -262,7 +262,7 @@ class Problem:
 
     @property
     def gram_cost(self) -> float:
-        """The cost of `gram` in products, approximately; infinite if there is none."""
+        """The approximate cost of `gram` in products; infinite if it is not available."""
         return np.inf
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
@@ -275,13 +275,13 @@ class Problem:
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
         """Return the mean over rows of the loss at scores z (n,).
 
-        ``balanced`` gives both classes half of the weight.
+        ``balanced`` gives each class half of the weight.
         """
         self._no_rows()
 
     @property
     def scores_stay(self) -> bool:
-        """Whether scores stay where the rows are: `sums_at` and what follows it need none here."""
+        """Whether scores stay with the rows; `sums_at` and the methods after it need none here."""
         return False
 
     def sums_at(
@@ -289,7 +289,7 @@ class Problem:
     ) -> SumsAtIntercept:
         """Return the sums of the loss at the scores X w + b in one pass.
 
-        Their matrix is that of the features S (k,), if there are any.
+        Their matrix is that of the features S (k,), if given.
         """
         self._no_rows()
 
@@ -298,12 +298,12 @@ class Problem:
     ) -> np.ndarray:
         """Return `product` with the loss's second derivatives at the scores X w + b as s.
 
-        ``offset`` is their mean of X v, so that all adds up to 0.
+        ``offset`` is the mean of X v weighted by them, so that the sum is 0.
         """
         self._no_rows()
 
     def range_of_scores(self, w: np.ndarray) -> float:
-        """Return the largest minus the least of the scores X w."""
+        """Return the range of the scores X w, the largest minus the smallest."""
         self._no_rows()
 
     def columns(self, S: np.ndarray) -> Columns:
@@ -311,11 +311,11 @@ class Problem:
         self._no_rows()
 
     def seen_columns(self, S: np.ndarray) -> Columns:
-        """Return `columns` of rows whose classes have the means and covariances of the problem."""
+        """Return `columns` of rows with the problem's class means and covariances."""
         return self.columns(S)
 
     def batches(self) -> Iterator[SignedRows]:
-        """Yield all rows, batch by batch, for kernels that process row by row."""
+        """Yield all rows in batches, for kernels that process one row after another."""
         self._no_rows()
 
     def sample(self, per_class: int) -> "Problem":
@@ -325,20 +325,20 @@ class Problem:
     def standing_out(self) -> np.ndarray:
         """Return the effective number of rows behind each feature's variance within the classes.
 
-        That is (Σ q)²/Σ q², shape (d,), where q_i is row i's share of the variance: a feature that
-        few rows have shows little about its correlations with others.
+        That is (Σ q)²/Σ q², shape (d,), where q_i is row i's share of the variance: a feature in
+        few rows tells little about its correlations with others.
         """
         self._no_rows()
 
     def _no_rows(self) -> NoReturn:
         raise ValueError("this needs rows, and only statistics of the classes are known.")
 
-    # ---- from these ----------------------------------------------------------------------
+    # ---- derived -------------------------------------------------------------------------
 
     def spread(self) -> np.ndarray:
         """Return v_j, twice feature j's variance over all rows, in its own units; shape (d,).
 
-        That is its mean squared difference over any two rows.
+        That is its mean squared difference between two rows.
         """
         p, (var_pos, var_neg), (mean_pos, mean_neg) = self.p, self.raw_variances(), self.raw_means()
         delta = mean_pos - mean_neg
@@ -398,7 +398,7 @@ class Problem:
         return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
-        """Return S v, from the moments if they are known, else in one pass."""
+        """Return S v, from the moments if they are known, otherwise in one pass."""
         return self.within @ v
 
     def to_features(self, w: np.ndarray) -> np.ndarray:
@@ -414,7 +414,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Any(Problem):
-    """Data not read yet: used to ask a solver whether it supports what they will offer."""
+    """A stand-in for data not read yet, to ask a solver whether it will support them."""
 
     offered: tuple[Offer, ...] = ()
     knows_moments = False
@@ -432,7 +432,7 @@ ANY_MOMENTS, ANY_SKETCH = _Any(_NO_ROWS, ("moments",)), _Any(_NO_ROWS)
 
 @dataclass(frozen=True, eq=False)
 class MomentsProblem(Problem):
-    """A problem of which only statistics of the classes are known.
+    """A problem for which only statistics of the classes are known.
 
     Parameters
     ----------
@@ -496,9 +496,9 @@ class Summaries:
     Attributes
     ----------
     moments, sketch : ClassStatistics, optional
-        The class moments, and the last statistics of another kind that were asked for.
+        The class moments, and the last other statistics that were requested.
     spreads : ClassStatistics, optional
-        Other statistics that have means and variances.
+        Other statistics with means and variances.
     means, variances : (ndarray, ndarray), optional
         Those of the positives and of the negatives, as first computed, (d,) each.
     """
@@ -512,18 +512,18 @@ class Summaries:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """The rows of a problem and their weights, which do not depend on the coordinates.
+    """The rows of a problem and their weights, independent of the coordinates.
 
     Attributes
     ----------
     store : Store
-        n rows.
+        The n rows.
     positive : ndarray of bool or Told, shape (n,)
-        Both classes occur.
+        Which rows are positive; both classes occur.
     given_weight : ndarray or Made, shape (n,), optional
         The weights as given; None if all rows have the same weight.
     scale : float
-        The weights times this are the weights over their mean.
+        The factor that makes the mean weight 1.
     unit : float
         The mean of the original weights: moments keep it, so that rows can be forgotten.
     summaries : Summaries
@@ -574,7 +574,7 @@ class WeightedRows:
 
     @cached_property
     def weight(self) -> Numbers:
-        """The weights over their mean, shape (n,)."""
+        """The weights divided by their mean, shape (n,)."""
         return self.weight_times(1.0)
 
     @cached_property
@@ -595,14 +595,14 @@ class WeightedRows:
     def by_class(
         self, pos: float, neg: float, totals: tuple[float, float] | None = None
     ) -> Numbers:
-        """Return a number for each class; with totals times the weights over those of the class."""
+        """Return for each row a number of its class; with totals, times its share of the class."""
         weight = self.given_weight
         formula = Formula((pos, neg), None if weight is None else totals, self.scale)
         numbers = ByClass(formula, self.positive, weight)
         return numbers[:] if isinstance(self.store, InMemory) else numbers
 
     def measured(self, empty: ClassStatistics) -> ClassStatistics:
-        """Return statistics with the rows added, in one pass."""
+        """Return statistics to which all rows are added, in one pass."""
         by_row = self.sign, self.weight_times(self.unit)
         return self.store.total(_measured, by_row, (empty,))
 
@@ -615,13 +615,13 @@ class WeightedRows:
 
 @dataclass(frozen=True, eq=False)
 class RowsProblem(Problem):
-    """Rows, in memory or in parts; `of` makes the problem of arrays.
+    """A problem with rows, in memory or in parts; `of` builds it from arrays.
 
     Parameters
     ----------
     data : WeightedRows
-        All rows of positive weight. If they are in parts, numbers that follow from the class
-        are computed for one part at a time.
+        All rows of positive weight. If they are in parts, numbers that depend on the class are
+        computed for one part at a time.
     """
 
     data: WeightedRows
@@ -645,10 +645,10 @@ class RowsProblem(Problem):
         sign : ndarray or Told, shape (n,)
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional
-            Sample weights; rows of weight zero are left out, unless parts tell their classes and
+            Sample weights; rows of weight zero are left out, unless the parts supply classes and
             weights.
         statistics : ClassMoments or DiagonalMoments, optional
-            Those of the rows with these weights, if they are known.
+            Those of the rows with these weights, if known.
         """
         store = X if isinstance(X, Store) else InMemory(X)
         if isinstance(sign, Told):
@@ -678,11 +678,11 @@ class RowsProblem(Problem):
 
     @property
     def positive(self) -> np.ndarray:
-        """Which rows are positive, of bool and shape (n,)."""
+        """Which rows are positive, bool of shape (n,)."""
         return self.data.positive[:]
 
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
-        """Return the problem of some rows with these moments, a view: all others have weight 0."""
+        """Return a view for some rows with these moments, in which all other rows have weight 0."""
         weight = self.data.weight[:] * np.bincount(rows, minlength=self.n_samples)
         data = replace(
             self.data, store=self.store.untold, given_weight=weight, scale=1.0,
@@ -773,7 +773,7 @@ class RowsProblem(Problem):
 
     @property
     def pair_gram_cost(self) -> float:
-        # a pair's rows may lie in different parts
+        # the rows of a pair may be in different parts
         return self.n_features if isinstance(self.store, InMemory) else np.inf
 
     def gram(self, s: Numbers, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -880,7 +880,7 @@ class RowsProblem(Problem):
         return self._samples[per_class]
 
     def standing_out(self) -> np.ndarray:
-        # in any units, as they cancel
+        # units do not matter, as they cancel
         by_row = self.data.sign, self._row_weights
         q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
@@ -922,7 +922,7 @@ def _measured(
 
 
 def _drawn(X: Rows, sign: np.ndarray, weight: np.ndarray, steps: Sequence[int]) -> SignedRows:
-    """Return every ``steps``-th row of each class, the negatives' first, among those that weigh."""
+    """Return every ``steps``-th row of weight above 0 of each class; steps are negatives first."""
     signs = zip((-1.0, 1.0), steps, strict=True)
     chosen = [np.flatnonzero((sign == own) & (weight > 0.0))[::step] for own, step in signs]
     rows = np.sort(np.concatenate(chosen))
@@ -932,7 +932,7 @@ def _drawn(X: Rows, sign: np.ndarray, weight: np.ndarray, steps: Sequence[int]) 
 def normal_product(
     X: Rows, s: np.ndarray, offset: np.ndarray | None, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `products.normal_product`, with what is of rows first."""
+    """Return `products.normal_product`, with the arguments by row first."""
     return products.normal_product(X, s, V, offset)
 
 

@@ -1,14 +1,14 @@
-"""The variation of a fit from sample to sample: the sandwich estimator of its objective.
+"""The sampling variation of a fit: the sandwich estimator of its objective.
 
 A solution has ∇J(w) = 0, and ∇J is a mean over pairs of rows. Its Hájek projection is a sum over
 single rows, h_i of row i (`RankingLoss.influences`), so that to first order
 
     Cov(w) = H⁻¹ [ Σ_± k±/(k± − 1) Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
 
-where H is the second derivative of J, s_i the row's share of its class weight, h̄ the class mean, k
-its effective number of rows. If the features are scaled by the same rows (`standardize`), h_i also
-has the row's effect on the penalty's slope (`scaling.slope_influences`).
-It does not include the penalty's bias towards 0, and takes the settings as fixed.
+where H is the second derivative of J, s_i the row's share of its class weight, h̄ the class mean of
+h, and k the effective number of rows of the class. If the features are scaled by the same rows
+(`standardize`), h_i includes the row's effect on the penalty's slope (`scaling.slope_influences`).
+The estimate does not include the penalty's bias towards 0, and takes the settings as fixed.
 
 References
 ----------
@@ -52,8 +52,8 @@ def sandwich(
     bend : ndarray, shape (d,)
         The penalty's second derivative at w, which replaces the objective's penalty.
     counts : (float, float), optional
-        The numbers of positive and negative rows in a sample, if the problem has only some of them;
-        effective numbers if the rows have weights.
+        The numbers of positive and negative rows of the full sample, if the problem has only some
+        of them; effective numbers if the rows have weights.
     penalty_influences : ndarray, shape (n, d), optional
         How the penalty's slope changes with each row's share of its class, up to a constant for
         each class.
@@ -68,7 +68,7 @@ def sandwich(
     problem = objective.problem
     assert isinstance(problem, RowsProblem)
     X = np.asarray(problem.data.in_memory(), dtype=np.float64)
-    # a shift of all rows changes only rounding
+    # shifting all rows only changes rounding
     X = X - problem.mean_neg
     z = X @ w + fixed_scores
     loss_at = objective.at(z)

@@ -1,10 +1,10 @@
 """The solver's coordinates: `standardize` and the intercept.
 
-`standardize` = γ divides feature j by v_j^{γ/2}, where v_j is the mean squared difference of the
-feature over any two rows (twice its variance), and then all features by one constant, so that the
-mean squared distance of two rows is 2, as it is for uncorrelated rows of unit norm. A shift of all
-rows changes neither. Class weights change both: a feature that is rare among all rows gains weight,
-and if positives are rare, such features may be the ones that identify them.
+`standardize` = γ divides feature j by v_j^{γ/2}, where v_j is the feature's mean squared difference
+between two rows (twice its variance), and then all features by one constant, so that the mean
+squared distance of two rows is 2, as for uncorrelated rows of unit norm. A shift of all rows
+changes neither. Class weights change both: a feature that is rare among all rows gains weight, and
+if positives are rare, such features may be the ones that identify them.
 """
 
 import numpy as np
@@ -42,8 +42,8 @@ def slope_influences(
     """Return how the penalty's slope changes with each row's share of its class, shape (n, d).
 
     The result is up to a constant for each class. A row changes v_j by 2 × its share of all weight
-    × its squared distance from the mean in feature j, and so the logarithm of feature j's factor by
-    −(share of all weight) · [γ z_ij² + (1−γ) D_i]: one term from v_j, and one from the constant.
+    × its squared distance from the mean in feature j, and thus the logarithm of feature j's factor
+    by −(share of all weight) · [γ z_ij² + (1−γ) D_i]: one term from v_j, one from the constant.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def slope_influences(
         z_ij, the difference of feature j from its mean, in units of √v_j.
     distances : ndarray, shape (n,)
         D_i, half the squared distance of each row from the mean, in scaled coordinates and over all
-        features, also those that are not in Z.
+        features, including those that are not in Z.
     class_share : ndarray, shape (n,)
-        The share of each row's class in all weight.
+        The share of each row's class in the total weight.
     gamma : float
         `standardize`.
     fall : ndarray, shape (d,)

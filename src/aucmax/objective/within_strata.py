@@ -1,4 +1,4 @@
-"""Rows of which only those of the same stratum are compared."""
+"""Rows that are compared only within strata."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +27,7 @@ from aucmax.statistics.strata_in_parts import statistics_in_parts
 
 __all__ = ["ProblemWithinStrata", "rows_problem"]
 
-_SHARE_COPIED = 0.5  # of the rows, up to which those that are compared are copied
+_SHARE_COPIED = 0.5  # if at most this share of the rows is compared, these rows are copied
 
 
 def rows_problem(
@@ -44,8 +44,8 @@ def rows_problem(
     X, sign, weight, statistics
         As for `RowsProblem.of`.
     strata : Strata, optional
-        Of n rows; those of strata of one class are compared with none and have no weight. They are
-        left out if this spares more than a copy of the others costs.
+        Of n rows. Rows in strata of one class are never compared and have no weight; they are left
+        out if that saves more than copying the other rows costs.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def rows_problem(
 
 @dataclass(frozen=True, eq=False)
 class RowsOfStrata(WeightedRows):
-    """The rows of a problem, each of which weighs in its class as much as `Strata.compared` says.
+    """The rows of a problem, weighted in their class as `Strata.compared` says.
 
     Attributes
     ----------
     own_weight : ndarray, shape (n,), optional
-        The weights before; ``given_weight`` are those that follow from the strata.
+        The original weights; ``given_weight`` are the weights that follow from the strata.
     strata : Strata
         Of n rows.
     shares : Shares
@@ -94,7 +94,7 @@ class RowsOfStrata(WeightedRows):
     def weighed(
         cls, store: Store, positive: np.ndarray, weight: np.ndarray | None, strata: Strata
     ) -> "RowsOfStrata":
-        """Return rows with their own weights, some of which may be 0."""
+        """Return rows with weights of their own, some of which may be 0."""
         compared: Compared = strata.compared(positive, weight)
         of_row, omega = compared.of_row, compared.of_stratum
         return cls(
@@ -113,13 +113,13 @@ class RowsOfStrata(WeightedRows):
 class ProblemWithinStrata(RowsProblem):
     """A problem of rows that are compared within strata.
 
-    J is that of two plain classes of rows that are seen from the mean of the negatives of their
-    stratum (`aucmax.statistics.strata`), with the weights of `RowsOfStrata`. Such rows are made
-    only where they are counted; scores are compared as they are.
+    J is that of two plain classes of rows, relative to the mean of the negatives of their stratum
+    (`aucmax.statistics.strata`), with the weights of `RowsOfStrata`. Such rows are computed only
+    for statistics; scores are compared as they are.
     """
 
     data: RowsOfStrata
-    offers = frozenset({"moments", "products"})  # no rows for steps of one after another
+    offers = frozenset({"moments", "products"})  # no rows for stochastic steps
 
     @property
     def strata(self) -> Shares:
@@ -148,9 +148,9 @@ class ProblemWithinStrata(RowsProblem):
             )
 
     def separated_by(self, values: np.ndarray) -> int:
-        """Return 1 if in no stratum a negative has a higher value (n,) than a positive.
+        """Return 1 if no negative has a higher value (n,) than a positive of its stratum.
 
-        If in none a positive has a higher one it is −1. It is 0 otherwise, and if all are equal.
+        Return −1 if no positive has a higher value, and 0 otherwise or if all values are equal.
         """
         (low_neg, high_neg), (low_pos, high_pos) = (
             (np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts))
@@ -162,7 +162,7 @@ class ProblemWithinStrata(RowsProblem):
 
     @cached_property
     def _rows_by_class(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The rows that are compared, by class and stratum, and where strata begin, as 0 and 1."""
+        """The compared rows by class and stratum, and where strata begin; negatives are first."""
         order = self.strata.by_stratum[0]
         order = order[self.data.share[:][order] > 0.0]
         by_class = [order[self.positive[order] == side] for side in (False, True)]

@@ -123,7 +123,7 @@ def _(model: AdditiveAUCClassifier) -> str:
     gains = zip(model.interactions_, model.gains_.tolist(), strict=True)
     bars = [(" × ".join(map(str, pair)), gain) for pair, gain in gains if np.isfinite(gain)]
     caption = (
-        "Maps of pairs: how much each, alone, lowers the square loss at the score of its round."
+        "Maps of pairs: how much each, alone, lowers the square loss of the score of its round."
     )
     return _html(type(model).__name__, facts, bars[:_MAX_BARS], caption)
 

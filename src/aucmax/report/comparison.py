@@ -61,7 +61,7 @@ def differences_figure(
         for i, (start, end) in enumerate(groups)
     }
     return Figure(
-        "differences", "Who can be told apart", "AUC minus that of the best", "",
+        "differences", "Which can be told apart", "AUC minus that of the best", "",
         {"difference": line, **bars}, caption, names=list(names),
         guide=upright(0.0, len(names)),
     )  # fmt: skip

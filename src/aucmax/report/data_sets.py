@@ -71,7 +71,7 @@ class DataSets(Report):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What reading a data set has shown."""
+    """The facts that reading a data set has shown."""
 
     labels: Mapping[Any, int]
     verified: bool | None

@@ -123,7 +123,7 @@ class Evaluation(Report):
     read: Sequence[Pass] | None = optional()
     seed: int | None = unlisted()
     drawn: Mapping[str, Scored] = unlisted()  # test sets by scorer, for figures; may be empty
-    chance: np.ndarray | None = unlisted()  # the first scorer's probabilities, where it gives some
+    chance: np.ndarray | None = unlisted()  # the first scorer's probabilities, if it gives any
     explanation: Explanation | None = unlisted()
 
     @classmethod
@@ -170,7 +170,7 @@ class Evaluation(Report):
         )
 
     def _verdict(self) -> str:
-        """Return, in words, what an analyst wants to know first."""
+        """Return the conclusion in words."""
         budget = next((budget for budget in self.budgets if budget.first), None)
         flagging = [] if budget is None else [self._flagging(budget)]
         within, area = self.stratified, self.scorers[0].area
@@ -228,8 +228,8 @@ class Evaluation(Report):
         )  # fmt: skip
         strong = [i for i, budget in enumerate(self.budgets) if budget.first]
         weighted = "Rows count by their weights, scaled to 1 on average."
-        flags = "which flags rows with equal scores together or not at all"
-        caption = f"Of {self.scorers[0].name}, {flags}."
+        flags = "rows with equal scores are flagged together or not at all"
+        caption = f"For {self.scorers[0].name}; {flags}."
         return Section(
             "How many rows to flag",
             weighted if self.rows.weight is not None else "",
@@ -274,7 +274,7 @@ class Evaluation(Report):
         return self.measures.shown(scorer.intervals for scorer in self.scorers)
 
     def _of_interval(self) -> str:
-        """Return what the interval of the AUC rests on."""
+        """Return what the interval of the AUC is based on."""
         if self.rows.groups:
             return f"Intervals by {self.rows.in_groups}, wider with few groups."
         return (
@@ -317,7 +317,7 @@ def _explained(explanation: Explanation, confidence: float) -> list[Section]:
         f"Measured on {explanation.rows:,} of the rows." if explanation.rows < len(score) else ""
     )
     if groups is not None:
-        measured += " The intervals take the rows as independent, not by groups."
+        measured += " The intervals treat the rows as independent, not by groups."
     highest = reasons_table(explanation.highest, score, positive, explanation.reasons)
     return [
         Section(
@@ -341,10 +341,10 @@ def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
     if not shapes:
         return []
     words = [
-        "The score is a sum of functions, one for each column; straight lines without gaps are "
-        "not drawn. Above 0, a value adds more to the score than its column does on average. All "
-        "figures share one scale, which ignores the first and the last percent of the rows. Ticks "
-        "at the bottom are the deciles: a tenth of the rows lies between two of them."
+        "The score is a sum of functions, one for each column; straight lines without missing "
+        "values are not drawn. Above 0, a value adds more to the score than its column does on "
+        "average. All figures share one scale, which ignores the first and the last percent of the "
+        "rows. Ticks at the bottom are deciles: a tenth of the rows lies between two of them."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
         words.append(

@@ -31,13 +31,13 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MAP_NOTE = (
-    "A box is larger where there are more rows; where there is none, there are no rows. Orange "
-    "raises the score, blue lowers it: the stronger the colour, the more. A number with many "
-    "values has ten places, each a tenth of the rows, named by its median."
+    "A larger box means more rows, no box means none. Orange raises the score, blue lowers it; a "
+    "stronger colour means a larger change. Numbers with many values are divided into tenths of "
+    "the rows, each labelled with its median."
 )
 _MAX_WORDS = 20  # shown for a column of words
-_MAX_NAMED_WORDS = 3  # of those that add the same
-_SAME_SHARE = 1e-9  # of a shape's range by which words that add the same differ in rounding
+_MAX_NAMED_WORDS = 3  # of those with the same contribution
+_SAME_SHARE = 1e-9  # of a shape's range: differences below it between words are rounding
 _CROWDED_SHARE = 0.1  # of an axis: if most rows take up less of it, it is changed
 
 
@@ -101,8 +101,8 @@ def without_table(explanation: Explanation, confidence: float = 0.95) -> ResultT
         tests.append((name, test))
     within = "" if strata is None else " within strata"
     caption = (
-        f"What each of the largest terms adds to the AUC of these rows{within}: that of the "
-        "scores, minus that of the scores without it, which were not fitted anew. A tie unless "
+        f"What each of the largest terms adds to the AUC of these rows{within}: the AUC of the "
+        "scores minus that of the scores without the term, without a new fit. A tie unless "
         "p < 0.05."
     )
     return ResultTable.differences("with", tests, f"{100 * confidence:g} % interval", caption)
@@ -168,7 +168,7 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
 
 
 def _words_alike(shape: Shape) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the first of each run of words that add the same, and how it is named.
+    """Return the first of each run of words with the same contribution, and the run's name.
 
     Spellings that differ in case only are one word.
     """

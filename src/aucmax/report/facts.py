@@ -62,7 +62,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Labelled, **more: Any) -> Self:
-        """Describe rows; what they do not know are further fields."""
+        """Describe rows; ``more`` are fields that the rows do not contain."""
         if more.get("groups") is not None and rows.groups is not None:
             more["number_of_groups"] = len(np.unique(rows.groups))
         return cls(rows=len(rows.positive), positives=int(rows.positive.sum()), **more)
@@ -94,7 +94,7 @@ class TrainingRows(Rows):
     decisions: Sequence[Decision] = ()
 
     def sections(self) -> list[Section]:
-        """Return what was decided about the table, if there was anything to decide."""
+        """Return the decisions about the table, if there were any."""
         return decided(self.decisions)
 
 
@@ -106,13 +106,13 @@ def decided(decisions: Sequence[Decision]) -> list[Section]:
     ]
     if not lines:
         return []
-    table = ResultTable(("column", "what was decided", "otherwise"), lines, words=(1, 2))
+    table = ResultTable(("column", "decision", "to change it"), lines, words=(1, 2))
     return [Section("How the table was read", tables=[table])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaLine:
-    """The settings of a model but alpha: a line of a search's grid."""
+    """The settings of a model except alpha: a line of a search's grid."""
 
     loss: str
     within: float | str
@@ -140,7 +140,7 @@ class Settings(AlphaLine):
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A fit by a solver; None for what the model of another library does not know."""
+    """A fit by a solver; None for what the model of another library does not provide."""
 
     solver: str | None
     iterations: int | None
@@ -240,9 +240,7 @@ def dropped_text(dropped: int | None, parts: int) -> str:
     if dropped is None:
         return ""
     each = " for each test part, on average" if parts > 1 else ""
-    return (
-        f"{counted(round(dropped / parts), 'training row')} dropped{each}, whose groups are tested"
-    )
+    return f"{counted(round(dropped / parts), 'training row')} of tested groups dropped{each}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ class Measures:
     @property
     def k_highest(self) -> str:
         """The rows that are flagged, in words."""
-        return f"the {self.k:,} rows with the highest scores of all"
+        return f"the {self.k:,} rows with the highest scores overall"
 
     @property
     def influences(self) -> dict[str, Measure]:

@@ -17,7 +17,7 @@ from aucmax.report.text import left_out, p_text, plain_number
 __all__ = ["OddsRatio", "OddsTable"]
 
 _MOST_LISTED = 20
-_NEXT_TO_NONE = 1e-6  # a penalty that only settles what linearly dependent features leave open
+_NEXT_TO_NONE = 1e-6  # a penalty that only determines coefficients of dependent features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class OddsTable:
 
     @classmethod
     def of(cls, rows: Labelled, model: Any, names: Sequence[str]) -> OddsTable | None:
-        """Return those of a model of the rows; None if it is no conditional logistic regression."""
+        """Return the odds ratios of a model; None if it is not conditional logistic regression."""
         if rows.strata is None or model.loss != "logistic":
             return None
         arguments = rows.X, rows.labels, rows.strata, rows.weight
@@ -64,7 +64,7 @@ class OddsTable:
         return cls(odds_ratios=lines, penalised=penalised, efron=model.strata_.efron)
 
     def section(self) -> Section:
-        """Return a section of a page, with the odds ratios that are surest to differ from 1."""
+        """Return a section of a page, with the odds ratios that differ most clearly from 1."""
         if not self.odds_ratios:
             return Section("Odds ratios", f"There are none: {self.no_odds_ratios}")
         z = np.array([line.z for line in self.odds_ratios])
@@ -72,12 +72,12 @@ class OddsTable:
         rows = [_cells(self.odds_ratios[k]) for k in order.tolist()]
         notes = [
             "An odds ratio compares two rows of a stratum that differ by 1 in this feature alone; "
-            "p is that of Wald's test."
+            "p is from Wald's test."
         ]
         if self.penalised:
             notes.append(
-                "The penalty draws them towards 1: to report them, use --alpha 0, or 1e-6 if words "
-                "have a column for each level."
+                "The penalty shrinks them towards 1: to report them, use --alpha 0, or 1e-6 if "
+                "words have a column for each level."
             )
         if self.efron:
             notes.append(

@@ -19,7 +19,7 @@ from aucmax.report.reports import Report, inline
 __all__ = ["SEED", "Column", "HeldOut", "LaterRows", "Points", "Quality", "Scale"]
 
 SEED = 0  # of the folds
-# information value that a trend may cost a column before the page mentions it
+# loss of information value by a trend from which the page mentions it
 _MAX_LOST_IV = 0.1
 
 
@@ -45,7 +45,7 @@ class Quality:
 
     @classmethod
     def mean(cls, qualities: Sequence[Quality]) -> Self:
-        """Return the mean of several, which all have the same."""
+        """Return the mean of several, which all have the same measures."""
         values: list[dict[str, Any]] = [vars(quality) for quality in qualities]
         names = [name for name, value in values[0].items() if value is not None]
         means: dict[str, Any] = {

@@ -95,7 +95,7 @@ class Paths:
 
     paths: Sequence[AlphaPath]
     chosen: AlphaPath
-    words: str  # what they were scored by
+    words: str  # the name of the score
 
     @classmethod
     def of(cls, search: Any) -> Paths:

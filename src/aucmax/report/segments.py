@@ -41,7 +41,7 @@ _MAX_LETTERS, _MAX_LETTERS_BETWEEN = 24, 16  # of a name in a table, for 80 colu
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A segment: what is None has no rows from which to measure it."""
+    """A segment; None stands for what its rows cannot measure."""
 
     segment: str
     rows: int
@@ -112,8 +112,8 @@ class Segmented:
         """Return a section of a page; ``auc`` is that of all rows."""
         percent = f"{100 * measures.confidence:g} % interval"
         lead = (
-            "All segments share one threshold. p is of a χ² test that all are equal; with several "
-            "tests a small p may be chance."
+            "All segments share one threshold. p is from a χ² test that all are equal; with "
+            "several tests a small p may be chance."
         )
         tables = [
             self._table(
@@ -132,7 +132,7 @@ class Segmented:
                     "–" if s.fpr is None else auc_text(s.fpr),
                     *_with_interval(s.recall_at_fpr),
                 ),
-                f"Flagged: as many as have FPR ≤ {measures.fpr:g} in all rows. "
+                f"Flagged: at the threshold with FPR ≤ {measures.fpr:g} in all rows. "
                 + self._equal("recall", "recall_at_fpr"),
             ),
         ]
@@ -142,7 +142,7 @@ class Segmented:
                     ("predicted", "observed", percent),
                     lambda s: (auc_text(s.predicted or 0.0), *_with_interval(s.observed)),
                     "Mean probability, and share of positives. "
-                    + self._equal("difference of these", "calibration"),
+                    + self._equal("calibration", "calibration"),
                 )
             )
         tables.append(self._table_between())
@@ -177,8 +177,8 @@ class Segmented:
             for number, segment, line in zip(numbers, self.segments, self.between, strict=True)
         ]
         caption = (
-            "AUC between segments: positives of the row's among negatives of the column's, which "
-            "is given by its number."
+            "AUC between segments: positives of the row's segment among negatives of the column's, "
+            "which is given by its number."
         )
         return ResultTable(("positives of", *map(str, numbers)), rows, caption)
 
@@ -205,8 +205,8 @@ class Segmented:
         return Figure(
             "between segments", "AUC between segments", "negatives of", "positives of", lines,
             f"How positives of one segment of {self.column} rank among negatives of another, "
-            f"compared with the AUC of all rows, {auc_text(auc)}: the stronger the colour, the "
-            "larger the difference. A box is larger where there are more pairs.",
+            f"compared with the AUC of all rows, {auc_text(auc)}: a stronger colour means a "
+            "larger difference, and a larger box more pairs.",
             names=names, columns=names, shares_of="of the pairs",
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ __all__ = ["FitToSites"]
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """How well the model of the other sites ranks the rows of one; None if it was not left out."""
+    """How well the model of the other sites ranks one; None if it was not left out."""
 
     site: str
     rows: float
@@ -95,7 +95,7 @@ class FitToSites(Report):
             "Each site is ranked by the model of the others": True,
             "Loss: 0.5 if all scores are equal": True,
             f"Mean: weighted by positives{chosen if self.settings_tried > 1 else ''}": True,
-            "-: lacks a class, so it counts for training only": any(
+            "-: lacks a class, so it is used for training only": any(
                 site.held_out_loss is None for site in self.sites
             ),
             "Private moments: their noise makes losses too large, and AUCs unknown": private,

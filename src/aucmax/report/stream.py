@@ -104,10 +104,10 @@ def _areas(last: Mapping[str, Any]) -> ResultTable:
     ]
     if "strata" in last:
         return ResultTable(
-            columns, rows, f"Within strata, those of {last['strata']}, which are the units."
+            columns, rows, f"Within strata of {last['strata']}, which are the units."
         )
     return ResultTable(
-        (*columns, "bins, at most"),
+        (*columns, "error, at most"),
         [(*row, f"{area['error']:.1e}") for row, (_, area) in zip(rows, areas, strict=True)],
         "The last column bounds the error that comes from counting scores in bins.",
     )
@@ -134,8 +134,8 @@ def _gain(units: str, test: Mapping[str, Any]) -> ResultTable:
     return ResultTable(
         ("against", "AUC difference", "95 % interval", "p"),
         [("the frozen model", *difference, p_text(test["p_value"]))],
-        f"{units.capitalize()} since the freeze. Interval and p are those of one look: of many "
-        "looks at a stream more have p < .05 by chance.",
+        f"{units.capitalize()} since the freeze. Interval and p are valid for one look: of many "
+        "looks at a stream, more have p < .05 by chance.",
     )
 
 

@@ -52,7 +52,7 @@ def _page(title: str, lead: str, facts: Facts, around: Around = ((), ())) -> Pag
 
 @dataclass(frozen=True, kw_only=True)
 class Bending:
-    """Whether a model bends, and what that gained in the folds."""
+    """The shape of a model, and what curves and maps gained in the folds."""
 
     shape: str
     held_out_auc_of_shapes: Mapping[str, float] | None = optional()
@@ -63,7 +63,7 @@ class Bending:
 
     @classmethod
     def of(cls, tuned: Tuned, why_straight: str) -> Bending | None:
-        """Describe what was tried; None if it was not asked for."""
+        """Describe what was tried; None if nothing was."""
         if tuned.bent is None:
             return cls(shape="line", why_straight=why_straight) if why_straight else None
         scores, additive = tuned.bent.held_out, tuned.additive

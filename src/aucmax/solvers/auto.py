@@ -1,4 +1,4 @@
-"""Selects a batch solver by the number of features, the penalty and the loss."""
+"""The choice of a batch solver, by the number of features, the penalty and the loss."""
 
 from aucmax.objective import MAX_MATRIX_FEATURES, Objective
 from aucmax.solvers.base import Solver
@@ -20,10 +20,10 @@ def batch_solvers(objective: Objective) -> list[str]:
 
 
 def pick(objective: Objective) -> Solver | None:
-    """Return the first batch solver that supports the objective, None if none does.
+    """Return the first batch solver that supports the objective, or None.
 
-    For the square loss and an l2 penalty it is the exact solution if the d×d matrix is small
-    or already known, and conjugate gradient otherwise.
+    For the square loss and an l2 penalty this is `Exact` if the d×d matrix is small or already
+    known, and conjugate gradient otherwise.
     """
     problem = objective.problem
     by_matrix = problem.knows_moments or problem.n_features <= MAX_MATRIX_FEATURES
@@ -33,7 +33,7 @@ def pick(objective: Objective) -> Solver | None:
 
 
 def choose(objective: Objective) -> Solver:
-    """Return `pick`'s solver; raise ValueError if there is none."""
+    """Return the solver that `pick` finds; raise ValueError if there is none."""
     solver = pick(objective)
     if solver is None:
         raise ValueError(

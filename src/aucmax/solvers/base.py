@@ -1,8 +1,8 @@
 """The base of all solvers: settings, requirements on the problem, and the monitor.
 
-A solver is a scikit-learn ``BaseEstimator`` that holds its settings and nothing else, so that
-``clone``, ``get_params`` and a grid search over ``solver__…`` work. `Solver.solve` takes an
-objective and returns a `Result`; it never changes the solver.
+A solver is a scikit-learn ``BaseEstimator`` that holds only its settings, so that ``clone``,
+``get_params`` and a grid search over ``solver__…`` work. `Solver.solve` takes an objective and
+returns a `Result`; it never changes the solver.
 """
 
 import time
@@ -39,7 +39,7 @@ HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
 )
 
-HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
+HIDDEN_OPTIMALITY = 1e-10  # below it, no warning if rounding hides whether tol was reached
 
 _LIMITS: dict[str, dict[str, Any]] = {
     "tol": {"open_low": True},
@@ -64,7 +64,7 @@ class Result:
     value : float, optional
         J(w), if the solver knows it.
     intercept : float, optional
-        The best intercept of a loss that has its own, if the solver knows it.
+        The best intercept of a loss with its own intercept, if the solver knows it.
     state : dict or None
         The state from which a stochastic solver continues with new rows, if the problem and the
         solution do not determine it.
@@ -82,8 +82,8 @@ class Result:
 class Minimum(NamedTuple):
     """A minimiser w (d,), J(w), a bound or estimate of J(w) − J*, the steps, and their cost.
 
-    The cost of a step is the products with the data that it took, and 1 at least. ``intercept`` is
-    the loss's own, where the steps know it.
+    The cost of a step is the number of products with the data that it took, but at least 1.
+    ``intercept`` is that of a loss with its own, if the steps know it.
     """
 
     w: np.ndarray
@@ -104,7 +104,7 @@ class Progress(NamedTuple):
     passes : float
         Passes over the data so far.
     seconds : float
-        Solving time so far, without the recording.
+        Solving time so far, without the time for recording.
     objective, optimality : float
         J, and (J(w) − J*)/(J(0) − J*).
     """
@@ -173,7 +173,7 @@ class Monitor:
         return stop
 
     def measure(self, coef: np.ndarray) -> float:
-        """Return the optimality of the current iterate, just recorded or computed now."""
+        """Return the optimality of the current iterate, as just recorded or computed now."""
         return self.optimality if self.active else self.evaluate(coef)[1]
 
     @property
@@ -192,9 +192,10 @@ class Run:
     tol, max_iter : float, int
         The estimator's; a solver's own settings with these names take precedence.
     rng : RandomState, optional
-        From which stochastic solvers draw.
+        The random numbers of stochastic solvers.
     sure : bool
-        Check, at the cost of a dozen products, directions that the solver may not have explored.
+        Whether to check, at the cost of a dozen products, directions that the solver may not have
+        explored.
     """
 
     monitor: Monitor
@@ -215,15 +216,15 @@ _BOOLEAN_SETTINGS = ("average", "centered", "project", "safeguard")  # of any so
 
 
 class Solver(BaseEstimator):
-    """Base of all solvers: an object has only its settings; `unfit` says what it does not support.
+    """Base of all solvers, which hold only settings; `unfit` says what a solver does not support.
 
     Attributes
     ----------
     name : str
         The name by which an estimator selects it.
     own : dict
-        The estimator's settings that it replaces by its own, with their names here;
-        the estimator's must then stay at their defaults.
+        The settings of the estimator that the solver replaces by its own, with their names here.
+        The estimator's must then stay at their defaults.
     """
 
     name: ClassVar[str]
@@ -309,7 +310,7 @@ def unfinished(objective: Objective, run: Run, quality: float, spent: int, stop:
     spent : int
         The number of iterations that count towards ``max_iter``.
     stop : str
-        What stopped, and when: "conjugate gradient stopped after 12 steps".
+        What stopped, and when, such as "conjugate gradient stopped after 12 steps".
     """
     enough = run.tol if spent >= run.max_iter else max(run.tol, HIDDEN_OPTIMALITY)
     if quality <= enough or run.monitor.stopped:
@@ -330,7 +331,7 @@ def lacking(
     penalty: str = "convex",
     data: Collection[str] | None = ("moments", "products"),
 ) -> str | None:
-    """Return the first requirement of a solver that an objective does not meet, else None.
+    """Return the first requirement of a solver that an objective does not meet, or None.
 
     Parameters
     ----------
@@ -341,8 +342,8 @@ def lacking(
         Whether the loss must be one of single rows, not of pairs.
     penalty : {"prox", "convex", "elastic net", "l2", "cone"}
         What the penalty must offer.
-    data : of {"moments", "products", "rows"}, optional
-        What the problem must offer, one of these.
+    data : subset of {"moments", "products", "rows"}, optional
+        The problem must offer one of these.
     """
     losses: Mapping[str, RankingLoss | UnivariateLoss] = UNIVARIATE_LOSSES if single else LOSSES
     if isinstance(objective.loss, UnivariateLoss) != single:

@@ -1,7 +1,7 @@
 """The distance of any w from the optimum, by comparison with a batch solver's solution.
 
-The bounds that an `Objective` gives at a single w are loose if w is far from the optimum, as the
-result of a stochastic solver may be. J at the optimum, once computed, serves every w.
+The bounds that an `Objective` gives at a single w are loose if w is far from the optimum, as after
+a stochastic solver. J at the optimum, once computed, serves for every w.
 """
 
 import numpy as np
@@ -16,15 +16,15 @@ from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["Certificate"]
 
-# tolerances of the minimum and maximum numbers of products, tried until one is sufficient for w;
-# for a hinge, the widths of the rounded kink
+# tolerances of the minimum, with maximum numbers of products, tried until one is sufficient for w;
+# for a hinge, widths of the rounded kink
 _TOLS = ((1e-2, 50), (1e-4, 500), (1e-6, 2000), (1e-8, 4000))
 _WIDTHS = tuple((width, 300) for width in (4.0, 1.0, 0.3, 0.1, 0.03, 0.01))
-_SLACK_FACTOR = 1.25  # a gap above so many slacks is known within a factor of 5
+_SLACK_FACTOR = 1.25  # a gap of at least so many slacks is known within a factor of 5
 _TOL_PER_WIDTH = 0.1  # tolerance for a rounded hinge, relative to the width
 _ROUNDING = 1e-12  # times d · mean ‖x‖² / mean ‖x − μ‖²: above 1 rounding hides differences
-_MAX_MULTIPLIERS = 12  # tried for a ball
-_FIRST_MULTIPLIER = 1e-4  # as a share of the curvature, without α
+_MAX_MULTIPLIERS = 12  # to try for a ball
+_FIRST_MULTIPLIER = 1e-4  # as a share of the curvature, if α is 0
 _SPHERE_TOL = 1e-3  # relative distance from the sphere
 
 
@@ -34,7 +34,7 @@ class Certificate:
     Parameters
     ----------
     objective : Objective
-        A batch solver is run on it at the first evaluation, and again with a smaller tolerance for
+        A batch solver minimises it at the first evaluation, and again with a smaller tolerance for
         a w that is closer to the optimum.
     """
 
@@ -91,7 +91,7 @@ class Certificate:
         below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
         lowest = max(below, objective.bound(goal.at(z)), 0.0)
         slack = objective.value(self._near) - lowest
-        if not converged and slack > self._slack:  # nor would it with a sharper kink
+        if not converged and slack > self._slack:  # sharper kinks would not converge either
             self._efforts.clear()
         return lowest, slack
 
@@ -129,9 +129,9 @@ def _solved(
 ) -> tuple[np.ndarray, float, bool]:
     """Return a solver's minimiser, its J(w) − J*, and whether the solver reached its tolerance.
 
-    Without an intercept the solver's own gap, from second derivatives, is unreliable for rows far
-    from the origin, and for a hinge, whose rounded kinks few rows or none may be in. The bound by
-    duality holds.
+    For losses that change with a shift of the rows, the solver's own gap, from second derivatives,
+    is unreliable for rows far from the origin, and for a hinge with few rows or none inside its
+    rounded kink. The dual bound holds.
     """
     solution = solver.solve(goal, start, Run(Monitor(goal), tol, products))
     w = solution.coef
@@ -151,5 +151,5 @@ def _batch_solver(objective: Objective) -> Solver:
     problem = objective.problem
     square = objective.by_moments and "l2" in objective.penalty.offers
     if square and not problem.knows_moments:
-        return ConjugateGradient()  # a low accuracy costs it only a few passes
+        return ConjugateGradient()  # low accuracy costs it only a few passes
     return choose(objective)

@@ -36,13 +36,13 @@ def _share(p: float) -> float:
 def alpha_from_beta(beta: float, p: float) -> float:
     """Return the library's α for the papers' β (or β₁): α(1−ρ) = β / (2p(1−p)).
 
-    The papers' f is p(1−p) times the mean of (1 − t)² over pairs: 2p(1−p) times J's data term.
+    The papers' f is p(1−p) times the mean of (1 − t)² over pairs: 2p(1−p) times the data term of J.
     """
     return number(beta, "beta") / (2.0 * _share(p) * (1.0 - p))
 
 
 def beta_from_alpha(alpha: float, p: float) -> float:
-    """Return the papers' β (or β₁) for the library's α(1−ρ) (or αρ), the inverse."""
+    """Return the papers' β (or β₁) for the library's α(1−ρ) (or αρ): `alpha_from_beta` inverted."""
     return number(alpha, "alpha") * 2.0 * _share(p) * (1.0 - p)
 
 
@@ -65,7 +65,7 @@ def spam_strong_constant(beta: float, M: float) -> float:
 def spam_t0(beta: float, M: float) -> int:
     """Return t0, the first step to which SPAM's theorem for the steps 1/(C̃(t + 1)) applies.
 
-    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉), Theorem 3 of SPAM as VRSPAM quotes it. For
+    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉), from SPAM's Theorem 3 as VRSPAM quotes it. For
     t ≥ t0, 1/(C̃(t + 1)) ≤ β/(128M⁴). t0 grows like 128M⁴/β².
     """
     number(beta, "beta", open_low=True)
@@ -83,7 +83,7 @@ def spam_bound(
 
         e_{t+1} = [(1 + 128M⁴η_t²) e_t + 2η_t² σ²] / (1 + η_tβ)².
 
-    The theorem states only the order of the solution (`spam_rate`).
+    The theorem states only the order of the result (`spam_rate`).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def spam_bound(
 def spam_rate(T: int, theta: float | None = None) -> float:
     """Return the order of E‖w_{T+1} − w*‖² after T steps of SPAM, up to a constant.
 
-    It is T^{−θ} for the steps C/t^θ, and log(T)/T (``theta=None``) for the steps 1/(C̃(t + t0)).
+    It is T^{−θ} for the steps C/t^θ, and log(T)/T for the steps 1/(C̃(t + t0)) (``theta=None``).
     """
     number(T, "T", low=1, whole=True)
     if theta is None:
@@ -127,7 +127,7 @@ def spam_rate(T: int, theta: float | None = None) -> float:
 def gradient_lipschitz(p: float, M: float, as_printed: bool = False) -> float:
     """Return 4 max(p, 1−p) M², the smallest Lipschitz constant of w ↦ G(w; z).
 
-    ``as_printed`` gives the 8M² of VRSPAM's Lemma 2, which is correct but loose.
+    ``as_printed`` gives the 8M² of VRSPAM's Lemma 2, which is valid but loose.
     """
     number(M, "M", open_low=True)
     share = max(_share(p), 1.0 - p)
@@ -159,14 +159,14 @@ def vrspam_contraction(
     ----------
     eta, beta, M : float
     m : int
-        Inner steps in a stage.
+        Number of inner steps in a stage.
     as_printed : bool
         Use the printed C^m + DC(C^m − 1)/(C − 1). The default sums the theorem's own recursion
         e_{t+1} ≤ C e_t + D e_0, which gives C^m + D(C^m − 1)/(C − 1).
     """
     number(m, "m", low=1, whole=True)
     _, D = vrspam_constants(eta, beta, M)
-    # C − 1 without the cancellation that a small η would cause
+    # C − 1, without cancellation for small η
     noise, shrink = 128.0 * M**4 * eta**2, eta * beta
     excess = (noise - shrink * (2.0 + shrink)) / (1.0 + shrink) ** 2
     exponent = int(m) * math.log1p(excess)
@@ -177,7 +177,7 @@ def vrspam_contraction(
 
 
 def vrspam_stages(contraction: float, reduction: float) -> int:
-    """Return how many stages reduce E‖w̃_s − w*‖² to ``reduction`` times its first value.
+    """Return the number of stages that reduce E‖w̃_s − w*‖² to ``reduction`` times its first value.
 
     This is the smallest integer s with α^s ≤ reduction, where α is the ``contraction`` of VRSPAM's
     Theorem 1. (The later version has s ≥ log(1/reduction)/log(1/α); v1 prints the product of the
@@ -214,7 +214,7 @@ def opauc_step(
         Bound on ‖x‖, 1 in the paper.
     as_printed : bool
         Use the printed κTL/B² under the root, without the 2. For large TL the proof does not give
-        the theorem's bound at that step: the factor of √T is 1.5 instead of √2.
+        the theorem's bound for that step: the factor of √T is 1.5 instead of √2.
     """
     number(T, "T", low=1, whole=True)
     number(L, "L")
@@ -253,12 +253,12 @@ def opauc_regret(
 def effective_rank(S: np.ndarray, mu: float) -> float:
     """Return OPAUC's effective numerical rank r(S, μ) = Σ ν_i/(μ + ν_i) (Definition 3).
 
-    The ν_i are the eigenvalues. It lies between 0 and the rank, and decreases as μ increases.
+    The ν_i are the eigenvalues. The result lies between 0 and the rank, and decreases as μ grows.
 
     Parameters
     ----------
     S : ndarray of shape (d, d) or (T, d, d)
-        A positive semi-definite matrix, or several; the largest of their ranks is returned.
+        A positive semi-definite matrix, or several, of whose ranks the largest is returned.
     mu : float
 
     Raises

@@ -5,17 +5,17 @@ of its class so far, with ties broken at random. As long as the rows of each cla
 whatever the order of the labels, these p-values are independent and uniform (Vovk, Nouretdinov and
 Gammerman 2003). The evidence is the capital of a player who bets against this, starting with 1. At
 a row of class k a bet multiplies its stake by a function of p whose mean is 1. Each bet has one
-function per class: 1/(2√p) for scores that fall by much, 1 − (p − ½) for scores that fall, 1 for
-scores that stay, and the mirrored ones for scores that rise. Two more bets use
+function per class: 1/(2√p) for scores that fall a lot, 1 − (p − ½) for scores that fall, 1 for
+scores that stay, and the mirror images for scores that rise. Two more bets use
 1 ± 0.8(6p² − 6p + 1) for both classes, for scores that spread or contract. Stakes are activated
 over time; until then they are cash. After t rows the share S_t = log b/log(t + b) is inactive:
 
     M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} factor(p_i)
 
 M is a martingale with mean 1, so the probability that it ever reaches 1/``FALSE_ALARM_RATE``, in a
-stream of any length and for any times of looking, is at most ``FALSE_ALARM_RATE`` (Ville 1939). The
-sum over the start s is that of Shiryaev and Roberts with weights that add up to 1; it is updated
-with one number per bet.
+stream of any length and however often one looks, is at most ``FALSE_ALARM_RATE`` (Ville 1939). The
+sum over the start s is that of Shiryaev and Roberts with weights that add up to 1; updating it
+takes one number per bet.
 """
 
 from itertools import product
@@ -30,9 +30,9 @@ __all__ = ["BETS", "CELLS", "FALSE_ALARM_RATE", "DriftAlarm", "cells_of"]
 
 FALSE_ALARM_RATE = 0.05  # bound on the probability of a false alarm in a whole stream
 CELLS = 512  # of scores; scores in the same cell are ties
-_MAX_ROWS = 2**53  # that can be counted
+_MAX_ROWS = 2**53  # that float64 can count
 _FALL_FAR, _FALL, _STAY, _RISE, _RISE_FAR, _SPREAD, _GATHER = range(7)
-# the change of the scores of either class that each bet is for, shape (bets, 2)
+# the change of the scores of each class that a bet is for, shape (bets, 2)
 BETS = np.array(
     [pair for pair in product(range(_SPREAD), repeat=2) if pair != (_STAY, _STAY)]
     + [(_SPREAD, _SPREAD), (_GATHER, _GATHER)]
@@ -50,8 +50,8 @@ class DriftAlarm:
     """Evidence against the hypothesis that rows are exchangeable within their classes.
 
     Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, the active ``stakes``
-    (len(BETS),), and ``clock`` (2,), the number of rows so far and the row that raised the alarm,
-    or 0. After that row nothing changes.
+    (len(BETS),), and ``clock`` (2,): the number of rows so far, and the row that raised the alarm,
+    or 0. After the alarm nothing changes.
     """
 
     specs: ClassVar[Specs] = {
@@ -73,10 +73,10 @@ class DriftAlarm:
             raise ValueError("its alarm does not match its evidence")
 
     def add(self, codes: np.ndarray, scores: np.ndarray, weight: np.ndarray, seed: float) -> None:
-        """Add rows: codes 0 or 1 of their classes (n,), finite scores (n,), weights (n,).
+        """Add rows: class codes 0 or 1, finite scores and weights, all (n,).
 
         Rows of weight 0 are skipped; all others count equally. The seed for breaking ties must be
-        the same in every call for a stream, and differ between streams.
+        the same in all calls for one stream, and differ between streams.
         """
         ties = _uniform(int(self.arrays["clock"][0]), len(codes), seed)
         arrays = (self.arrays[name] for name in ("counts", "stakes", "clock"))
@@ -89,12 +89,12 @@ class DriftAlarm:
 
     @property
     def units(self) -> int:
-        """How many rows, or strata, there were, up to the alarm."""
+        """The number of rows, or strata, up to the alarm."""
         return int(self.arrays["clock"][0])
 
     @property
     def row(self) -> int | None:
-        """The row that raised the alarm, counted from 1; None if none has."""
+        """The row that raised the alarm, counted from 1; None if there was no alarm."""
         return int(self.arrays["clock"][1]) or None
 
 

@@ -22,7 +22,7 @@ from aucmax.streams.state import Settings
 
 __all__ = ["FIRST_ROWS", "prepared_by"]
 
-_LINES_TO_A_ROW = 25  # at most, with titles and a header
+_LINES_TO_A_ROW = 25  # maximum number of lines up to the first row, with titles and a header
 
 
 def prepared_by(
@@ -32,21 +32,21 @@ def prepared_by(
     steps: list[tuple[str, Any]] | None = None,
     waits: bool = False,
 ) -> tuple[Prepared | None, list[Decision], int]:
-    """Return how the rows of a stream become features, what was decided, and the lines of titles.
+    """Return how a stream's rows become features, the decisions, and the number of title lines.
 
-    Numbers in every cell, written as expected, are features as they are: the result is None. So it
-    is for objects of NDJSON whose columns are numbers: one that lacks a feature has 0 there.
+    The first value is None if cells need no preparation: if all are numbers, written as expected.
+    It is also None for NDJSON objects whose columns are numbers; a missing feature is then 0.
 
     Parameters
     ----------
     lines : iterator of bytes
-        Of these the first `FIRST_ROWS` decide.
+        The first `FIRST_ROWS` rows of these decide.
     settings : Settings
     reading : Reading
     steps : list of (str, transformer), optional
-        What is known already, such as the steps of a model.
+        Steps that are already known, such as those of a model.
     waits : bool
-        Whether rows only come with time: if the first has numbers alone, no more are read.
+        Whether rows arrive over time: if the first has only numbers, no more are read.
     """
     first = list[bytes]()
     while waits and steps is None and len(first) < _LINES_TO_A_ROW:
@@ -72,7 +72,7 @@ def prepared_by(
     steps = learned.steps
     if settings.format == "ndjson" and not steps[0][1].columns_:
         return None, [], 0
-    # those in doubt are counted row by row
+    # doubtful cells are counted row by row
     sure = [decision for decision in learned.decisions if not decision.doubtful]
     return Prepared(as_text(steps) or "", *written), [*look.decisions, *sure], look.titles
 
@@ -85,11 +85,11 @@ class _Look(NamedTuple):
     reading : Reading
         With the separator and the decimal mark.
     decisions : list of Decision
-        About these.
+        Decisions about the reading.
     rows : list of Row
-        Cells by name, as they are written.
+        Cells by name, as written.
     is_plain : bool
-        Whether these are numbers as a stream takes them.
+        Whether all cells are numbers that a stream can take without preparation.
     """
 
     reading: Reading
@@ -99,7 +99,7 @@ class _Look(NamedTuple):
 
     @classmethod
     def at(cls, lines: list[bytes], settings: Settings, reading: Reading) -> _Look:
-        """Look at lines; those that are no rows are left out."""
+        """Look at lines, and leave out those that are not rows."""
         decisions: list[Decision] = []
         header, rest = None, lines
         if settings.format == "csv" and lines:
@@ -112,7 +112,7 @@ class _Look(NamedTuple):
             header = distinct([cell.strip() for cell in cells])
         try:
             parse = settings.parser(header, reading.sep, numbers=False)
-        except (ValueError, AssertionError):  # is said where the line is read
+        except (ValueError, AssertionError):  # reported when the line is read
             return cls(reading, [], [], is_plain=True)
         rows: list[Row] = []
         for line in rest:
@@ -143,7 +143,7 @@ class _Look(NamedTuple):
 
 
 def _is_plain(row: Row, is_text: bool) -> bool:
-    """Return whether all cells of a row are numbers; those of JSON are if they are no text."""
+    """Return whether all cells of a row are numbers; in JSON, whether none is text."""
     cells = row.features.values()
     if not is_text:
         return not any(isinstance(cell, str) for cell in cells)

@@ -1,6 +1,6 @@
-"""Parsing of a stream's lines to rows: numbers by name, a label, and a weight.
+"""Parsing a stream's lines into rows: numbers by name, a label, and a weight.
 
-A missing value, null in NDJSON or empty in CSV, is a feature that the row lacks.
+A missing value, null in NDJSON or empty in CSV, means that the row lacks the feature.
 """
 
 import codecs
@@ -48,9 +48,9 @@ def parser(
     numbers: bool = True,
     strata: str | None = None,
 ) -> Parser:
-    """Return a function that parses a line to a row, or to None if the line has none.
+    """Return a function that parses a line into a row, or None if the line has none.
 
-    It raises ValueError for an invalid line.
+    The function raises ValueError for an invalid line.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def parser(
     weight : str, optional
         The name of the rows' weights, in NDJSON and CSV.
     encoding : str, optional
-        The encoding of NDJSON and CSV, as `encoding_of` returns it; by default as `text_of` reads.
+        The encoding of NDJSON and CSV, as `encoding_of` returns it; by default that of `text_of`.
     numbers : bool
-        Whether the cells of CSV are numbers; otherwise they are returned as text, gaps too.
+        Whether the cells of CSV are numbers; otherwise all are returned as text, including gaps.
     strata : str, optional
         The name of the rows' strata; ``qid`` in svmlight.
     """
@@ -96,7 +96,7 @@ def check_roles(
     label: str | None, drop: Sequence[str], weight: str | None, strata: str | None
 ) -> None:
     """Raise ValueError if the column of the weights or of the strata has another role."""
-    dropped = [name for name in drop if name != weight]  # weights are no feature in any case
+    dropped = [name for name in drop if name != weight]  # weights are never features
     roles = dict.fromkeys(dropped, "dropped") | {label: "the label"}
     for role, name in {"the weight of the rows": weight, "their strata": strata}.items():
         if name is not None and name in roles:
@@ -105,7 +105,7 @@ def check_roles(
 
 
 def text_of(line: bytes, encoding: str | None) -> str:
-    """Return the text of a line: by default in UTF-8, or that of Windows where it is not UTF-8."""
+    """Return the text of a line, by default UTF-8, or Windows' encoding if it is not UTF-8."""
     try:
         return line.decode(encoding or "utf-8")
     except UnicodeDecodeError:
@@ -118,7 +118,7 @@ def text_of(line: bytes, encoding: str | None) -> str:
 
 
 def encoding_of(name: str) -> str:
-    """Return Python's name of an encoding; ValueError unless its lines can be split by bytes."""
+    """Return Python's name for an encoding; ValueError unless its lines can be split by bytes."""
     try:
         python_name = codecs.lookup(name).name
         if "\n".encode(python_name) == b"\n":
@@ -133,7 +133,7 @@ def encoding_of(name: str) -> str:
 
 
 def format_of(line: bytes) -> str:
-    """Return the format that the first line of a stream shows; NDJSON if it is blank."""
+    """Return the format of a stream, judged by its first line; NDJSON if that is blank."""
     text = line.removeprefix(b"\xef\xbb\xbf").strip()
     if _ENTRY.match(text):
         return "svmlight"

@@ -1,10 +1,10 @@
 """A linear scorer that learns row by row, and can score at any time.
 
 Rows wait until they have a share ``refresh`` of the weight of all rows, or until there are
-``MAX_WAITING_ROWS`` of them; then they are learnt together, and the new solution scores. This
-depends on the rows alone, not on how they are divided into calls or on predictions in between:
-learning one by one and many at once gives the same bits. All rows are compared here; for rows that
-are compared within strata there is `aucmax.streams.strata`.
+``MAX_WAITING_ROWS`` of them; then they are learnt together, and the new solution is used for
+scoring. This depends only on the rows, not on how they are divided into calls or on predictions in
+between: learning one by one and many at once gives the same bits. All rows are compared here;
+`aucmax.streams.strata` compares rows within strata.
 """
 
 from collections.abc import Mapping, Set
@@ -22,15 +22,15 @@ from aucmax.streams.waiting import Waiting, checked
 
 __all__ = ["MAX_WAITING_ROWS", "Scorer", "StreamLearner", "counted_rows"]
 
-MAX_WAITING_ROWS = 1000  # maximum of waiting rows
+MAX_WAITING_ROWS = 1000  # maximum number of waiting rows
 
 
 class Scorer(NamedTuple):
     """A linear score w·x + intercept, above 0 if closer to the mean score of the positives.
 
-    At the minimum of the square loss the variance of the scores within the classes follows from the
-    difference g of their means: ½ g(1 − g), penalty included. For normal scores with that variance
-    the log-odds are 2/(1 − g), the ``slope``, times the score, plus the ``prior`` log-odds of the
+    At the minimum of the square loss, the difference g of the classes' mean scores determines the
+    variance within the classes: ½ g(1 − g), penalty included. For normal scores with that variance
+    the log-odds are the ``slope`` 2/(1 − g) times the score, plus the ``prior`` log-odds of the
     classes.
     """
 
@@ -41,7 +41,7 @@ class Scorer(NamedTuple):
     optimality: float = 1.0
 
     def score(self, row: Mapping[Any, Any]) -> float:
-        """Return the score of one row; ValueError names a feature that is not a number."""
+        """Return the score of one row; a ValueError names a feature that is not a number."""
         get, total = self.weights.get, self.intercept
         try:
             for name, value in row.items():
@@ -73,7 +73,7 @@ class StreamLearner:
     Parameters
     ----------
     rule : Rule
-        How blocks of rows are learnt.
+        How to learn blocks of rows.
     half_life : float, optional
         In rows: row i of m has weight γ^(m−i), γ = 2^(−1/half_life). None forgets nothing.
     refresh : float
@@ -96,9 +96,9 @@ class StreamLearner:
         number(refresh, "refresh", high=1.0, open_high=True)
         self.rule, self.refresh, self.positive = rule, float(refresh), positive
         self.gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
-        self.labels: dict[Any, int] = {}  # to their codes
+        self.labels: dict[Any, int] = {}  # code by label
         self._waiting = Waiting()
-        self._total = self._since = 0.0  # weight of all rows, and of the waiting ones
+        self._total = self._since = 0.0  # weights of all rows, and of waiting ones
         self._scorer: Scorer | None = _UNTRAINED
 
     @property
@@ -171,7 +171,7 @@ class StreamLearner:
         code = self.labels.get(label)
         if code is None:
             plain = label.item() if isinstance(label, np.generic) else label
-            if isinstance(plain, bool) and not self.labels:  # then the other label is known, too
+            if isinstance(plain, bool) and not self.labels:  # the other label is then known, too
                 self._ranked([False, True])
                 self.labels = {False: 0, True: 1}
                 return int(plain)
@@ -193,7 +193,7 @@ class StreamLearner:
     def coded_moments(self) -> ClassMoments | None:
         """Return the moments of all rows, including waiting ones, with codes as labels.
 
-        None if the rule keeps none. The learner does not change.
+        The result is None if the rule keeps no moments. The learner does not change.
         """
         if not isinstance(self.rule, MomentsRule):
             return None
@@ -217,11 +217,11 @@ class StreamLearner:
 
     @property
     def classes(self) -> list[Any]:
-        """The labels seen so far; of two, the positive one last."""
+        """The labels seen so far; if there are two, the positive one is last."""
         return self._ranked(list(self.labels))
 
     def _ranked(self, labels: list[Any]) -> list[Any]:
-        """Return labels with the positive one last; ValueError if neither of two can be it."""
+        """Return labels with the positive one last; ValueError if it is neither of the two."""
         if len(labels) < 2:
             return labels
         if self.positive is not None:
@@ -239,7 +239,7 @@ class StreamLearner:
 
     @property
     def scorer(self) -> Scorer:
-        """The current scorer: the solution for all rows that were learnt."""
+        """The current scorer: the solution for all learnt rows."""
         if self._scorer is None:
             self._scorer = self._solved()
         return self._scorer
@@ -264,7 +264,7 @@ class StreamLearner:
         return weight | waiting | named("rule", self.rule.arrays)
 
     def specs(self, d: int, learnt: int, classes: int) -> dict[str, ArraySpec]:
-        """Return the declarations of `arrays` for d features, of which ``learnt`` are learnt."""
+        """Return the declarations of `arrays` for d features, of which ``learnt`` were learnt."""
         if learnt > d:
             raise ValueError(f"it has learnt {learnt} of {d} features")
         self.rule.check_features(d)
@@ -300,15 +300,15 @@ class StreamLearner:
 
 
 def counted_rows(weight, total, since, waiting, gamma, refresh):
-    """Count a row, or several: return the weights of all and of waiting rows, and if these are due.
+    """Count one or more rows: return the weights of all and of waiting rows, and if these are due.
 
-    ``waiting`` is the number of waiting rows, including these; γ is by what older ones decay.
+    ``waiting`` is the number of waiting rows, including these; older rows decay by γ.
     """
     total, since = gamma * total + weight, gamma * since + weight
     return total, since, since >= refresh * total or waiting >= MAX_WAITING_ROWS
 
 
-_count = compiled(counted_rows)  # for many rows; for a single row the call would take longer
+_count = compiled(counted_rows)  # for many rows; for one row the call would take longer
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Monitoring of a stream: its AUC, learning compared with a frozen model, shifted features."""
+"""Monitoring of a stream: its AUC, learning against a frozen model, shifted features."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ def stream_report(state: State) -> dict[str, Any]:
     -------
     dict
         ``row``, ``bad``, ``lines`` and ``features`` so far; ``optimality`` of the model;
-        ``prequential``, the AUC of all rows, each scored before it was learnt; within strata,
-        ``strata``, the mean of theirs, and so are all AUCs here.
-        Since the freeze, decayed if there is a half-life: ``frozen`` and ``learning``, the
-        AUCs of the two models, ``test``, the paired test of the second minus the first, valid for
-        this one look, and ``moved``. ``drift``, undecayed: the ``evidence`` that rows have changed
-        since the freeze, and the ``row`` at which it first reached 1/``level``
-        (`aucmax.streams.drift`); without a change this happens in at most a share ``level`` of
-        streams, however often one looks. Unknown values are None.
+        ``prequential``, the AUC of all rows, each scored before it was learnt. Within strata this
+        is called ``strata``; it and all other AUCs are then means over strata.
+        Since the freeze, decayed if there is a half-life: ``frozen`` and ``learning``, the AUCs of
+        the two models; ``test``, the paired test of the second minus the first, valid for a single
+        look; and ``moved``. ``drift``, undecayed: the ``evidence`` that rows have changed since the
+        freeze, and the ``row`` at which it first reached 1/``level`` (`aucmax.streams.drift`).
+        Without a change, this happens in at most a share ``level`` of streams, however often one
+        looks. Unknown values are None.
     """
     positive, baseline = state.positive, state.baseline
     report: dict[str, Any] = {"row": state.rows, "bad": state.bad, "lines": state.lines}
@@ -64,10 +64,10 @@ def _auc(area: Any) -> dict[str, float] | None:
 def moved(state: State) -> list[dict[str, Any]]:
     """Return the features sorted by the shift of a class mean since the freeze, largest first.
 
-    The moments of the rows since the freeze are those of all rows minus the earlier ones, decayed.
+    The moments of the rows since the freeze are those of all rows minus the decayed earlier ones.
     ``z`` is the change of the mean in standard errors; ``shift`` the change in standard deviations
-    before the freeze, and ``spread`` the ratio of the standard deviations, None if that was 0. SPAM
-    has no such features.
+    before the freeze, and ``spread`` the ratio of the standard deviations, None if that was 0. With
+    SPAM the list is empty.
     """
     if state.baseline is None or not state.baseline.statistics:
         return []

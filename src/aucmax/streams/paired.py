@@ -1,7 +1,7 @@
 """The AUCs of two scorers of the same rows of a stream, and the paired test of their difference.
 
-The difference D of a row's placements by the two scorers among the earlier rows is summed as the
-rows arrive: the variance of the sums is DeLong's for the difference of the AUCs.
+As rows arrive, the differences D between a row's placements by the two scorers among the earlier
+rows are summed: the variance of the sums is DeLong's for the difference of the AUCs.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from aucmax.statistics.score_bins import ScoreBins, bins_specs
 
 __all__ = ["PairTest", "PairedScores"]
 
-_WAITING_ROWS = 1000  # that are counted together, to save time
+_WAITING_ROWS = 1000  # counted together to save time
 
 
 class PairTest(NamedTuple):
@@ -47,7 +47,7 @@ class PairedScores:
     def add(
         self, codes: np.ndarray, first: np.ndarray, second: np.ndarray, weight: np.ndarray
     ) -> None:
-        """Add rows: codes 0 or 1 of their classes, both scores, and weights, all (n,)."""
+        """Add rows: class codes 0 or 1, both scores, and weights, all (n,)."""
         self._waiting.append((codes, first, second, weight))
         self._n_waiting += len(codes)
         if self._n_waiting >= _WAITING_ROWS:
@@ -93,7 +93,7 @@ class PairedScores:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """What a file has beside `arrays`, as JSON."""
+        """What a file stores besides `arrays`, as JSON."""
         return [scores.facts for scores in self.scorers()]
 
     @property

@@ -1,4 +1,4 @@
-"""A stream of any table: how the cells of a row become features, which its state keeps."""
+"""Streams of any table: how the cells of a row become features, as the stream's state keeps it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from aucmax.streams.formats import as_float
 
 __all__ = ["Prepared", "as_word"]
 
-# of each axis its features, and its place in maps with the share of the way to the next
+# for each axis, its features, its place in maps, and the share of the way to the next place
 _OfAxes = dict[int, tuple[list[Entries], tuple[Any, Any]]]
 
-_KNOWN_WORDS = 1 << 16  # words whose features are remembered
+_KNOWN_WORDS = 1 << 16  # maximum number of words whose features are cached
 
 
 class Prepared:
@@ -38,14 +38,14 @@ class Prepared:
     Parameters
     ----------
     steps : str
-        As `aucmax.estimators.written_steps` writes them, a `TableEncoder` first, or the features of
-        curves and maps alone.
+        As `aucmax.estimators.written_steps` writes them: a `TableEncoder` first, or only the
+        features of curves and maps.
     sep, decimal : str
-        Of CSV.
+        The separator and decimal mark of CSV.
     strict : bool
-        Whether a cell that does not fit its column is an error, not a missing value.
+        Whether a cell that does not fit its column is an error rather than a missing value.
     unfit : mapping of str to int
-        How many cells of each column did not fit, so far.
+        The number of cells of each column that did not fit so far.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Prepared:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a file of the state has: the arguments."""
+        """What the file of a state stores: the arguments."""
         names = ("sep", "decimal", "strict")
         dialect = {name: getattr(self, name) for name in names}
         return {"steps": self.text, **dialect, "unfit": dict(self.unfit)}
 
     @classmethod
     def of_facts(cls, facts: dict[str, Any] | None) -> Prepared | None:
-        """Return what has these facts; ValueError if there is nothing like that."""
+        """Return the object with these facts, None for None; ValueError if they are invalid."""
         if facts is None:
             return None
         if not isinstance(facts["unfit"], dict) or not all(map(is_whole, facts["unfit"].values())):
@@ -89,7 +89,7 @@ class Prepared:
         return cls(**facts)
 
     def features(self, row: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
-        """Return the features of a row that are not 0, and the columns whose cells do not fit."""
+        """Return the non-zero features of a row, and the columns whose cells do not fit."""
         of_columns: list[Any] = []
         unfit: list[str] = []
         for j, column in enumerate(self._columns):
@@ -110,12 +110,12 @@ class Prepared:
         return self._behind(features) if self._later else features, unfit
 
     def _as_number(self, cell: Any) -> float:
-        """Return a cell as a number; NaN for any other."""
+        """Return a cell as a number; NaN if it is not a number."""
         number = None if cell is None else self._number(cell.strip())
         return np.nan if number is None else number
 
     def _of_text(self, j: int, text: str) -> Any:
-        """Return what is made of a cell of column j; None if it does not fit."""
+        """Return the features for a cell of column j; None if it does not fit."""
         column, word = self._columns[j], text.strip()
         if isinstance(column, Remarks) and word not in column.words:
             word = ""
@@ -131,7 +131,7 @@ class Prepared:
         return self._maker.of_cell(j, np.array([number]))
 
     def _behind(self, features: dict[str, float]) -> dict[str, float]:
-        """Return features behind the steps after the first."""
+        """Return features transformed by the steps after the first."""
         values: Any = np.array([[features.get(name, 0.0) for name in self._encoded]])
         for step in self._later:
             values = step.transform(values)
@@ -142,19 +142,19 @@ class Prepared:
 
 
 class _Encoded:
-    """Rows of one column after another, as a `TableEncoder` makes them."""
+    """Features of rows, column by column, as `TableEncoder` computes them."""
 
     def __init__(self, encoder: Any) -> None:
         self._columns = encoder.prepared_columns
 
     def of_number(self, j: int, number: float) -> list[tuple[str, float]] | None:
-        """Return the features of column j for a number, if it stays as it is."""
+        """Return the features of column j for a number, if the column is used as it is."""
         column, preparation = self._columns[j]
         stays = isinstance(preparation, Filled) and not preparation.is_left_out
         return [(column.name, number)] if stays else None
 
     def of_cell(self, j: int, cells: Any) -> list[tuple[str, float]]:
-        """Return the features of column j for one cell, those that are not 0."""
+        """Return the non-zero features of column j for one cell."""
         column, preparation = self._columns[j]
         blocks = zip(preparation.names(column.name), preparation.entries(cells), strict=True)
         entries = ((names, entry) for names, of_block in blocks for entry in map(_scalar, of_block))
@@ -166,7 +166,7 @@ class _Encoded:
 
 
 class _Additive:
-    """Rows of curves of columns and maps of pairs, as `AdditiveFeatures` makes them."""
+    """Features of curves of columns and maps of pairs, as `AdditiveFeatures` computes them."""
 
     def __init__(self, features: AdditiveFeatures) -> None:
         self._features, self._names = features, features.get_feature_names_out().tolist()
@@ -177,7 +177,7 @@ class _Additive:
         self._first_map = features.with_pairs(()).n_features
 
     def of_number(self, j: int, number: float) -> _OfAxes:
-        """Return what `of_cell` does, for a number."""
+        """Return the same as `of_cell`, for a number."""
         return self.of_cell(j, np.array([number]))
 
     def of_cell(self, j: int, cells: Any) -> _OfAxes:
@@ -211,5 +211,5 @@ def _scalar(entry: Entries) -> Entries:
 
 
 def as_word(value: Any) -> str:
-    """Return a value of JSON as it would stand in CSV."""
+    """Return a JSON value as CSV would write it."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,7 +1,7 @@
 """The lines of a stream's input that its state has not read yet.
 
-The bytes that the state has read are compared with the beginning of the input, so that no lines of
-another file are skipped.
+The beginning of the input must equal the bytes that the state has read, so that no lines of another
+file are skipped.
 """
 
 import io
@@ -19,9 +19,9 @@ from aucmax.streams.state import State
 
 __all__ = ["Input"]
 
-_POLL_SECONDS = 0.1  # between checks of a file for further lines
+_POLL_SECONDS = 0.1  # between checks of a file for new lines
 _CHUNK_BYTES = 1 << 20
-_TAIL_BYTES = 256  # of the last bytes read, which reveal whether a file was rewritten
+_TAIL_BYTES = 256  # last bytes read, which show whether a file was rewritten
 
 Batches = Generator[list[bytes], None, str | None]
 
@@ -34,12 +34,12 @@ class Input:
     file : str
         A path, or ``-``.
     state : State
-        It has read the first ``state.offset`` bytes, and learns each batch before
-        the next is requested.
+        It has read the first ``state.offset`` bytes, and learns each batch before the next is
+        requested.
     every : int
         A batch ends when the number of lines is a multiple of this.
     line : bytes
-        The first line of standard input, if it was read already.
+        The first line of standard input, if already read.
     """
 
     def __init__(self, file: str, state: State, every: int, line: bytes = b"") -> None:
@@ -61,7 +61,7 @@ class Input:
             yield line
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Yield the lines to the end of the input; the last may lack its line end.
+        """Yield the lines up to the end of the input; the last may lack its line end.
 
         Raises
         ------
@@ -75,8 +75,8 @@ class Input:
     def followed(self, idle: float | None, tell: Callable[[str], None]) -> Iterator[list[bytes]]:
         """Yield the lines of a file that grows, then those of the file that replaces it.
 
-        The latter is another file with the same name, or the same file after it was emptied. An
-        empty batch precedes its first line; by then the state refers to the new file.
+        The replacement is another file with the same name, or the same file after it was emptied.
+        An empty batch precedes its first line; by then the state refers to the new file.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Input:
 
 
 class _Held:
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes have already been read."""
 
     def __init__(self, held: bytes, rest: BinaryIO) -> None:
         self._held, self._rest = io.BytesIO(held), rest

@@ -19,14 +19,13 @@ __all__ = ["AUCClassifier"]
 class AUCClassifier(base.MiniBatchClassifier):
     """Linear classifier that maximises the AUC, for river.
 
-    With ``learner="moments"`` the model keeps the class moments of all rows, and is the optimum
-    of the pairwise square loss for them: it needs no learning rate and no scaler. With "spam" each
-    row is one step of stochastic proximal AUC maximization, with O(d) numbers for d features.
+    With ``learner="moments"`` the model keeps the class moments of all rows, and is the optimum of
+    the pairwise square loss for them: it needs no learning rate and no scaler. With "spam" each row
+    is one step of stochastic proximal AUC maximization, with O(d) numbers for d features.
 
     A feature that a row lacks counts as 0. Rows are learnt in blocks, and predictions use the model
-    after the last block: see ``refresh``. The blocks depend on the rows alone, so `learn_many`
-    gives the same model as `learn_one` for each row, bit for bit if the features have the same
-    order.
+    after the last block: see ``refresh``. The blocks depend only on the rows, so `learn_many` gives
+    the same model as `learn_one` for each row, bit for bit if the features have the same order.
 
     Parameters
     ----------
@@ -45,9 +44,9 @@ class AUCClassifier(base.MiniBatchClassifier):
     refresh : float
         The share of all weight that may arrive before the next block is learnt, in [0, 1). With .05
         the first twenty rows are learnt one by one, and from the 20,000th on a thousand at a time,
-        the maximum; 0 learns each row immediately, at the cost of solving for each.
+        the maximum; 0 learns each row immediately, and solves for each.
     step_size : float, optional
-        For "spam": C of the steps C/√t, on the paper's scale. None uses steps 1/(C̃(t + t0)), which
+        For "spam": C in the steps C/√t, on the paper's scale. None uses steps 1/(C̃(t + t0)), which
         the l2 penalty allows, with automatic constants.
     positive : label, optional
         The label to rank first; by default the larger of the two.
@@ -105,12 +104,12 @@ class AUCClassifier(base.MiniBatchClassifier):
 
     @property
     def intercept(self) -> float:
-        """Intercept, which puts the score 0 midway between the mean scores of the two labels."""
+        """The intercept, which puts 0 midway between the mean scores of the two labels."""
         return self._stream.scorer.intercept
 
     @property
     def moments(self) -> ClassMoments:
-        """Class moments of all rows, to save, merge, or fit with `aucmax.AUCClassifier`.
+        """The class moments of all rows, to save, merge, or fit with `aucmax.AUCClassifier`.
 
         Feature names are converted to text. "spam" keeps no moments.
         """
@@ -143,7 +142,7 @@ class AUCClassifier(base.MiniBatchClassifier):
         return self._stream.scorer.score(x)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Return the probability of each label seen so far; of False and True before the first row.
+        """Return the probability of each label seen so far, or of False and True before any row.
 
         Parameters
         ----------
@@ -163,8 +162,8 @@ class AUCClassifier(base.MiniBatchClassifier):
         Parameters
         ----------
         X : data frame
-            From pandas, polars or another library that narwhals supports. A missing value is a
-            feature that the row lacks.
+            From pandas, polars or another library that narwhals supports. A missing value means
+            that the row lacks the feature.
         y : series
         w : float or series
             Weights of the rows.

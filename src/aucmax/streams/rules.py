@@ -25,7 +25,7 @@ _NOT_NEGATIVE = ("mass", "square", "k")  # arrays of SPAM's state
 
 
 class Solution(NamedTuple):
-    """Coefficients (d,), the scores of the class means, negative first, and the class weights.
+    """Coefficients (d,), the scores of the class means (negative first), and the class weights.
 
     ``optimality`` is that of `AUCClassifier`, NaN if unknown.
     """
@@ -37,7 +37,7 @@ class Solution(NamedTuple):
 
 
 class Rule(Protocol):
-    """Learns blocks of rows; ``arrays`` is its whole state, and can be set."""
+    """Learns blocks of rows; ``arrays`` is its entire state, and can be set."""
 
     arrays: dict[str, np.ndarray]
 
@@ -55,7 +55,7 @@ class Rule(Protocol):
         """Learn a block (m, d) with codes and weights (m,), after decaying old rows by γ."""
 
     def solve(self, positive: int) -> Solution | None:
-        """Return the solution that ranks this code first; None until both classes have weight."""
+        """Return the solution that ranks the class with this code first; None without both."""
 
 
 def rule_of(
@@ -66,7 +66,7 @@ def rule_of(
     within: float = 0.5,
     step_size: float | None = None,
 ) -> Rule:
-    """Return the rule "moments" or "spam"; ValueError for settings that are the other's."""
+    """Return the rule "moments" or "spam"; ValueError for settings of the other rule."""
     if learner == "moments":
         if step_size is not None:
             raise ValueError("step_size is for learner='spam'; 'moments' needs none.")
@@ -86,9 +86,9 @@ class MomentsRule:
     Parameters
     ----------
     prior : Prior, optional
-        Of the features of an additive model, in whose coordinates the optimum is found.
+        That of the features of an additive model; the problem is solved in its coordinates.
     **settings
-        Of `AUCClassifier`.
+        Settings of `AUCClassifier`.
     """
 
     def __init__(self, prior: Prior | None = None, **settings: Any) -> None:
@@ -122,7 +122,7 @@ class MomentsRule:
         if self.moments.counts.min() <= 0.0:
             return None
         model = AUCClassifier(**self.settings, positive=positive)
-        with warnings.catch_warnings():  # expected with few or equal rows; see the optimality
+        with warnings.catch_warnings():  # expected with few or equal rows; optimality tells
             warnings.simplefilter("ignore", ConvergenceWarning)
             moments = self.moments if self.prior is None else self.prior.moments(self.moments)
             coef = model.fit_moments(moments).coef_[0]
@@ -161,8 +161,8 @@ class MomentsRule:
 class SpamRule:
     """One SPAM step for each row, with O(d) numbers and without forgetting.
 
-    Without a ``step_size`` and with an l2 penalty the schedule is "strong", which ranked better in
-    one pass on four data sets than "sqrt", the schedule otherwise.
+    With an l2 penalty and no ``step_size`` the schedule is "strong", which ranked better in one
+    pass on four data sets than "sqrt", the schedule in all other cases.
     """
 
     def __init__(self, alpha: float, l1_ratio: float, step_size: float | None = None) -> None:

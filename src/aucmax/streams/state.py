@@ -47,7 +47,7 @@ __all__ = [
 _KIND = "stream"
 _ALPHA = 3e-4
 _BINS = 4096  # of scores
-_OF_STATE = ("alpha", "encoding", "target", "positive")  # unless a run names others
+_OF_STATE = ("alpha", "encoding", "target", "positive")  # kept by a state unless a run gives others
 _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
@@ -56,9 +56,9 @@ class Settings:
     """Settings of a stream, fixed at its start.
 
     ``freeze`` is the row after which the first model is frozen; the others are settings of
-    `StreamLearner`, the rules and `parser`. Without ``target``, ``positive``, ``alpha``
-    or ``encoding`` it is that of the state that goes on. Otherwise α is 3e-4, and lines that are
-    not UTF-8 are read as cp1252.
+    `StreamLearner`, the rules and `parser`. If ``target``, ``positive``, ``alpha`` or ``encoding``
+    is not given, a resumed stream keeps its own; in a new one α is 3e-4, and lines that are not
+    UTF-8 are read as cp1252.
     """
 
     format: str = "ndjson"
@@ -83,7 +83,7 @@ class Settings:
             raise ValueError("strata_weight= is for streams within strata: name their column.")
         if self.strata is not None and self.learner != "moments":
             raise ValueError(
-                f"{self.learner!r} learns from one row after another and takes no strata; take "
+                f"{self.learner!r} learns from one row after another and takes no strata; use "
                 "learner='moments'."
             )
         if self.format == "svmlight":
@@ -92,10 +92,10 @@ class Settings:
             check_roles(self.target, self.drop, self.weight, self.strata)
 
     def rule(self, prior: Prior | None = None) -> Rule:
-        """Return the rule by which blocks are learnt, those of an additive model by its prior."""
+        """Return the rule for learning blocks, for an additive model with its prior."""
         alpha = _ALPHA if self.alpha is None else self.alpha
         if prior is not None and self.learner != "moments":
-            raise ValueError("curves and maps are learnt by moments alone; take learner='moments'.")
+            raise ValueError("curves and maps are learnt only from moments; use learner='moments'.")
         if prior is None and self.strata is None:
             return rule_of(self.learner, alpha, self.l1_ratio, self.standardize)
         if prior is None:
@@ -108,7 +108,7 @@ class Settings:
         return StrataRule(self.strata_weight, self.strata, prior, **settings, tol=1e-10)
 
     def learner_of_rows(self) -> StreamLearner:
-        """Return the learner, which has seen no rows."""
+        """Return a learner that has seen no rows."""
         rule, settings = self.rule(), (self.half_life, self.refresh, self.positive)
         if isinstance(rule, StrataRule):
             return StrataLearner(rule, *settings)
@@ -133,7 +133,7 @@ class Settings:
 
 @dataclass
 class Baseline:
-    """The model that was frozen after some rows, and statistics of the classes at that time.
+    """The frozen model, the row of the freeze, and the class statistics at that time.
 
     ``statistics`` has ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code; it
     is empty with SPAM.
@@ -160,25 +160,25 @@ class State:
         The column names of CSV.
     learner : StreamLearner
     prequential : ScoreBins or StratumSums
-        The scores of all rows, each from before it was learnt; within strata the losses of all
-        strata that are complete.
+        The scores of all rows, each scored before it was learnt; within strata, the losses of all
+        complete strata.
     pair : PairedScores or PairedStrata
-        Those since the freeze, decayed, by the frozen model and the learning one.
+        The scores or losses since the freeze by the frozen and the learning model, decayed.
     drift : DriftAlarm
         For the frozen model's scores of the rows since the freeze, or its losses in strata.
     baseline : Baseline
         None until the freeze.
     prepared : Prepared
-        How cells become features; None if these are numbers as they are. Set before the first line.
+        How cells become features; None if cells are plain numbers. Set before the first line.
     titles : int
         The number of lines above the header of CSV.
     held : ndarray, shape (4, m)
-        Of the rows of the open stratum: codes, weights, scores by the learning model and by the
-        frozen one.
+        The codes, weights, and scores by the learning and the frozen model, of the open stratum's
+        rows.
     alarm_end : int
         The last row of the stratum that raised the drift alarm, or 0.
     extra : dict
-        Further data of the caller, such as how much of its own output belongs to this state.
+        Further data of the caller, such as how much of its output belongs to this state.
     """
 
     settings: Settings
@@ -209,7 +209,7 @@ class State:
             self.prequential, self.pair = StratumSums(), PairedStrata(half_life)
 
     def prepare(self, prepared: Prepared | None) -> None:
-        """Take over how cells become features, before the first line."""
+        """Set how cells become features, before the first line."""
         self.prepared = prepared
         if prepared is not None and prepared.prior is not None:
             self.learner.rule = self.settings.rule(prepared.prior)
@@ -222,14 +222,14 @@ class State:
 
     @property
     def alarm(self) -> int | None:
-        """The number of the row, of all that were learnt, that raised the drift alarm, or None."""
+        """The number, among all learnt rows, of the row that raised the drift alarm, or None."""
         row = self.drift.row
         if row is None or self.baseline is None:
             return None
         return self.alarm_end or self.baseline.rows + row
 
     def up_to_now(self) -> tuple[Any, Any]:
-        """Return ``prequential`` and ``pair``, with the rows that the open stratum has so far."""
+        """Return ``prequential`` and ``pair``, including the rows of the open stratum so far."""
         if not self.held.size or self.positive is None:
             return self.prequential, self.pair
         prequential, pair = deepcopy((self.prequential, self.pair))
@@ -238,14 +238,14 @@ class State:
         return prequential, pair
 
     def losses_of(self, held: np.ndarray, starts: list[int]) -> StratumLosses:
-        """Return the losses of strata by the learning and by the frozen model.
+        """Return the losses of strata by the learning and the frozen model.
 
         Parameters
         ----------
         held : ndarray, shape (4, n)
-            As ``held``, of the rows of any strata.
+            As the attribute ``held``, for the rows of any strata.
         starts : list of int
-            Their first rows.
+            The first row of each stratum.
         """
         codes, weights, *scores = held
         places = np.array(starts, dtype=np.intp)
@@ -253,7 +253,7 @@ class State:
         return StratumLosses.of(codes == self.positive, weights, scores, places, weighting)
 
     def next_input(self) -> None:
-        """Continue with a new input, such as the next file of a log."""
+        """Continue with a new input, such as the next log file."""
         self.offset, self.digest, self.earlier = 0, 0, self.lines
 
     def model(self) -> Any:
@@ -262,7 +262,7 @@ class State:
         moments.target_name = settings.target
         steps = [] if self.prepared is None else self.prepared.steps
         if steps:
-            moments.feature_names = None  # behind the steps, which name them
+            moments.feature_names = None  # the steps in front name them
         prior = None if self.prepared is None else self.prepared.prior
         names = ("alpha", "positive", "strata_weight")
         of_model: dict[str, Any] = {name: getattr(settings, name) for name in names}
@@ -284,8 +284,8 @@ class Prediction(NamedTuple):
     """The prediction for a row before it was learnt.
 
     ``score`` is the log-odds of the positive label as if both labels were equally frequent, so that
-    scores of successive models are comparable. ``probability`` is that of the positive label; None
-    within strata, where it depends on the level of the stratum.
+    scores of successive models are comparable. ``probability`` is that of the positive label, or
+    None within strata, where it depends on the level of the stratum.
     """
 
     line: int
@@ -310,10 +310,10 @@ def advance(
     lines : iterable of bytes
         Complete lines.
     state : State
-        It is changed in place.
+        Changed in place.
     on_bad : callable
         Called with the number of an invalid line in its input, and the reason. If it raises, the
-        state is the one before that line.
+        state is that before the line.
     on_row : callable, optional
         Called with the prediction for each row that is learnt.
     """
@@ -336,7 +336,7 @@ def advance(
 
 
 class _Scored:
-    """Rows that were scored and learnt, but whose scores were not counted yet."""
+    """Rows that were scored and learnt, but whose scores have not been counted yet."""
 
     def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
         self.state, self._parse = state, None if _awaits_header(state) else state.parser()
@@ -377,7 +377,7 @@ class _Scored:
         features, unfit = row.features, list[str]()
         if state.prepared is not None:
             features, unfit = state.prepared.features(features)
-            if not learner.names:  # so all have their order
+            if not learner.names:  # the first row sets the order of all
                 features = dict.fromkeys(state.prepared.names, 0.0) | features
         self._turn(features, label, row.stratum)
         baseline = state.baseline
@@ -410,7 +410,7 @@ class _Scored:
         return scorer.probability(raw)
 
     def _freeze(self) -> None:
-        """Freeze the model, if it is time."""
+        """Freeze the model if it is time."""
         state, learner = self.state, self.state.learner
         if (
             state.baseline is None
@@ -441,7 +441,7 @@ class _Scored:
         """Count the scores of the rows."""
         state, codes = self.state, np.array(self._codes, dtype=np.int64)
         weight, frozen = np.array(self._weights), np.nan_to_num(self._frozen)
-        # log-odds z as e^(asinh(z)/2), whose bins are as wide near z = 0 as at 1
+        # log-odds z as e^(asinh(z)/2): the bins near z = 0 are as wide as those near 1
         scores, spread = (np.exp(np.arcsinh(np.nan_to_num(z)) / 2) for z in (self._scores, frozen))
         state.prequential.add(codes, scores, weight)
         if state.baseline is not None:
@@ -451,7 +451,7 @@ class _Scored:
 
 
 class _ScoredStrata(_Scored):
-    """Rows of strata, of which those that are complete were not counted yet."""
+    """Rows of strata; the complete strata have not been counted yet."""
 
     def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
         super().__init__(state, on_row)
@@ -475,10 +475,10 @@ class _ScoredStrata(_Scored):
             self._frozen.append(0.0)
 
     def _probability(self, scorer: Scorer, raw: float) -> None:
-        """Return nothing: how probable a label is depends on the level of its stratum."""
+        """Return None: the probability of a label depends on the level of its stratum."""
 
     def count(self) -> None:
-        """Count the strata that are complete; the rows of the open one are held."""
+        """Count the complete strata; hold the rows of the open one."""
         state = self.state
         if not self._starts:
             return
@@ -495,7 +495,7 @@ class _ScoredStrata(_Scored):
             self._watch(losses, baseline.scorer.intercept)
 
     def _watch(self, losses: StratumLosses, seed: float) -> None:
-        """Let the alarm see the areas of strata by the frozen model."""
+        """Pass the AUCs of strata by the frozen model to the alarm."""
         state, drift = self.state, self.state.drift
         units = drift.units
         losses.show(drift, seed)
@@ -505,7 +505,7 @@ class _ScoredStrata(_Scored):
 
 
 def summary(learner: StreamLearner) -> dict[str, np.ndarray]:
-    """Return the class statistics for `Baseline`; empty with SPAM, and within strata."""
+    """Return the class statistics for `Baseline`; empty with SPAM and within strata."""
     moments = learner.coded_moments()
     if moments is None or moments.strata is not None:
         return {}
@@ -537,7 +537,7 @@ def _names_of(cells: list[str]) -> list[str]:
 
 
 def save_state(state: State, path: str | PathLike[str]) -> None:
-    """Write a state; an old file stays until the new one is complete.
+    """Write a state; an old file is replaced only when the new one is complete.
 
     Parameters
     ----------
@@ -576,8 +576,8 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     ----------
     path : path
     settings : Settings
-        The settings with which it was started; ValueError names one that differs. A state that has
-        read no line takes any.
+        The settings with which it was started; a ValueError names one that differs. A state that
+        has not read a line accepts any.
 
     Raises
     ------
@@ -644,7 +644,7 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     state.drift.restore(part_of(arrays, "drift"))
     state.held, state.alarm_end = arrays.get("held", state.held), facts.get("alarm_end", 0)
     if isinstance(state.learner, StrataLearner) and state.learner.n_open != state.held.shape[1]:
-        raise ValueError("it holds other rows than those of the open stratum")
+        raise ValueError("its held rows are not those of the open stratum")
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
         state.parser()
@@ -690,7 +690,7 @@ def _baseline(state: State, facts: list[Any], statistics: dict[str, np.ndarray])
 
 # rows of the open stratum
 _HELD = {"held": ArraySpec((4, "held"))}
-# class statistics at the freeze, when some of the features were known
+# class statistics at the freeze, for the features known by then
 _BASELINE = {
     "counts": ArraySpec((2,), low=0.0),
     "rows": ArraySpec((2,), low=0.0),

@@ -1,8 +1,8 @@
-"""A learner of rows that are compared within strata, which come one after another.
+"""A learner of rows that are compared within strata, whose rows come one stratum after another.
 
-The rows of the open stratum wait until a row of another one comes: the stratum is then complete,
-and is learnt as a whole. A stratum that comes again would have been compared in two parts; it is an
-error, which is noticed because the statistics keep a digest of each stratum.
+The rows of the open stratum wait until a row of another stratum arrives: then the open stratum is
+complete, and is learnt as a whole. A stratum that comes again is an error, because it would have
+been compared in two parts; the statistics keep a digest of each stratum to detect this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StrataRule(MomentsRule):
     weighting : {"positives", "pairs", "strata"}
         What the weight of a stratum is proportional to.
     column : str
-        What the strata are called.
+        The name of the strata.
     prior, **settings
         As for `MomentsRule`.
     """
@@ -50,7 +50,7 @@ class StrataRule(MomentsRule):
 
     @property
     def known(self) -> KnownStrata:
-        """The strata that were learnt."""
+        """The strata learnt so far."""
         assert self.moments.strata is not None
         return self.moments.strata
 
@@ -68,7 +68,7 @@ class StrataRule(MomentsRule):
         return moments.add_strata(X, codes, weight, strata.weighed(self.known.weighting))
 
     def rank(self, positive: int) -> None:
-        """Take the class with this code for the positives."""
+        """Make the class with this code the positive one."""
         self.moments.strata = self.known.ranked(positive)
 
     def specs(self, d: int) -> dict[str, ArraySpec]:
@@ -86,7 +86,7 @@ class StrataRule(MomentsRule):
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """What the moments keep, by code; the strata; the code of the positives."""
+        """The arrays of the moments by code, the strata, and the code of the positives."""
         return self.moments.kept | self.known.arrays | {"positive": np.array(self.known.positive)}
 
     @arrays.setter
@@ -102,7 +102,7 @@ class StrataRule(MomentsRule):
         self.moments.check_state()
 
     def _blank(self, d: int) -> ClassMoments:
-        """Return moments of no strata yet."""
+        """Return moments without any strata."""
         return ClassMoments.within_strata([0, 1], self._none).widened(d)
 
 
@@ -111,7 +111,7 @@ _NOT_NEGATIVE = ("counts", "squares", "own", "scatter")
 
 
 class StrataLearner(StreamLearner):
-    """Learns rows of strata that come one after another, each stratum once it is complete.
+    """Learns the rows of consecutive strata, each stratum once it is complete.
 
     With a ``half_life`` in rows, a stratum that ended m rows ago has the weight 2^(−m/half_life),
     times its own.
@@ -133,16 +133,16 @@ class StrataLearner(StreamLearner):
         positive: Any = None,
     ) -> None:
         super().__init__(rule, half_life, refresh, positive)
-        self._digests: list[int] = []  # of the strata that wait, the last of which is open,
-        self._starts: list[int] = []  # and the first row of each
-        self._open: Any = None  # what the open one is called
+        self._digests: list[int] = []  # of the waiting strata; the last one is open
+        self._starts: list[int] = []  # the first row of each
+        self._open: Any = None  # the name of the open stratum
 
     # ---- learning ------------------------------------------------------------------------
 
     def begins(self, row: Mapping[Any, Any], label: Any, stratum: Any) -> bool:
-        """Return whether a row is the first of a stratum, which is the open one from then on.
+        """Return whether a row is the first of a stratum; that stratum is then open.
 
-        The one before is learnt, or waits to be. An error leaves everything as it was.
+        The stratum before is learnt, or waits to be learnt. An error leaves everything as it was.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class StrataLearner(StreamLearner):
         return len(self._waiting) - self._starts[-1] if self._starts else 0
 
     def learn(self, row: Mapping[Any, Any], label: Any, weight: float = 1.0) -> None:
-        """Take a row of the open stratum; an error leaves everything as it was."""
+        """Add a row to the open stratum; an error leaves everything as it was."""
         values = checked(row)
         self._room(row.keys())
         self._waiting.add(row, values, self._code(label), weight)
@@ -186,7 +186,7 @@ class StrataLearner(StreamLearner):
             self.labels = labels
 
     def _close(self) -> None:
-        """Count the open stratum, if there is one, and learn those that wait if it is time."""
+        """Count the open stratum, if there is one, and learn the waiting strata if they are due."""
         if not self._digests:
             return
         start, rows = self._starts[-1], len(self._waiting)
@@ -205,7 +205,7 @@ class StrataLearner(StreamLearner):
         self._since, self._scorer = 0.0, None
 
     def _block(self) -> tuple[Rows, np.ndarray, np.ndarray, Strata, float]:
-        """Return the rows that wait, their strata, and by what older ones decay."""
+        """Return the waiting rows, codes, weights and strata, and the decay of older ones."""
         m = len(self._waiting)
         ends = np.array([*self._starts[1:], m])
         code = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
@@ -214,15 +214,15 @@ class StrataLearner(StreamLearner):
         return *self._waiting.block(1.0), strata, self.gamma**m
 
     def _rank(self) -> None:
-        """Tell the rule which code is that of the positives, once it is known."""
+        """Tell the rule the code of the positives once it is known."""
         classes = self.classes
         if len(classes) == 2:
             self.rule.rank(self.labels[classes[1]])
 
     def coded_moments(self) -> ClassMoments:
-        """Return the moments of all rows, those that wait included, with codes as labels.
+        """Return the moments of all rows, including waiting ones, with codes as labels.
 
-        The open stratum counts with the rows that it has. The learner does not change.
+        The open stratum counts with its rows so far. The learner does not change.
         """
         self._rank()
         return self.rule.after_strata(*self._block()) if self._digests else self.rule.moments.copy()
@@ -250,9 +250,9 @@ class StrataLearner(StreamLearner):
         digests, starts = arrays["digests"], arrays["starts"]
         begin = np.concatenate([starts, [len(self._waiting)]])
         if begin[0] != 0 or np.any(np.diff(begin) <= 0):
-            raise ValueError("the strata that wait have no rows, or not all of them")
+            raise ValueError("its waiting strata do not divide its waiting rows")
         if len(np.unique(digests)) < len(digests) or self.rule.known.has(digests).any():
-            raise ValueError("a stratum that waits was learnt before")
+            raise ValueError("one of its waiting strata was learnt before")
         self._digests, self._starts, self._open = digests.tolist(), starts.tolist(), None
 
     def _check_waiting(self) -> None:

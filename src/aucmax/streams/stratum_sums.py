@@ -1,8 +1,8 @@
 """The AUC of a stream within strata, and the paired test of two scorers, in fixed memory.
 
-The area of each stratum is added once the stratum is complete. Mean, interval and test are those of
-`aucmax.metrics.stratified_auc` and `stratified_auc_test`, which depend on the areas through a few
-sums; strata are the units. With a half-life old strata fade.
+The AUC of each stratum is added once the stratum is complete. Mean, interval and test are those of
+`aucmax.metrics.stratified_auc` and `stratified_auc_test`, which depend on the AUCs only through a
+few sums; strata are the sampling units. With a half-life, old strata fade.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["PairedStrata", "StratumLosses", "StratumSums"]
 Floats = NDArray[np.float64]
 
 _SUMS = 9
-_ALARM_SCALE = 4.0  # of areas, which the alarm's cells for scores then tell apart
+_ALARM_SCALE = 4.0  # stretches AUCs over the alarm's cells, which are for scores
 
 
 class StratumLosses(NamedTuple):
-    """Of strata one after another: their rows, ω, and the losses 1 − AUC of two models.
+    """Consecutive strata: their numbers of rows, weights ω, and the losses 1 − AUC of two models.
 
     Parameters
     ----------
     rows : ndarray, shape (G,)
     omega : ndarray, shape (G,)
-        0 of strata with rows of one class.
+        0 for strata with rows of one class.
     learning, frozen : ndarray, shape (G,)
         The losses.
     """
@@ -56,7 +56,7 @@ class StratumLosses(NamedTuple):
         starts: NDArray[np.intp],
         weighting: StrataWeight,
     ) -> StratumLosses:
-        """Return those of n rows and their scores; ``starts`` are the first rows of the strata."""
+        """Return the losses of n rows and their scores; ``starts`` are the strata's first rows."""
         sizes = np.diff(starts, append=len(weight))
         stratum, omega, losses = np.repeat(np.arange(len(sizes)), sizes), np.zeros(len(sizes)), []
         for score in scores:
@@ -68,19 +68,19 @@ class StratumLosses(NamedTuple):
         return cls(sizes.astype(np.float64), omega, *losses)
 
     def add_to(self, prequential: StratumSums, pair: PairedStrata | None) -> None:
-        """Add them to the sums of all strata, and to those since the freeze."""
+        """Add the strata to the sums over all strata, and to those since the freeze."""
         prequential.add(self.rows, self.omega, self.learning)
         if pair is not None:
             pair.add(self.rows, self.omega, self.frozen, self.learning)
 
     def show(self, alarm: DriftAlarm, seed: float) -> None:
-        """Let an alarm see how well the frozen model ranks each stratum of two classes."""
+        """Pass to an alarm how well the frozen model ranks each stratum of two classes."""
         areas = _ALARM_SCALE * (0.5 - self.frozen)
         alarm.add(np.zeros(len(areas), dtype=np.int64), areas, self.omega, seed)
 
 
 class StratumSums:
-    """Sums over strata of what the mean of a loss and its variance depend on.
+    """The sums over strata that determine the mean of a loss and its variance.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ class StratumSums:
         return Spread(float(variance / total**2 * strata / (strata - 1.0)), float(strata))
 
     def auc(self, positive: int | None = None, confidence: float = 0.95) -> AUCInterval | None:
-        """Return the mean area with its interval; None without strata of two classes."""
+        """Return the mean AUC with its interval; None without strata of two classes."""
         if (miss := self.mean) is None or self._sums[4] <= 0.0:
             return None
-        # as `carrying_rows` of losses, and of areas
+        # like `carrying_rows` of losses, and of AUCs
         second, fourth = self._sums[2:4], self._sums[7:9]
         numbers = np.divide(second**2, fourth, out=np.zeros(2), where=fourth > 0.0)
         carriers = float(numbers.min())
@@ -124,7 +124,7 @@ class StratumSums:
 
     # ---- files ---------------------------------------------------------------------------
 
-    facts = None  # a file has `arrays` alone
+    facts = None  # a file has only `arrays`
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:

@@ -1,6 +1,6 @@
 """Rows of named features that wait to be learnt.
 
-A name gets a column when it first occurs; rows without it have 0 there.
+A name gets a column when it first occurs; rows without that name have 0 there.
 """
 
 from array import array
@@ -18,7 +18,7 @@ from aucmax.data.rows import Rows, as_rows
 __all__ = ["Columns", "Waiting", "checked"]
 
 _MIN_DENSITY = 0.25  # share of non-zero entries from which a block is dense
-_MAX_DENSE_ENTRIES = 1 << 16  # up to which a block is dense anyway
+_MAX_DENSE_ENTRIES = 1 << 16  # up to this size a block is always dense
 
 
 class Columns(dict[Any, int]):
@@ -59,7 +59,7 @@ class Waiting:
         self.clear()
 
     def clear(self) -> None:
-        """Forget the rows, but not the columns."""
+        """Forget the rows but not the columns."""
         self._values, self._indices = array("d"), array("q")
         self._ends, self._codes, self._weights = array("q"), array("q"), array("d")
 
@@ -67,11 +67,11 @@ class Waiting:
         return len(self._codes)
 
     def weight_since(self, start: int) -> float:
-        """Return the weight of the rows from this one on."""
+        """Return the weight of the rows from ``start`` on."""
         return sum(self._weights[start:])
 
     def add(self, names: Iterable[Any], values: Iterable[Any], code: int, weight: float) -> None:
-        """Add one row that was checked."""
+        """Add one checked row."""
         self._indices.extend(map(self.columns.__getitem__, names))
         self._values.extend(values)
         self._ends.append(len(self._values))
@@ -140,10 +140,10 @@ class Waiting:
         ends, indices = arrays["ends"], arrays["indices"]
         sizes = np.diff(ends, prepend=0)
         if np.any(sizes < 0) or np.sum(ends[-1:]) != len(indices):
-            raise ValueError("the rows that wait do not follow each other")
+            raise ValueError("its waiting rows are not consecutive")
         rows = np.repeat(np.arange(len(ends)), sizes)
         if len(np.unique(rows * len(names) + indices)) < len(indices):
-            raise ValueError("a row that waits has a feature twice")
+            raise ValueError("one of its waiting rows has a feature twice")
         if len(np.unique(indices[indices >= learnt])) != len(names) - learnt:
             raise ValueError("it names features that no row has")
         self.columns = Columns((name, column) for column, name in enumerate(names))

@@ -56,7 +56,7 @@ __all__ = ["build"]
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="DATA...", help="Files as for 'aucmax train'; their rows are added."),
+    typer.Argument(metavar="DATA...", help="Files as for 'aucmax train'; their rows are pooled."),
 ]
 
 
@@ -68,7 +68,7 @@ class Columns(Transforms):
 
     @property
     def bends(self) -> bool:
-        """Whether there are transforms of what would be numbers anyway."""
+        """Whether plain numbers are transformed."""
         return self.splines or self.scale is not Scale.none
 
 
@@ -104,13 +104,13 @@ class Privacy:
             return
         if self.labels is None or (self.bounds is None) == (self.bounds_file is None):
             raise ValueError(
-                "--epsilon needs what does not come from the rows: all labels (--labels no,yes) "
-                "and bounds of the features (--bounds LOW HIGH, or --bounds-file CSV)."
+                "--epsilon needs facts that do not come from the rows: all labels (--labels "
+                "no,yes) and bounds of the features (--bounds LOW HIGH, or --bounds-file CSV)."
             )
         if reading.weight is not None or covariance is not Kept.full:
             raise ValueError("--epsilon is for rows without weights, and full covariances.")
         if reading.strata is not None:
-            raise ValueError("--epsilon is for rows that are all compared: not with --strata.")
+            raise ValueError("--epsilon cannot be combined with --strata.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Sums:
     )
     strata_weight: WeightOfStrata = option(
         WeightOfStrata.positives,
-        "With --strata: what each stratum weighs, as much as its positives, its pairs, or 1.",
+        "With --strata, the weight of each stratum: its positives, its pairs, or 1.",
     )
     align: Align = False
     min_rows: MinRows = MIN_ROWS
@@ -153,14 +153,14 @@ def build(
     """Compute the class moments of files, and save them.
 
     All labels of the file are kept; the positive one is chosen when a model is fitted. A table is
-    read as it comes, as 'aucmax train' does it. How its columns become numbers (levels of words,
-    medians for gaps, days of dates) is learned from the files in a first pass and kept in the file
-    of moments. It must be the same at all sites: the others build theirs with --like and the
+    read as it comes, as by 'aucmax train'. How its columns become numbers (levels of words, medians
+    for missing values, days of dates) is learned from the files in a first pass and stored in the
+    file of moments. It must be the same at all sites: the others build theirs with --like and the
     moments, or the model, of one of them.
 
     With --strata only rows of the same stratum are compared, such as those of a day or a matched
-    set; the file then says which strata it has, by a digest of each. Files add up if no stratum is
-    in two of them.
+    set; the file then stores a digest of each stratum. Files add up if no stratum is in two of
+    them.
 
     With --epsilon E the file is E-differentially private with respect to adding or removing one
     row (with --delta D, (E, D)-differentially private). Labels, bounds and names are public, and
@@ -185,7 +185,7 @@ def build(
     privacy.check(reading, sums.covariance)
     like = columns.like
     if columns.bends and (like is not None or privacy.epsilon is not None):
-        raise ValueError("--splines and --scale learn from rows: not with --like or --epsilon.")
+        raise ValueError("--splines and --scale learn from rows: leave out --like and --epsilon.")
     template = Template(None) if like is None else template_of(like)
     reading, model = replace(reading, target=reading.target or template.target), template.model
     rows = _Rows([given_file(path) for path in data], reading, columns, sums, large, as_json)
@@ -200,13 +200,13 @@ def build(
     total.steps = as_text(getattr(model, "steps", [])[:-1])
     total.positive = template.positive
     if like is not None and total.steps:  # which have the counts of other rows
-        decisions = [Decision("", f"columns become numbers as {like} says", {})]
+        decisions = [Decision("", f"columns become numbers as in {like}", {})]
     write(total, out, sums.min_rows, None if like else "leave a rare feature out with --drop")
     show(report_of(total, out, decisions=decisions), as_json)
 
 
 class _NotNumbers(Exception):
-    """Columns are not numbers as they are, or have ids."""
+    """Columns are not plain numbers, or are ids."""
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ class _Rows:
         return total
 
     def _features(self, model: Any) -> int | None:
-        """Return the number of features, if the rows do not tell it."""
+        """Return the number of features, if the rows do not show it."""
         return self.sums.features if model is None else getattr(model, "n_features_in_", None)
 
 
@@ -361,7 +361,7 @@ def _counted(
 
 
 def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -> ClassStatistics:
-    """Return the moments of rows; raise _NotNumbers if only numbers as they are are wanted."""
+    """Return the moments of rows; raise _NotNumbers if only plain numbers are wanted."""
     _refuse_words(rows, plain_only)
     moments = kind_of(covariance)(feature_names=rows.names)
     check_memory(moments, rows)
@@ -369,13 +369,13 @@ def _moments(rows: Bunch, covariance: Kept, plain_only: Reading | None = None) -
 
 
 def _held(rows: Bunch, plain_only: Reading | None = None) -> HeldRows:
-    """Return the rows; raise _NotNumbers if only numbers as they are are wanted."""
+    """Return the rows; raise _NotNumbers if only plain numbers are wanted."""
     _refuse_words(rows, plain_only)
     return HeldRows([rows])
 
 
 def _refuse_words(rows: Bunch, plain_only: Reading | None) -> None:
-    """Raise _NotNumbers unless rows are numbers as they are, if only such are wanted."""
+    """Raise _NotNumbers unless rows are plain numbers, if only these are wanted."""
     if plain_only is not None and not plain(rows, plain_only):
         raise _NotNumbers
 

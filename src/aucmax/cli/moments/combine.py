@@ -27,7 +27,7 @@ with postponed():
 
 __all__ = ["added", "aligned", "merge", "respelt", "subtract", "write"]
 
-_LISTED = 10  # counts that could show a row
+_LISTED = 10  # counts that could reveal a row
 
 
 def merge(
@@ -60,7 +60,7 @@ def merge(
 
 def subtract(
     total: Annotated[Path, typer.Argument(metavar="TOTAL", help="Moments of all rows.")],
-    part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of some of these.")],
+    part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of the rows to remove.")],
     out: Out,
     align: Align = False,
     min_rows: MinRows = MIN_ROWS,
@@ -90,19 +90,19 @@ def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool)
         moments = total + (aligned(part, total) if align else part)
     new = [label for label in part.classes.tolist() if label not in total.classes.tolist()]
     if new and len(moments.classes) > 2:
-        tell("warning", f"{path}: the label {new[0]!r} is new: no file before has it")
+        tell("warning", f"{path}: the label {new[0]!r} is new: no earlier file has it")
     return moments
 
 
 def respelt(part: ClassStatistics, total: ClassStatistics, path: Any) -> ClassStatistics:
-    """Return moments from a file with labels spelt as in those before, and tell of it."""
+    """Return moments from a file with labels spelt as in earlier files, with a note."""
     labels, before = part.classes.tolist(), total.classes.tolist()
     if {*labels} <= {*before} or not all(isinstance(name, str) for name in (*labels, *before)):
         return part
     usual = labels_as(labels, before)
     for label, name in zip(labels, usual, strict=True):
         if label != name:
-            tell("note", f"{path}: the label {label!r} is taken as {name!r}, as spelt before")
+            tell("note", f"{path}: the label {label!r} is taken as {name!r}, as spelt earlier")
     return part if usual == labels else part.relabelled(usual)
 
 
@@ -113,14 +113,14 @@ def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Itera
     different = first_difference(first.steps, other.steps)
     if different is not None:
         raise ValueError(
-            f"{path}: {different}; build it with --like and the file of the others, so that all "
+            f"{path}: {different}; build it with --like and one of the other files, so that all "
             "have the same columns."
         )
     try:
         if (mine is None) != (names is None):
             raise ValueError(
-                f"its features have {'no names' if names is None else 'names'}, but those before "
-                f"have {'some' if names is None else 'none'}; give files of the same columns."
+                f"its features have {'no names' if names is None else 'names'}, but the "
+                f"others have {'some' if names is None else 'none'}; give files with equal columns."
             )
         yield
     except ValueError as error:
@@ -136,7 +136,7 @@ def aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
 
 
 def write(held: ClassStatistics, out: Path, min_rows: int, remedy: str | None = None) -> None:
-    """Write moments, unless they would show a row; the error tells a remedy, too, if given."""
+    """Write moments, unless they would reveal a row; the error includes the remedy, if given."""
     disclosed = disclosures(held, min_rows)
     if disclosed:
         words = [each.words for each in disclosed[:_LISTED]]
@@ -145,7 +145,7 @@ def write(held: ClassStatistics, out: Path, min_rows: int, remedy: str | None = 
         allowed = max(math.floor(min(each.rows for each in disclosed) + 1e-6), 1)
         raise ValueError(
             f"{out}: not written: {'; '.join(words)}, fewer than {min_rows}, and the file could "
-            f"show a row; build it together with other files, {f'{remedy}, ' if remedy else ''}"
+            f"reveal a row; build it together with other files, {f'{remedy}, ' if remedy else ''}"
             f"or allow all with --min-rows {allowed}."
         )
     held.save(out)

@@ -33,7 +33,7 @@ Out = Annotated[
 Align = Annotated[
     bool,
     typer.Option(
-        "--align", help="Put features that have the same names in the order of the first file."
+        "--align", help="Put features with the same names in the order of the first file."
     ),
 ]
 MinRows = Annotated[

@@ -38,7 +38,7 @@ with postponed():
 __all__ = ["fit"]
 
 _NO_SITES = "one file has no sites to leave out; give the file of each site, or --alpha"
-_AS_IN_MODEL = "as in the model of --like; --positive names another"
+_AS_IN_MODEL = "as in the model of --like; --positive chooses another"
 _VALUES = {"alpha": "alphas", "l1_ratio": "l1_ratios"}  # arguments that take several values
 
 
@@ -64,14 +64,14 @@ def fit(
     """Fit a model to files of moments: the same as to their rows, with the square loss.
 
     With the files of several sites, --alpha, --standardize and --within are chosen, unless they
-    are given: the sites are left out one at a time, and the model of the others is judged by the
+    are given: the sites are left out one at a time, and the model of the others is tested on the
     moments of the one left out. No row may be in two files.
 
-    Of moments built with --like and a model of curves and maps, this fits such a model, with the
-    --alpha of that one unless another is given, or chosen by sites: it is that of lines, and
-    those of curves and maps keep their proportion to it.
+    From moments built with --like and a model of curves and maps, this fits such a model, with the
+    same --alpha unless another is given or chosen by sites. It applies to lines, and the alphas of
+    curves and maps keep their proportion to it.
 
-    The model takes the columns of the files: how they become numbers is in the moments. If these
+    The model takes the columns of the files: the moments store how these become numbers. If they
     were built with --like and a scikit-learn pipeline, give the same file here.
 
     Examples:
@@ -149,8 +149,8 @@ def _loaded(files: list[Path], align: bool) -> dict[str, ClassStatistics]:
         sites[str(path)] = aligned(part, total) if align else part
     for name, held in sites.items():
         if held.merged > 1 < len(sites):
-            several = f"{held.merged} files were merged in it, and are left out as one site"
-            tell("note", f"{name}: {several}; give these files to leave out one at a time")
+            several = f"was merged from {held.merged} files, which are left out as one site"
+            tell("note", f"{name}: {several}; give those files to leave them out one at a time")
     return sites
 
 

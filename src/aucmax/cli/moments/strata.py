@@ -40,7 +40,7 @@ class HeldRows:
         """Return these rows and those of a part of a file, which has the same columns."""
         names = self.parts[0].names, part.parts[0].names
         if names[0] != names[1]:
-            raise ValueError(f"{path}: its features are not those of the rows before it.")
+            raise ValueError(f"{path}: its features differ from those of the rows before.")
         return HeldRows([*self.parts, *part.parts])
 
     def moments(
@@ -122,9 +122,7 @@ def _two_labels(y: np.ndarray, name: str, positive: Any) -> list[Any]:
     """Return the negative and the positive label; raise ValueError if there are not two labels."""
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) != 2:
-        raise ValueError(
-            f"{name}: strata are for rows of two labels, and there are {len(labels):,}."
-        )
+        raise ValueError(f"{name}: strata need rows of two labels, but there are {len(labels):,}.")
     return [*classes_named(labels, counts, positive, name).labels]
 
 

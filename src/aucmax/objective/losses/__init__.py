@@ -1,7 +1,7 @@
 """Losses as functions of the scores; they never see X.
 
-A `RankingLoss` of all scores does not change when a constant is added to them: a `PairwiseLoss`
-is a mean over pairs of a positive and a negative row, `Logistic` a mean over rows at the best
+A `RankingLoss` of all scores does not change when a constant is added to them: a `PairwiseLoss` is
+a mean over pairs of a positive and a negative row, `Logistic` a mean over rows at the best
 threshold. A `UnivariateLoss` is evaluated at the margin of each row.
 """
 

@@ -1,7 +1,7 @@
 """The pairs with margin below 1, and sums over them in one sweep over the rows.
 
-With strata only rows of the same stratum form pairs. The rows of the rarer class lie stratum by
-stratum, and each sum begins anew with each of them; without strata, all rows are in one.
+With strata only rows of the same stratum form pairs. The rows of the rarer class are stored stratum
+by stratum, and each sum starts again at each stratum; without strata, all rows are in one.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from aucmax.objective.losses.base import Shares, row_blocks
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
-_FEW_STRATA = 20  # for each of which NumPy makes its own sums
+_FEW_STRATA = 20  # up to which NumPy sums stratum by stratum
 Scored = Iterable[tuple[slice, np.ndarray]]  # blocks of rows in order, with a number for each row
 
 
@@ -32,12 +32,12 @@ def active_pairs(
     Parameters
     ----------
     z, sign, s : ndarray, shape (n,)
-        Scores, ±1, and weights, whose products are those of the pairs.
+        Scores, ±1, and weights, whose products are the weights of pairs.
     strata : Shares, optional
         Only rows of the same stratum form pairs.
     """
     side, z, centre = _seen_from(z, sign, strata)
-    # half of the memory if 32 bits can count all rows
+    # half the memory if 32 bits can count all rows
     few = np.flatnonzero(side * sign > 0).astype(_places(len(z)))
     few = few[ascending(side * (z[few] - centre), np.arange(len(few), dtype=few.dtype))]
     code, start = None, np.array([0, len(few)])
@@ -68,11 +68,11 @@ def pairs_in_parts(
 def _seen_from(
     z: np.ndarray, sign: Numbers, strata: Shares | None
 ) -> tuple[float, np.ndarray, float]:
-    """Return the sign of the rarer class, scores whose differences count, and one near them all."""
+    """Return the sign of the rarer class, scores with equal differences, and one near them all."""
     positives = sum(np.count_nonzero(part > 0) for _, part in _by_block(sign))
     side = 1.0 if 2 * positives <= len(z) else -1.0
     if strata is None:
-        # only differences matter, and near 0 they keep their digits
+        # only differences matter, and scores near 0 keep their digits
         return side, z, 0.5 * (float(z.min()) + float(z.max()))
     return side, strata.apart(z), 0.0
 
@@ -86,10 +86,11 @@ def _by_block(numbers: Numbers) -> Scored:
 
 
 class _Guide(NamedTuple):
-    """Ascending scores (m,), cut into ranges of equal width in which a score is looked up.
+    """Ascending scores (m,), cut into ranges of equal width for looking up places among them.
 
-    ``below[b]`` of them lie below range b; that of a score is ``scale`` times its distance from
-    ``low``. Each stratum has its own scores and ranges, from ``start`` and ``first`` on.
+    ``below[b]`` of the scores lie below range b; the range of a score is ``scale`` times its
+    distance from ``low``. Each stratum has its own scores and ranges, which begin at ``start`` and
+    ``first``.
     """
 
     scores: np.ndarray
@@ -104,9 +105,9 @@ class _Reach(Made):
     """The number of rows of the rarer class with which each row forms pairs, looked up on demand.
 
     ``scores`` (m,) are those of the rarer class, ascending in each stratum. A stratum with m_g of
-    them has m_g + 1 places, before, between and after them; its row j of the other class forms
-    pairs with all that lie before its place reach[j]. A row of the rarer class has −1 − k, if k
-    is its own place.
+    them has m_g + 1 places: before, between and after them. Row j of the other class forms pairs
+    with all rows of its stratum that lie before the place reach[j]. For a row of the rarer class
+    with the place k, reach is −1 − k.
     """
 
     def __init__(
@@ -146,8 +147,8 @@ class ActivePairs:
     """Scores z (n,), weights s (n,), and the pairs with margin below 1.
 
     ``few`` (m,) are the rows of the rarer class by ascending score, or descending if they are the
-    negatives (``side`` −1), stratum by stratum from ``start`` on; row j of the other class forms
-    such pairs with those before its place ``reach[j]``, (n,), as `_Reach` counts; for rows of
+    negatives (``side`` −1); each stratum begins at its ``start``. Row j of the other class forms
+    such pairs with the rows before the place ``reach[j]``, (n,), as `_Reach` counts; for rows of
     ``few``, reach is negative. ``centre`` is a score near all scores.
     """
 
@@ -188,9 +189,9 @@ class ActivePairs:
         return slopes
 
     def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``few``, the other rows, and which of these are partners of each of ``few``.
+        """Return ``few``, the other rows, and the ranges of these that pair with each of ``few``.
 
-        few[k] forms pairs with others[first[k]:end[k]]; strata lie one after another.
+        few[k] forms pairs with others[first[k]:end[k]]; strata are consecutive.
         """
         others = np.empty(len(self.z) - len(self.few), self.few.dtype)
         first = np.zeros(len(self.few) + len(self.start), self.few.dtype)
@@ -223,9 +224,9 @@ class ActivePairs:
 
 @dataclass(frozen=True)
 class PairsInParts:
-    """`ActivePairs` for rows in parts: it keeps the scores, and only the rarer class is sorted.
+    """`ActivePairs` for rows in parts: keeps the scores, and sorts only those of the rarer class.
 
-    The pairs are looked up anew in every pass.
+    The pairs are looked up again in every pass.
     """
 
     z: np.ndarray
@@ -258,7 +259,7 @@ class PairsInParts:
     def bends(self, scored: Scored) -> tuple[Made, Made]:
         """Return a and c (n,): the second derivative times u (n,) is a ∘ (u − c).
 
-        This is for one u, which is given in blocks of rows.
+        c holds for a single u, which is given in blocks of rows.
         """
         table = self._table(scored, 0.0)
 
@@ -275,10 +276,10 @@ class PairsInParts:
         )
 
     def _table(self, scored: Scored, origin: float) -> np.ndarray:
-        """Return Σ s and Σ s u over the partners of a row, (m + 1, 4).
+        """Return Σ s and Σ s u over the partners of each row, (m + 1, 4).
 
-        For a row of the larger class with reach k they are in columns 0 and 1 of row k, for a row
-        of the rarer class with reach −1 − k in columns 2 and 3.
+        For a row of the larger class with reach k they are in columns 0 and 1 of row k; for a row
+        of the rarer class with reach −1 − k, in columns 2 and 3.
         """
         table = np.zeros((self.reach.n_places, 4))
         for rows, u in scored:
@@ -297,7 +298,7 @@ class PairsInParts:
 
 
 class _Shift(NamedTuple):
-    """What a row's score is multiplied by, after a number is taken from it, and a margin."""
+    """A factor for scores, the origin to subtract before, and a margin."""
 
     side: float
     origin: float
@@ -305,7 +306,7 @@ class _Shift(NamedTuple):
 
 
 def _fineness(m: np.ndarray) -> np.ndarray:
-    # number of ranges of scores for looking up places: enough that few contain several of m scores
+    # number of ranges for looking up places: so many that few contain several of the m scores
     bits = np.frexp(m)[1]
     return np.where(m > 8, 1 << np.minimum(bits + 3, 22), 1)
 
@@ -381,7 +382,8 @@ def _reaches_of_few(
 @unless(lambda z, *_: len(z) <= FEW_ROWS, _reaches_of_few)
 @compiled
 def _reaches(z, sign, code, side, centre, guide, out):
-    # how many scores of the rarer class lie less than 1 above each; for its own rows, below each
+    # for each row, how many scores of the rarer class are below 1 + its own; for rows of the rarer
+    # class, their own place
     scores, below, _, first, low, scale = guide
     g = 0
     for i in range(len(z)):
@@ -448,7 +450,7 @@ def _of_few_others(
 @unless(lambda u, *_: len(u) <= FEW_ROWS, _of_few_others)
 @compiled
 def _of_others(u, s, reach, shift, table, out):
-    # the sum of a row from the sums over its partners; its own terms are collected for these
+    # a row's sum from the sums over its partners; its own terms are collected for the partners
     side, origin, margin = shift
     total = 0.0
     for j in range(len(u)):
@@ -501,7 +503,7 @@ def _of_few(u, few, s, start, shift, table, out):
 
 @compiled
 def _collect(u, s, reach, side, origin, table):
-    # rows of the rarer class go to the row after that of their place, others to that of their reach
+    # rows of the rarer class go to the table row after their place, others to that of their reach
     for i in range(len(u)):
         k, column = reach[i], 2
         if k < 0:
@@ -512,7 +514,7 @@ def _collect(u, s, reach, side, origin, table):
 
 @compiled
 def _close(table, start):
-    # sums over a stratum's rows of the rarer class before each place, over the others after it
+    # sums over the stratum's rows: of the rarer class before each place, of the other after it
     for g in range(len(start) - 1):
         first, end = start[g] + g, start[g + 1] + g + 1
         before, total_before, after, total_after = 0.0, 0.0, 0.0, 0.0

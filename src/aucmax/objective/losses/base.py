@@ -30,7 +30,7 @@ _USUAL_ALPHA = 0.6
 
 
 def row_blocks(n: int) -> Iterator[slice]:
-    """Yield slices of n rows, for which `Made` numbers are computed block by block."""
+    """Yield slices of n rows; `Made` numbers are computed block by block."""
     return (slice(start, min(start + ROWS_PER_BLOCK, n)) for start in range(0, n, ROWS_PER_BLOCK))
 
 
@@ -62,7 +62,7 @@ class LossAt(Protocol):
 
 
 class ByRow:
-    """A `LossAt` whose second derivative is u ↦ Σ_i bent_i (u_i − c)², a diagonal or nearly.
+    """A `LossAt` whose second derivative is u ↦ Σ_i bent_i (u_i − c)², diagonal or nearly so.
 
     c is 0 or, if a threshold follows the scores, the mean of u with weights ``bent`` (n,).
     ``gradient`` and ``bent`` may be `Made` if the rows are in parts.
@@ -78,12 +78,12 @@ class ByRow:
         return bent * (u - float(bent @ u) / total) if self.follows and total > 0.0 else bent * u
 
     def range_of(self, move: np.ndarray) -> float:
-        """Return the largest change of a difference of scores that change by ``move`` (n,)."""
+        """Return the largest change of a difference of scores if they change by ``move`` (n,)."""
         return float(np.ptp(move))
 
     def along(self, move: np.ndarray) -> tuple[float, float]:
         """Return the first and the second derivative along a change of the scores (n,)."""
-        # relative to the first row, changes keep their digits
+        # relative to the first row, to keep digits
         origin = float(move[0]) if self.follows else 0.0
         slope = mass = first = second = 0.0
         for rows in row_blocks(len(move)):
@@ -98,7 +98,7 @@ class ByRow:
 
 
 class Bends(NamedTuple):
-    """a and c, if the second derivative of a data term at w = 0 is a S + c δδᵀ."""
+    """a and c of a data term whose second derivative at w = 0 is a S + c δδᵀ."""
 
     within: float
     between: float
@@ -106,7 +106,7 @@ class Bends(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The strata of n rows, of which only those of one stratum are compared.
+    """The strata of n rows; only rows of the same stratum are compared.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Shares:
         return np.bincount(self.code, values, len(self.omega))
 
     def apart(self, values: np.ndarray) -> np.ndarray:
-        """Return values (n,) minus that of a row of the stratum: differences keep their digits."""
+        """Return values (n,) minus the value of one row of the stratum, to keep digits."""
         return values - values[self._first[self.code]]
 
     @cached_property
@@ -135,11 +135,11 @@ class Shares:
 
     @cached_property
     def by_stratum(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows stratum by stratum, and where each stratum begins, and their end."""
+        """The rows stratum by stratum, and the starts of the strata with the end of the last."""
         return grouped(self.code, len(self.omega))
 
     def of_pairs(self, s: Numbers) -> Numbers:
-        """Return weights (n,) of which those of two rows of a stratum multiply to their pair's."""
+        """Return weights (n,) such that a pair's weight is the product of those of its rows."""
         root = np.sqrt(np.where(self.omega > 0.0, self.omega, 1.0))
         if isinstance(s, np.ndarray):
             return s / root[self.code]
@@ -158,29 +158,29 @@ class RankingLoss:
     name : str
     kind : Kind
     by_moments : bool
-        Whether it depends only on the means and covariances of the classes.
+        Whether the loss depends only on the means and covariances of the classes.
     within : float
         τ, the weight of the positives, or of their spread, relative to the negatives.
     weighs : bool
-        Whether the loss exists for τ other than ½; `weighing` returns it.
+        Whether the loss exists for τ other than ½; `weighing` returns such a loss.
     has_threshold : bool
         Whether it has its own threshold for the scores: `at` returns an `AtThreshold`.
     usual_alpha : float
         The α that suits most data in scaled coordinates, times the number of rows of the rarer
-        class: a search begins there. By default proportional to the curvature of the loss at 0.
+        class: searches begin there. By default proportional to the curvature of the loss at 0.
     bytes_kept : tuple of int
         Bytes that a fit to rows in parts keeps per row, and in addition per row of the rarer class.
     concordant : bool
-        Whether, along any direction of the scores, the third derivative is at most the second times
-        the range of what the loss compares (``range_of`` of the loss at some scores), such as the
-        largest change of a difference of scores: then the second hardly changes while that is below
-        1.
+        Whether, along any direction of the scores, the third derivative is at most the second
+        derivative times the range of what the loss compares (``range_of``), such as the largest
+        change of a difference of scores: then the second derivative hardly changes while that range
+        is below 1.
     at_zero : float
         The loss if all scores are 0.
     slope_at_zero : float
-        Its derivative with respect to w there is this times δ.
+        The derivative with respect to w at w = 0 is this times δ.
     bends_at_zero : Bends
-        Its second derivative there, or a substitute that describes how features are correlated.
+        The second derivative at w = 0, or a substitute that shows how features are correlated.
     """
 
     name: ClassVar[str]
@@ -192,7 +192,7 @@ class RankingLoss:
     bytes_kept: ClassVar[tuple[int, int]] = (100, 0)
 
     def bytes_of_row(self, rarer: float) -> float:
-        """Return what a fit keeps of a row on average, given the share of the rarer class."""
+        """Return the bytes that a fit keeps per row, given the share of the rarer class."""
         of_each, of_rarer = self.bytes_kept
         return of_each + of_rarer * rarer
 
@@ -229,7 +229,7 @@ class RankingLoss:
         raise NotImplementedError
 
     def over(self, z: np.ndarray, pairs: Comparisons) -> LossAt:
-        """Return the loss at scores z of rows of many degrees, for losses that are squares."""
+        """Return the loss at scores z of rows of many degrees, for square losses."""
         raise NotImplementedError
 
     def reweighed(
@@ -240,7 +240,7 @@ class RankingLoss:
         s: Numbers,
         strata: Shares | None = None,
     ) -> LossAt:
-        """Return the loss at scores z, given what `at` returned there for other weights s."""
+        """Return the loss at scores z, given the result of `at` there for other weights s."""
         return self.at(z, sign, s, strata)
 
     def influences(
@@ -249,7 +249,7 @@ class RankingLoss:
         """Return how the slope along X (n, d) changes with each row's share of its class, (n, d).
 
         That is the derivative of Σ_i x_i ∂/∂z_i with respect to s_i, up to a constant for each
-        class: the contribution of a row if every row of its class contributes the mean.
+        class: a row's contribution, as if their mean were the slope.
         """
         raise NotImplementedError
 

@@ -19,7 +19,7 @@ class SquaresOfPairs:
     Parameters
     ----------
     z : ndarray, shape (n,)
-        Scores; those of different strata are never compared, and near 0 they keep their digits.
+        Scores; those of different strata are never compared, and scores near 0 keep their digits.
     pairs : Comparisons
         All pairs for the square loss, those with z_i − z_j < 1 for the squared hinge.
     """

@@ -1,13 +1,14 @@
-"""Conditional logistic regression: the likelihood of which rows of a stratum are positive.
+"""Conditional logistic regression: the likelihood of a stratum's labels, given their numbers.
 
 With k positives among the m rows of a stratum,
 
     L = exp(Σ_{i positive} z_i) / Σ_{S: |S| = k} exp(Σ_{i in S} z_i),
 
-the probability that they are the k that occur. Rows occur on their own with the probabilities
-π_i = 1/(1 + exp(−z_i − c)); the sum then is that of the number of positives being k, whatever c,
-and a recursion over the rows with numbers in [0, 1] gives it: at a c where k are expected, none of
-them vanishes. With at most half of the rows positive; else the negatives take their place.
+the probability that just these k rows are positive. Let rows be positive independently, with the
+probabilities π_i = 1/(1 + exp(−z_i − c)). For any c the sum follows from the probability that k
+rows are positive, which a recursion over the rows gives, with numbers in [0, 1]; at a c for which k
+rows are expected, none of them underflows. If most rows are positive, the negatives take their
+place.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,14 @@ from aucmax.objective.losses.base import Bends, RankingLoss, Shares
 
 __all__ = ["MOST_CELLS", "ConditionalLogistic", "StrataLikelihood", "likelihoods"]
 
-MOST_CELLS = 10_000_000  # rows times positives, or negatives if fewer, up to which it is exact
+MOST_CELLS = 10_000_000  # rows times positives (or negatives if fewer) up to which L is exact
 _TILT_STEPS = 50
 
 
 class ConditionalLogistic(RankingLoss):
-    """Σ_g (ω_g/k_g) (−log L_g), the conditional likelihood of the strata, per positive.
+    """Σ_g (ω_g/k_g) (−log L_g), the negative conditional log likelihood per positive.
 
-    A stratum with more than `MOST_CELLS` rows times positives has Efron's form,
+    Strata with more than `MOST_CELLS` rows times positives have Efron's form,
 
         L = Π_{l < k} exp(z_(l)) / (Σ_negatives exp(z) + (1 − l/k) Σ_positives exp(z)).
 
@@ -81,8 +82,8 @@ class StrataLikelihood:
     def range_of(self, move: np.ndarray) -> float:
         """Return a bound on the range of what is compared if scores change by ``move`` (n,).
 
-        −log L is the logarithm of a sum of exponentials, minus a linear term: the range is that of
-        their exponents in a stratum, sums over k rows of the rarer class, in Efron's form rows.
+        −log L is the logarithm of a sum of exponentials, minus a linear term. The range is that of
+        the exponents in a stratum: sums of k scores, or in Efron's form single scores.
         """
         rarer, exact = _forms(self.sign > 0, self.strata)
         order, bounds = self.strata.by_stratum
@@ -107,7 +108,7 @@ class StrataLikelihood:
 
 
 class _Rows(NamedTuple):
-    """The rows stratum by stratum; the score, class and share of each, and the ω of strata."""
+    """The rows stratum by stratum, their scores, classes and shares, and the ω of strata."""
 
     order: np.ndarray
     bounds: np.ndarray
@@ -118,14 +119,14 @@ class _Rows(NamedTuple):
 
 
 def likelihoods(positive: np.ndarray, strata: Shares) -> tuple[int, int]:
-    """Return in how many strata the likelihood is exact, and in how many it has Efron's form."""
+    """Return the numbers of strata whose likelihood is exact, and has Efron's form."""
     _, exact = _forms(positive, strata)
     weighs = strata.omega > 0.0
     return int((exact & weighs).sum()), int((~exact & weighs).sum())
 
 
 def _forms(positive: np.ndarray, strata: Shares) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many rows the rarer class of each stratum has, and where L is exact, (G,) each."""
+    """Return the size of the rarer class and whether L is exact, for each stratum, (G,) each."""
     rows = np.bincount(strata.code, minlength=len(strata.omega))
     few = np.bincount(strata.code, positive, len(strata.omega))
     rarer = np.minimum(few, rows - few)
@@ -134,7 +135,7 @@ def _forms(positive: np.ndarray, strata: Shares) -> tuple[np.ndarray, np.ndarray
 
 @compiled
 def _slopes(data, tilts, most, gradient):
-    # the loss and its first derivatives; keeps the tilt of each stratum
+    # the loss and its first derivatives; stores the tilt of each stratum
     size = np.max(np.diff(data.bounds))
     who, z, chosen = np.empty(size, np.int64), np.empty(size), np.empty(size, np.bool_)
     slopes, total = np.empty(size), 0.0
@@ -181,8 +182,8 @@ def _bend(data, u, tilts, most, out):
 
 @compiled
 def _members(data, g, who, z, chosen):
-    # the rows of a stratum that weigh anything, with the class of fewer rows chosen: its scores
-    # are turned round if these are the negatives
+    # the rows of a stratum with weight; the smaller class is chosen, and all scores change their
+    # signs if that is the negatives
     n, k = 0, 0
     for p in range(data.bounds[g], data.bounds[g + 1]):
         i = data.order[p]
@@ -205,7 +206,7 @@ def _expit(t):
 
 @compiled
 def _of_one(z, chosen, n, slopes):
-    # as `_exact` of one chosen row: the probability of each is its share of Σ exp(z)
+    # `_exact` for one chosen row: the probability of each row is its share of Σ exp(z)
     high, total, own = np.max(z[:n]), 0.0, 0.0
     for i in range(n):
         slopes[i] = np.exp(z[i] - high)
@@ -231,7 +232,7 @@ def _bend_of_one(z, v, n, bent):
 
 @compiled
 def _tilt(z, n, k):
-    # a c at which about k of n rows are expected: Newton's steps within bounds
+    # a c at which about k of n rows are expected, by Newton steps within bounds
     even = np.log(k / (n - k))
     low, high = even - np.max(z[:n]), even - np.min(z[:n])
     c = even - np.mean(z[:n])
@@ -255,7 +256,7 @@ def _tilt(z, n, k):
 
 @compiled
 def _counted(z, n, k, c):
-    # table[i, j]: the probability that j of the first i rows occur
+    # table[i, j]: the probability that j of the first i rows are positive
     table = np.zeros((n + 1, k + 1))
     table[0, 0] = 1.0
     for i in range(n):
@@ -268,10 +269,10 @@ def _counted(z, n, k, c):
 
 @compiled
 def _exact(z, chosen, n, k, c, slopes):
-    # −log L, and its derivatives: the probability that a row is among the k, minus 1 if it is
+    # −log L and its derivatives: the probability that a row is chosen, minus 1 if it is
     table = _counted(z, n, k, c)
     after, loss = np.zeros(k + 1), np.log(table[n, k])
-    after[0] = 1.0  # the probability that j of the rows after the i-th occur
+    after[0] = 1.0  # the probability that j of the rows after the i-th are positive
     for i in range(n - 1, -1, -1):
         t = z[i] + c
         loss += max(t, 0.0) + np.log1p(np.exp(-abs(t))) - (t if chosen[i] else 0.0)
@@ -287,7 +288,7 @@ def _exact(z, chosen, n, k, c, slopes):
 
 @compiled
 def _exact_bend(z, v, n, k, c, bent):
-    # derivatives of all these numbers along v
+    # the derivatives along v of all numbers in `_exact`
     table, moved = _counted(z, n, k, c), np.zeros((n + 1, k + 1))
     for i in range(n):
         p = _expit(z[i] + c)
@@ -317,8 +318,8 @@ def _exact_bend(z, v, n, k, c, bent):
 
 @compiled
 def _efron_sums(z, chosen, n, side):
-    # Σ exp(z) over negatives and positives, divided by exp of the largest; then that, and how many
-    # are positive
+    # Σ exp(z) over negatives and positives, divided by exp(largest z); the largest z; the number of
+    # positives
     high, k = -np.inf, 0
     for i in range(n):
         high = max(high, side * z[i])

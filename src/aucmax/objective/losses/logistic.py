@@ -19,8 +19,8 @@ class Logistic(RankingLoss):
     """min over b of Σ_i c_i s_i log(1 + exp(−y_i (z_i + b))), c₊ : c₋ = τ : 1 − τ.
 
     As s sums to 1 in each class, τ = ½ takes half of each class's mean: the regret, the distance to
-    the least value for any scores, bounds that of the AUC (Kotłowski et al. 2011). If τ is the
-    positives' share of the weight, it is plain logistic regression. The best b follows the
+    the smallest value over all scores, bounds that of the AUC (Kotłowski et al. 2011). If τ is the
+    positives' share of the weight, this is plain logistic regression. The best b follows the
     scores, so that a constant added to all of them changes nothing. The weights c₊ = ¼/(1 − τ) and
     c₋ = ¼/τ make the slope at 0 the same for every τ, so that a penalty has the same effect.
 
@@ -46,7 +46,7 @@ class Logistic(RankingLoss):
         self._weights = 0.25 / (1.0 - within), 0.25 / within
 
     def takes_within(self, within: float) -> bool:
-        return bool(np.finfo(float).tiny <= within < 1.0)  # neither class is left out
+        return bool(np.finfo(float).tiny <= within < 1.0)  # both classes must count
 
     def weighing(self, within: float) -> "Logistic":
         return Logistic(within)
@@ -80,11 +80,11 @@ class Logistic(RankingLoss):
     def at_intercept(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, intercept: float
     ) -> "AtThreshold":
-        """Return the sum over some of the rows at a given intercept."""
+        """Return the loss of some of the rows at a given intercept."""
         return _at(z, sign, _by_class(s, sign, *self._weights)[:], intercept)
 
     def first_intercept(self, mean_pos: float, mean_neg: float) -> float:
-        """Return the intercept from which the search for the best one starts.
+        """Return the intercept at which the search for the best one starts.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:
 
 # ---- one pass over the scores ---------------------------------------------------------------
 
-# exp and log1p are polynomials, so that several rows are computed at a time
+# exp and log1p are polynomials, so that the compiler can vectorise over rows
 _LOG2 = math.log(2.0)
 _EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # of exp(r), |r| ≤ ½ log 2
 _ROOT = Chebyshev.interpolate(lambda x: np.arctanh(x**0.5) / x**0.5, 10, domain=[0.0, 1.0 / 9.0])
@@ -168,7 +168,7 @@ def _exp(t):
 
 @inlined
 def _log1p(e):
-    # log(1 + e) for 0 ≤ e ≤ 1, as 2 atanh(e/(2 + e)): it keeps the digits of a small e
+    # log(1 + e) for 0 ≤ e ≤ 1 as 2 atanh(e/(2 + e)), which keeps the digits of a small e
     x = e / (2.0 + e)
     total = _ATANH[-1]
     for j in range(len(_ATANH) - 2, -1, -1):
@@ -177,9 +177,9 @@ def _log1p(e):
 
 
 def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: float) -> float:
-    """Return the root of Σ gradient, which increases with b, by Halley's steps within bounds."""
+    """Return the root of Σ gradient, which increases with b, by Halley steps within bounds."""
     blocks = [(z[rows], rows) for rows in row_blocks(len(z))]
-    # where all scores are the same, z_i + b is `at_zero`
+    # if all scores are the same, z_i + b is `at_zero`
     low, high = at_zero - float(z.max()), at_zero - float(z.min())
     mean = sum(float(weight[rows] @ part) for part, rows in blocks) / total(weight)
     b = at_zero - mean
@@ -207,7 +207,7 @@ def _few(z: np.ndarray, *_: object) -> bool:
 
 
 def _shares(z: np.ndarray, sign: np.ndarray, b: float) -> tuple[np.ndarray, ...]:
-    """Return t = y (z + b), exp(−|t|), and 1/(1 + exp(−|t|)) and the rest to 1."""
+    """Return t = y (z + b), exp(−|t|), 1/(1 + exp(−|t|)), and 1 minus the latter."""
     t = sign * (z + b)
     e = np.exp(-np.abs(t))
     near = 1.0 / (1.0 + e)

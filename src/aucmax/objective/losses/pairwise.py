@@ -1,8 +1,8 @@
 """Losses at the differences of the scores of a positive and a negative row.
 
 A `PairwiseLoss` ℓ(t) is evaluated at t = z_i − z_j. It gives ½ · mean over pairs of ℓ at given
-scores, its derivative with respect to every score, and the product of its second derivative with a
-vector: each in O(n), after a sort of the scores if the loss needs one.
+scores, the derivative with respect to every score, and the product of the second derivative with a
+vector: each in O(n), after sorting the scores if the loss needs that.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,15 +25,15 @@ from aucmax.objective.losses.compared import SquaresOfPairs
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
-_PAIRS_PER_BLOCK = 10**6  # pairs held at a time for a loss that is summed over every pair
-_ALL = Bends(1.0, 1.0)  # as if each pair bent J: where pairs do so elsewhere, as at a hinge's kink
+_PAIRS_PER_BLOCK = 10**6  # pairs in memory at a time for a loss that is summed over every pair
+_ALL = Bends(1.0, 1.0)  # as if each pair had curvature: for losses that have it only elsewhere
 
 
 class PairwiseLoss(PointLoss, RankingLoss):
     """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j): half the weighted mean over pairs, i positive, j negative.
 
     A subclass implements `point`, `derivative` and `curvature` at single differences or, if there
-    is a faster way than a sum over every pair, its own `at`.
+    is a faster way than a sum over all pairs, its own `at`.
     """
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None) -> LossAt:
@@ -160,7 +160,7 @@ class Square(PairwiseLoss):
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
-        # ∇ = Sw − (1 − w·δ)δ: a row moves the mean of its class by c, and its covariance by c cᵀ
+        # ∇ = Sw − (1 − w·δ)δ: a row moves its class's mean by c and its class's covariance by c cᵀ
         at_z, pos = self.at(z, sign, s), sign > 0
         moved, gap = at_z._centred(z)  # c·w, w·δ
         of_pos, of_neg = s[pos] @ X[pos], s[~pos] @ X[~pos]
@@ -198,9 +198,9 @@ class _SquarePairs(NamedTuple):
         return gap if self.strata is None else gap[self.strata.code]
 
     def _centred(self, u: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Return u minus the mean of its class, and the difference of the class means.
+        """Return u minus its class mean, and the difference of the class means.
 
-        With strata these are the means of the class in the stratum, and their differences (G,).
+        With strata these are the class means in each stratum, and their differences (G,).
         """
         pos = self.sign > 0
         if self.strata is None:
@@ -215,8 +215,9 @@ class _SquarePairs(NamedTuple):
 class SquaredHinge(PairwiseLoss):
     """ℓ(t) = max(0, 1 − t)², summed over pairs in O(n log m) for m rows in the rarer class.
 
-    A row of the larger class forms pairs with margin below 1 with the first rows of the rarer class
-    by score. So only these are sorted, and the places of the others among them are looked up.
+    A row of the larger class forms pairs with margin below 1 with the first rows of the rarer
+    class, sorted by score. So only the rarer class is sorted; the places of the other rows among
+    its scores are looked up.
 
     References
     ----------
@@ -259,7 +260,7 @@ class SquaredHinge(PairwiseLoss):
     ) -> LossAt:
         assert isinstance(loss_at, ActivePairs | PairsInParts)
         s = s if strata is None else strata.of_pairs(s)
-        return replace(loss_at, s=s)  # the order is the same
+        return replace(loss_at, s=s)  # the pairs are the same
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -329,8 +330,8 @@ class _HingePairs:
 class RoundedHinge(Rounded, PairwiseLoss):
     """The hinge with a parabola over the kink, from t = 1 − width/2 to 1 + width/2.
 
-    It is nowhere below the hinge and at most width/8 above it: the difference of two squared hinges
-    with margins 1 ± width/2, divided by 2 width.
+    It is at most width/8 above the hinge and never below it. It is the difference of two squared
+    hinges with margins 1 ± width/2, divided by 2 width.
 
     Parameters
     ----------

@@ -60,10 +60,10 @@ class UnivariateLoss(PointLoss):
     name: ClassVar[str]
     kind: ClassVar[Kind] = "smooth"
     bend: ClassVar[float] = 1.0  # ℓ″(0), or ℓ″ where ℓ is curved
-    concordant: ClassVar[bool] = False  # as in `RankingLoss`; these change with a constant
+    concordant: ClassVar[bool] = False  # as in `RankingLoss`; univariate losses are not invariant
 
     def compiled(self) -> NamedTuple:
-        """Return the loss as kernels see it, if it has `derivative1` and `bend1`."""
+        """Return the loss in the form for kernels, if it has `derivative1` and `bend1`."""
         raise ValueError(f"the loss {self.name!r} is not one for steps on single rows.")
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "RowSum":

@@ -14,7 +14,7 @@ from aucmax.data.rows.kernels import INLINE, compiled, overloaded, unless
 
 __all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
 
-_FEW_COORDINATES = 100  # for which Python's loop takes less than a millisecond
+_FEW_COORDINATES = 100  # up to which a loop in Python takes less than a millisecond
 _PROX1: dict[type, Callable[..., Any]] = {}
 
 
@@ -53,7 +53,7 @@ class Pieces(NamedTuple):
     Attributes
     ----------
     left, right : ndarray
-        Slopes of Ω_j to both sides of w_j; they differ at a kink, and are infinite at a bound.
+        Slopes of Ω_j on both sides of w_j; they differ at a kink, and are infinite at a bound.
     bend : ndarray
         The second derivative on the piece.
     start, end : ndarray
@@ -122,10 +122,10 @@ class Penalty(BaseEstimator):
     def l2(self) -> float:
         raise AttributeError(f"{type(self).__name__} is not an elastic net, so it has no l2.")
 
-    # ---- what a penalty implements -------------------------------------------------------
+    # ---- to be implemented ---------------------------------------------------------------
 
     def compiled(self) -> NamedTuple:
-        """Return the penalty as kernels see it."""
+        """Return the penalty in the form for kernels."""
         raise NotImplementedError
 
     def values(self, w: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ class Penalty(BaseEstimator):
         return self
 
     def of(self, S: np.ndarray) -> Self:
-        """Return the penalty on coordinates S alone."""
+        """Return the penalty on coordinates S only."""
         return self
 
     @property
@@ -164,7 +164,7 @@ class Penalty(BaseEstimator):
         """The estimator's setting that selects it, for messages."""
         return f"penalty={type(self).__name__}"
 
-    # ---- what follows from these ---------------------------------------------------------
+    # ---- derived -------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
         """Return Ω(w)."""
@@ -185,7 +185,7 @@ class Penalty(BaseEstimator):
         return pieces.slope(gradient), pieces.bend
 
     def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Return the largest gain of a step on each coordinate alone, shape (d,).
+        """Return the largest gain of a step in each single coordinate, shape (d,).
 
         That is distance²/(2 (h + bend)) if the data term has curvature h (d,) and slope
         ``gradient``. Unlike the distance, it does not depend on the units of the features.
@@ -201,7 +201,7 @@ class Penalty(BaseEstimator):
         return np.where(move != 0.0, np.maximum(gain, 0.0), 0.0)
 
     def conjugate(self, v: np.ndarray) -> float:
-        """Return the largest v·w − Ω(w) over all w; infinite if it is unbounded."""
+        """Return the supremum of v·w − Ω(w) over all w, which may be infinite."""
         w = self.farthest(v)
         return float(v @ w) - self.value(w) if np.all(np.isfinite(w)) else np.inf
 
@@ -210,8 +210,8 @@ class Penalty(BaseEstimator):
     ) -> float:
         """Return the largest c·linear − c²·quadratic − conjugate(c v) over c in [0, most].
 
-        That is Fenchel's lower bound on a minimum at the best multiple of a dual point, for
-        quadratic ≥ 0; it is 0 if ``linear`` is negative.
+        That is Fenchel's lower bound on a minimum, at the best multiple of a dual point. It needs
+        quadratic ≥ 0, and is 0 if ``linear`` is negative.
         """
         most = min(most, self.reach(v))
         if not (linear > 0.0 and most > 0.0):

@@ -15,8 +15,7 @@ def _by_feature(
 ) -> np.ndarray:
     """Return an array (d, …) from one value for all features, one for each, or some by name.
 
-    None and missing values become ``blank``. A series or frame whose index has names gives values
-    by name.
+    None and missing values become ``blank``. The index of a series or frame gives the names.
     """
     index: Any = getattr(values, "index", None)
     if np.ndim(index) == 1 and len(index) and all(isinstance(name, str) for name in index):
@@ -81,7 +80,7 @@ class Weighted(Penalty):
     penalty : Penalty
         Ω, which must be the same for every feature.
     factors : array-like of shape (d,), or mapping or series of feature name to number
-        f_j ≥ 0; features not named have 1.
+        f_j ≥ 0; features that are not named have 1.
     """
 
     name = "weighted"
@@ -168,8 +167,8 @@ class Bounded(Penalty):
     penalty : Penalty
         A convex penalty.
     coef_bounds : pair, array-like of shape (d, 2), or mapping of feature name to pair
-        (lower, upper) for all features, for each, or for those named; 0 must lie between them, and
-        None means no bound.
+        (lower, upper) for all features, for each feature, or for named ones; 0 must lie between
+        them, and None means no bound.
     """
 
     name = "bounded"

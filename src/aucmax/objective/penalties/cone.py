@@ -11,8 +11,8 @@ __all__ = ["L2Cone"]
 class L2Cone(L2):
     """(α/2) ‖w‖₂² on a cone; not a sum over coordinates; `value` is valid in the cone.
 
-    The conjugate at v is ‖P(v)‖²/(2α), where P(v) is the point of the cone nearest to v: so the
-    bound of the distance to the optimum by duality is that without a cone, at P(v).
+    The conjugate at v is ‖P(v)‖²/(2α), where P(v) is the point of the cone nearest to v. So the
+    dual bound on the distance to the optimum is that without a cone, at P(v).
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class ElasticNet(Penalty):
     ) -> float:
         if self.l1 > 0.0 and self.l2 > 0.0:
             return super().dual_value(linear, v, quadratic, most)
-        # the conjugate at c v is c²/(2 l2) ‖v‖², or 0 wherever it is finite
+        # the conjugate at c v is c²/(2 l2) ‖v‖² or, if l2 = 0, 0 wherever it is finite
         bend = quadratic + (0.5 * float(v @ v) / self.l2 if self.l2 > 0.0 else 0.0)
         most, linear = min(most, self.reach(v)), max(linear, 0.0)
         c = min(0.5 * linear / bend, most) if bend > 0.0 else most

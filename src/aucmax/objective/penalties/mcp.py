@@ -28,8 +28,8 @@ def _firm1(penalty, j, u, step):
 class MCP(Penalty):
     """The minimax concave penalty: α∣w_j∣ − w_j²/(2γ) up to ∣w_j∣ = γα, and constant beyond.
 
-    It selects features as l1 does, but does not shrink large coefficients. It is not convex: a
-    solver ends at a local minimum, and its optimality refers to the neighbourhood of this minimum.
+    It selects features like l1, but does not shrink large coefficients. It is not convex: a solver
+    ends at a local minimum, and its optimality refers to the neighbourhood of that minimum.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class MCP(Penalty):
         α ≥ 0, the slope at 0.
     gamma : float
         γ > 0. Small values come close to counting non-zeros, large ones to l1. J has one minimum
-        if 1/γ is below the smallest eigenvalue of its data term; in the scaled coordinates, which
-        also apply to ``alpha``, the mean eigenvalue is about 2/d.
+        if 1/γ is below the smallest eigenvalue of the data term's second derivative. In the scaled
+        coordinates, to which ``alpha`` also refers, the mean eigenvalue is about 2/d.
 
     References
     ----------

@@ -47,7 +47,7 @@
     }
     at("cost-note").hidden = odd.length === 0;
     at("cost-note").textContent = odd.map((input) => `The ${input.labels[0].textContent} is `
-      + `${input.value === "" ? "no number" : "negative"} and counts as 0.`).join(" ");
+      + `${input.value === "" ? "not a number" : "negative"} and counts as 0.`).join(" ");
   };
   const total = (k) => cost(costs.miss) * (points.positives - points.tp[k])
     + cost(costs.alarm) * points.fp[k];

@@ -1,4 +1,4 @@
-"""Cholesky's factor, by LAPACK itself: SciPy's checks take longer than a small system."""
+"""The Cholesky factor, directly from LAPACK: SciPy's checks take longer than a small system."""
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -8,7 +8,7 @@ __all__ = ["Cholesky"]
 
 
 class Cholesky:
-    """The factor of a matrix.
+    """The Cholesky factor of a matrix.
 
     Parameters
     ----------

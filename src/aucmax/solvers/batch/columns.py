@@ -14,10 +14,10 @@ __all__ = ["WeightedColumns", "about_mean", "of_square", "shifted", "weighted_gr
 
 
 class WeightedColumns(NamedTuple):
-    """Columns of all rows, over which H = Σ_i ω_i x_i x_iᵀ + Σ_r c_r a_r a_rᵀ.
+    """Columns of all rows, with H = Σ_i ω_i x_i x_iᵀ + Σ_r c_r a_r a_rᵀ over these columns.
 
     ``columns`` (k, n) has a row for each column; ``weight`` (n,) is ω, ``directions`` (r, k) are
-    the a_r, ``factor`` (r,) is c, and ``diagonal`` (k,) that of H.
+    the a_r, ``factor`` (r,) is c, and ``diagonal`` (k,) is the diagonal of H.
     """
 
     columns: Rows
@@ -54,8 +54,8 @@ class WeightedColumns(NamedTuple):
 def about_mean(total: np.ndarray, mass: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a direction and a factor that turn sums of squares about 0 into those about the mean.
 
-    ``total`` (k,) are weighted sums of columns and ``mass`` is that of the weights; with 0 there
-    are none.
+    ``total`` (k,) are weighted sums of columns and ``mass`` is the sum of the weights; if it is 0,
+    there are no directions.
     """
     if mass == 0.0:
         return np.empty((0, len(total))), np.empty(0)
@@ -84,9 +84,9 @@ def weighted_gram(
 def shifted(
     X: np.ndarray | sp.csc_array, mean_neg: np.ndarray
 ) -> tuple[np.ndarray | sp.csc_array, np.ndarray]:
-    """Return columns (n, k) without zeros moved near the origin, and by how much each was moved.
+    """Move columns (n, k) without zeros near the origin; return the columns and the shift of each.
 
-    There their products keep their digits. It does not change a J over pairs.
+    Near the origin their products keep their digits. A J over pairs does not change.
     """
     if isinstance(X, np.ndarray):
         X -= mean_neg  # all of them, in place

@@ -2,10 +2,11 @@
 
     (S + δδᵀ + αI) w = δ,    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋
 
-needs only products with S, each one pass over the rows. J falls by half the sum of the
-squared steps, and the remaining distance is known to a digit (`krylov`). Systems that differ only
-in α share their Krylov space, so that `multi_shift` solves a whole path of α with the products of
-its hardest member if the features have similar units; otherwise each α has its own preconditioner.
+needs only products with S, each of which takes one pass over the rows. J falls by half the sum of
+the squared steps, and the remaining distance is known to about one digit (`krylov`). Systems that
+differ only in α share their Krylov space: if the features have similar units, `multi_shift` solves
+a whole path of α with the products of its hardest member; otherwise each α has its own
+preconditioner.
 """
 
 from collections.abc import Callable
@@ -35,8 +36,8 @@ from aucmax.solvers.batch.krylov import (
 __all__ = ["ConjugateGradient", "multi_shift"]
 
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_EIGENVALUE_SHARE = 1e-4  # of the smallest, assumed near the optimum, where steps are few
-_MAX_RESTARTS = 4  # times a solve may resume because of its true residual
+_EIGENVALUE_SHARE = 1e-4  # share of the smallest eigenvalue, assumed near the optimum (few steps)
+_MAX_RESTARTS = 4  # number of times that a solve may resume because of its true residual
 
 
 class ConjugateGradient(Solver):
@@ -51,9 +52,9 @@ class ConjugateGradient(Solver):
 
     Notes
     -----
-    The preconditioner has, for up to 1500 features, the correlations of some rows; for more, the
-    curvature of each feature if these differ by a factor of more than 10⁵, otherwise the part of it
-    that ``standardize=0.5`` would take.
+    For up to 1500 features, the preconditioner uses the correlations of a sample of rows. For more,
+    it uses the curvature of each feature if curvatures differ by a factor of more than 10⁵, and
+    otherwise the part of it that ``standardize=0.5`` would remove.
 
     References
     ----------
@@ -97,7 +98,7 @@ class ConjugateGradient(Solver):
         coefs : ndarray, shape (k, d)
             In the problem's coordinates.
         optimality : ndarray, shape (k,)
-            That of each solution, from a fresh gradient.
+            The optimality of each solution, from a fresh gradient.
         """
         shifts = np.asarray(alphas, dtype=np.float64)
         for alpha in shifts:
@@ -129,7 +130,7 @@ class ConjugateGradient(Solver):
 def _solve(
     objective: Objective, run: Run, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float, int]:
-    """Return w, if possible with optimality at most ``tol``, J(w), J(w) − J* and the steps."""
+    """Return w, with optimality at most ``tol`` if possible, J(w), J(w) − J* and the steps."""
     problem, alpha = objective.problem, objective.penalty.l2
     tol, max_iter, monitor = run.tol, run.max_iter, run.monitor
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
@@ -183,7 +184,7 @@ def multi_shift(
     tol: float,
     max_iter: int,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Solve (A + σ_k I) u_k = b for all shifts σ_k > 0 with the products of the smallest.
+    """Solve (A + σ_k I) u_k = b for all shifts σ_k > 0, with the products for the smallest shift.
 
     Parameters
     ----------
@@ -192,7 +193,8 @@ def multi_shift(
     b : ndarray, shape (d,)
     shifts : ndarray, shape (k,)
     tol : float
-        A shift is solved when ½ u·(A + σI)u − b·u is within this share of its fall from 0.
+        A shift is solved if ½ u·(A + σI)u − b·u can fall further by at most this share of its fall
+        from 0.
     max_iter : int
 
     Returns

@@ -1,7 +1,7 @@
 """Coordinate descent for the square loss and any penalty that is a sum over features.
 
 With few features it works on the d×d matrix H = S + δδᵀ, S = Σ₊ + Σ₋ or 2τΣ₊ + 2(1−τ)Σ₋; with many,
-on columns, over working sets of the features with the largest possible gain. A step is always
+it works on columns, over working sets of the features with the largest possible gain. A step is
 
     w_j ← prox_{Ω_j/h_j}(w_j − ∇_j/h_j),    h_j = H_jj,    ∇ = H w − δ.
 """
@@ -36,17 +36,17 @@ __all__ = [
     "on_matrix",
 ]
 
-MAX_MATRIX_FEATURES = 1500  # features for which the d×d matrix is formed
-MAX_SET_MATRIX_FEATURES = 1000  # size of a working set for which its own matrix is formed
-_FEW_FEATURES = 50  # for which Python's loop over features takes a tenth of a millisecond
-_INNER_TOL = 0.01  # a round stops at this share of the gain possible before it by single features
+MAX_MATRIX_FEATURES = 1500  # up to which the d×d matrix is formed
+MAX_SET_MATRIX_FEATURES = 1000  # of a working set, up to which its own matrix is formed
+_FEW_FEATURES = 50  # up to which a loop in Python takes a tenth of a millisecond
+_INNER_TOL = 0.01  # a round stops at this share of the initial possible gain of single features
 _SWEEPS_PER_MOVE = 10  # sweeps between two moves on the support
 _SWEEPS_OF_FEW = 3  # of few features, whose sweeps cost as much as a move
-_SYSTEMS_PER_MOVE = 10  # linear systems solved in one such move
+_SYSTEMS_PER_MOVE = 10  # linear systems to solve in one such move
 
 
 class CoordinateDescent(Solver):
-    """Minimise J for the square loss, features one at a time.
+    """Minimise J for the square loss, one feature at a time.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ class CoordinateDescent(Solver):
 
     Notes
     -----
-    Sweeps alternate with solutions of the linear system on the current support (coefficients that
-    would change sign become 0, and those that would cross a bound end there), so that correlated
-    features do not need many sweeps. The working sets grow by doubling; optimality always refers
-    to all features. With a penalty that is not convex it refers to the local minimum.
+    Sweeps alternate with solving the linear system on the current support (coefficients that would
+    change sign become 0, and those that would cross a bound stop there), so that correlated
+    features do not need many sweeps. Working sets grow by doubling; optimality always refers to all
+    features. With a non-convex penalty it refers to the local minimum.
 
     References
     ----------

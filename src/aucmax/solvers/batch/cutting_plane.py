@@ -7,7 +7,7 @@ tangent plane at any point v,
 
     R(w) ≥ b − a·w,    a = −∂R(v),    b = R(v) + a·v.
 
-Replacing R by the largest of some planes (and 0) gives a quadratic program in a handful of
+Replacing R by the maximum of some planes (and 0) gives a quadratic program in a handful of
 variables, whose value is a lower bound on the optimum:
 
     max over μ ≥ 0, Σμ ≤ 1 of  b·μ − ‖Σ μ_k a_k‖² / (2α),    w_t = Σ μ_k a_k / α.
@@ -26,9 +26,9 @@ from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 __all__ = ["MAX_IDLE_PROGRAMS", "CuttingPlane", "Planes", "plane_weights"]
 
 _CENTRE_SHARE = 0.1  # share of the way from the best point to w_t at which the next plane touches R
-MAX_IDLE_PROGRAMS = 30  # consecutive programs without weight after which a plane is dropped
+MAX_IDLE_PROGRAMS = 30  # a plane without weight in so many consecutive programs is dropped
 _ROUNDING_WIDTHS = (0.01, 0.1, 1.0)  # widths of rounded kinks, for the planes of a warm start
-_MAX_STALLED_PLANES = 20  # planes in a row that changed neither bound before rounding is blamed
+_MAX_STALLED_PLANES = 20  # if so many planes in a row change neither bound, rounding ends the fit
 _LINE_SEARCH_POINTS = 14  # points of a line search
 
 
@@ -46,9 +46,9 @@ class CuttingPlane(Solver):
     Notes
     -----
     The bound is a certificate: it holds however accurately the quadratic programs are solved.
-    Between two planes J is minimised along the line from the best point so far to w_t, which
-    costs sorts but no pass over the rows, and the next plane touches R a tenth of the way.
-    Without a penalty the program has no minimum, so α must be above 0.
+    Between two planes, J is minimised along the line from the best point so far to w_t, which costs
+    sorts but no pass over the rows; the next plane touches R a tenth of the way. Without a penalty
+    the program has no minimum, so α must be above 0.
 
     References
     ----------
@@ -90,7 +90,7 @@ class CuttingPlane(Solver):
             w_t, bound = planes.lowest()
             z_t = problem.scores(w_t)
             t, value = _search(objective, w, z, w_t - w, z_t - z, best)
-            # if both are equal up to rounding, w_t is preferred, because there the planes meet
+            # if both are equal up to rounding, prefer w_t, because the planes meet there
             if t == 1.0:
                 w, z = w_t, z_t
             else:
@@ -100,7 +100,7 @@ class CuttingPlane(Solver):
             best, lower = value, max(lower, bound)
             quality = objective.relative(max(best - lower, 0.0), best)
             if quality <= run.tol or count >= run.max_iter or idle >= _MAX_STALLED_PLANES:
-                # the scores were updated along the way; the reported value is that of w itself
+                # the scores were updated along the way; report the value at w itself
                 z = problem.scores(w)
                 best = objective.at(z).value + 0.5 * alpha * dot(w, w)
                 quality = objective.relative(max(best - lower, 0.0), best)
@@ -123,10 +123,10 @@ def _search(
     move: np.ndarray,
     best: float,
 ) -> tuple[float, float]:
-    """Return the t ≥ 0 with the least J(w + t direction) of those tried, and that J.
+    """Return the t ≥ 0 with the smallest J(w + t direction) of those tried, and that J.
 
     J is convex along the line: the sign change of its slope is bracketed, and the bracket is
-    narrowed by regula falsi, kept away from its ends.
+    narrowed by regula falsi that stays away from its ends.
     """
     alpha = objective.penalty.l2
     ww, wd, dd = dot(w, w), dot(w, direction), dot(direction, direction)
@@ -183,7 +183,7 @@ class Planes:
         self.gram = gram
 
     def lowest(self) -> tuple[np.ndarray, float]:
-        """Return w_t and a lower bound on J's minimum; drop planes without weight for long."""
+        """Return w_t and a lower bound on the minimum of J; drop planes long without weight."""
         mu = plane_weights(self.gram / self.alpha, self.b)
         w = np.zeros_like(self.a[0])
         for weight, a in zip(mu, self.a, strict=True):
@@ -202,8 +202,9 @@ class Planes:
 def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the μ that maximises b·μ − ½ μ·Hμ over μ ≥ 0, Σμ ≤ 1.
 
-    It is found by an interior-point method, and then from the linear system of the weights that
-    remain positive, which gives more digits; the better of the two is returned, within the bounds.
+    It comes from an interior-point method, and then from the linear system of the weights that
+    remain positive, which gives more digits; the better of the two is returned, clipped to the
+    bounds.
     """
     clarabel = needs("clarabel", "the cutting-plane solver")
 

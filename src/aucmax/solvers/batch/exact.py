@@ -28,7 +28,7 @@ from aucmax.statistics.woodbury import woodbury
 __all__ = ["Exact"]
 
 _MIN_ALPHA_SHARE = 1e-9  # share of the largest eigenvalue above which α is safe from rounding
-_MAX_CHOLESKY_ALPHAS = 8  # their factorisations cost less than one eigendecomposition
+_MAX_CHOLESKY_ALPHAS = 8  # so many factorisations cost less than one eigendecomposition
 _ROUNDING_SHARE = 1e-14  # share of J(0) below which no gain is possible
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
@@ -40,17 +40,17 @@ class Exact(Solver):
 
     It reads the data once, for the class moments (O(n d²)), and factors one d×d matrix (O(d³)).
     It is for few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it
-    gives the minimiser of least norm in the features scaled to unit curvature.
+    gives the minimiser of smallest norm, in features scaled to unit curvature.
 
     Parameters
     ----------
     covariance : {"full", "diagonal", "frequent_directions"}
-        How Σ₊ and Σ₋ are kept. The last two are for streams and shards of rows with many
-        features, and give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d)
-        numbers; or by a sketch of ``rank`` directions for each class, whose diagonal is exact,
-        O(rank · d) numbers. ``objective_`` and ``optimality_`` are still those of the true J.
-        After ``partial_fit``, ``fit_moments`` or a ``fit`` to a source, which is read once,
-        there are no rows to compute it from, and both are bounds: J is at most ``objective_``.
+        How to keep Σ₊ and Σ₋. The last two are for streams and shards of rows with many features.
+        They give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d) numbers;
+        or by a sketch of ``rank`` directions for each class, whose diagonal is exact, O(rank · d)
+        numbers. ``objective_`` and ``optimality_`` are still those of the true J. After
+        ``partial_fit``, ``fit_moments`` or a ``fit`` to a source, which is read once, there are no
+        rows to compute them from, and both are bounds: J is at most ``objective_``.
     rank : int or None
         Number of directions of "frequent_directions" for each class; None is 50.
 
@@ -87,12 +87,12 @@ class Exact(Solver):
         return Result(w, 1, gap=gap, value=value)
 
     def solve_path(self, problem: Problem, alphas: np.ndarray) -> np.ndarray:
-        """Return the optima for some α from the moments, for many α by one eigendecomposition.
+        """Return the optima for several α from the moments; many α share one eigendecomposition.
 
         Parameters
         ----------
         problem : Problem
-            One that knows its moments; its τ is used.
+            Its moments must be known; its τ is used.
         alphas : ndarray, shape (k,)
 
         Returns
@@ -106,7 +106,7 @@ class Exact(Solver):
             values, vectors = eigh(matrix, check_finite=False)
             if (
                 alphas.min() > _MIN_ALPHA_SHARE * values[-1]
-            ):  # else the smallest α is lost in rounding
+            ):  # otherwise rounding swamps the smallest α
 
                 def solve(rhs: np.ndarray) -> np.ndarray:
                     return vectors @ ((vectors.T @ rhs) / (values[:, None] + alphas))
@@ -131,7 +131,7 @@ class Exact(Solver):
             )
 
     def empty(self, classes: np.ndarray | list[float] | None) -> ClassStatistics:
-        """Return the statistics that are kept of the rows, before the first row.
+        """Return the statistics to keep, before the first row.
 
         Parameters
         ----------
@@ -163,11 +163,11 @@ def sketch_bounds(
 ) -> tuple[float, float]:
     """Return an upper bound on J(w), and J(w) − J* for `relative`, from a sketch of S.
 
-    S = BᵀB + R, where the diagonal D of R ⪰ 0 and a bound r on its norm are known. So w·Rw is
-    at most r‖w‖² (w for the unscaled features) and, by Cauchy and Schwarz, (Σ √D_j |w_j|)²; and J*
-    is at least the minimum of J without R, which is α-strongly convex. The remaining share of
-    J(0) − J* is largest for the least J*, except where J(w) may be above J(0): there it is largest
-    for the largest J*, which is at most the least bound on J along w.
+    S = BᵀB + R, where the diagonal D of R ⪰ 0 and a bound r on its norm are known. So w·Rw is at
+    most r‖w‖² (w for the unscaled features) and, by Cauchy–Schwarz, (Σ √D_j |w_j|)²; and J* is at
+    least the minimum of J without R, which is α-strongly convex. The remaining share of J(0) − J*
+    is largest for the smallest J*, unless J(w) may be above J(0): then it is largest for the
+    largest J*, which is at most the smallest bound on J along w.
     """
     problem, alpha = objective.problem, objective.penalty.l2
     D, B = problem.low_rank(statistics)
@@ -201,7 +201,7 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
         if inverse is None:
             continue
         w = inverse(delta)
-        for _ in range(4):  # iterative refinement, and Newton's decrement
+        for _ in range(4):  # iterative refinement, and the Newton decrement
             residual = -(objective.data_gradient(w) + alpha * w)
             move = inverse(residual)
             gap = abs(0.5 * dot(residual, move))
@@ -230,6 +230,6 @@ def _pseudo_inverse(matrix: np.ndarray) -> Product:
 
 
 def _unit(matrix: np.ndarray) -> np.ndarray:
-    # unit curvature: whether Cholesky succeeds no longer depends on units
+    # with unit curvature, units do not decide whether Cholesky succeeds
     curvature = np.einsum("jj->j", matrix)
     return 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))

@@ -1,10 +1,10 @@
-"""The data term of J to second order near a point: for all rows, and for parts of them.
+"""The second-order expansion of J's data term at a point: for all rows, and for parts of them.
 
     f(w) ≈ f(v) + ∇f(v)·(w − v) + ½ (w − v)·∇²f(v)(w − v)
 
-The optimum for any α is then one step away. Parts that have most of the rows bend much as all rows
-do, so their systems are solved with the matrix of all rows as preconditioner: one or two products
-suffice, and those of all parts are made in the same passes over the rows.
+The optimum for any α is then one step away. Parts with most of the rows have nearly the curvature
+of all rows, so the matrix of all rows is a good preconditioner for their systems: one or two
+products suffice, and the products of all parts share the passes over the rows.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ from aucmax.solvers.batch.newton import GAP_PER_DECREMENT
 
 __all__ = ["MAX_STEP_GAP", "Expansion", "PartExpansions", "parts_at_once"]
 
-MAX_PRODUCTS_PER_MATRIX = 60  # products that a matrix may cost, as it serves several α and parts
-_SYSTEM_TOL = 0.1  # share of its gain that may be missing, as there is only one step
-MAX_STEP_GAP = 0.01  # largest optimality after a step: beyond it, the next one may fail
-_MAX_STEPS = 4  # of which the first mostly suffices
-_PARTS_AT_ONCE = 5  # as their scores, slopes and weights are in memory
+MAX_PRODUCTS_PER_MATRIX = 60  # largest cost of a matrix, which serves several α and parts
+_SYSTEM_TOL = 0.1  # share of its gain that may be missing: there is only one step
+MAX_STEP_GAP = 0.01  # largest optimality after a step from which the next step is reliable
+_MAX_STEPS = 4  # mostly the first one is enough
+_PARTS_AT_ONCE = 5  # limited because their scores, slopes and weights are in memory
 
 
 class Expansion:
@@ -60,7 +60,7 @@ class Expansion:
 
     @cached_property
     def matrix(self) -> np.ndarray | None:
-        """∇²f(v), if it costs little compared with the products that it saves."""
+        """∇²f(v), if it costs little compared with the products that it saves, else None."""
         problem, term = self.objective.problem, self.term
         if isinstance(term, ByRow):
             cost = problem.gram_cost
@@ -72,7 +72,7 @@ class Expansion:
         return None if self.matrix is None else self.matrix + l2 * np.eye(len(self.point))
 
     def near(self, l2: float) -> Preconditioner:
-        """Return a preconditioner for α = ``l2`` at v: by the matrix, if it is known."""
+        """Return a preconditioner for α = ``l2`` at v, from the matrix if there is one."""
         if l2 not in self._near:
             ridged = self._ridged(l2)
             inverse = None if ridged is None else inverted(ridged)
@@ -86,8 +86,8 @@ class Expansion:
     def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
         """Return the optimum for α = ``l2`` and an estimate of its optimality.
 
-        Newton's steps converge quadratically: the error is about the square of that of v, which is
-        three times the decrement, plus that of the system, at most ``tol`` / 2.
+        Newton steps converge quadratically: the error is about the square of that of v (three times
+        the decrement) plus that of the linear system (at most ``tol`` / 2).
         """
         objective = self.objective.with_penalty(L2(l2))
         value = self.term.value + objective.penalty.value(self.point)
@@ -104,24 +104,24 @@ class Expansion:
 
 
 class PartExpansions:
-    """Expansions for parts of the rows near that of all rows, and in its coordinates.
+    """Expansions for parts of the rows near that for all rows, in the coordinates of the latter.
 
     Parameters
     ----------
     centre : Expansion
-        That of all rows.
+        The expansion for all rows.
     parts : sequence of Objective
-        Those of the parts, on views of the same rows with other weights; the penalty is ignored.
-        `parts_at_once` tells how many.
+        The objectives of the parts, on views of the same rows with other weights, at most
+        `parts_at_once`; the penalty is ignored.
     points : ndarray, shape (k, d), optional
-        By default v.
+        The points of the expansions; by default v.
     """
 
     def __init__(
         self, centre: Expansion, parts: Sequence[Objective], points: np.ndarray | None = None
     ) -> None:
         self.centre, self.parts = centre, parts
-        # the coordinates of a part over those of all rows
+        # ratio of a part's coordinates to those of all rows
         self.ratios = [_ratio(centre.objective, part) for part in parts]
         if points is None:
             self.points = np.broadcast_to(centre.point, (len(parts), len(centre.point)))
@@ -141,12 +141,12 @@ class PartExpansions:
     def optima(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the optima of the parts for α = ``l2``, and estimates of their optimality.
 
-        Parts that one step leaves too far from their optimum go on from there.
+        If a part is still too far from its optimum after a step, it takes another one.
 
         Returns
         -------
         W : ndarray, shape (k, d)
-            Each in the coordinates of its part.
+            Each optimum in the coordinates of its part.
         optimality : ndarray, shape (k,)
             As for `Expansion.optimum`.
         """
@@ -194,12 +194,12 @@ class PartExpansions:
 
 
 def parts_at_once(problem: RowsProblem) -> int:
-    """Return of how many parts `PartExpansions` takes the expansions."""
+    """Return for how many parts `PartExpansions` can keep expansions at a time."""
     return _PARTS_AT_ONCE if isinstance(problem.store, InMemory) else 1
 
 
 def _ratio(whole: Objective, part: Objective) -> np.ndarray:
-    """Return how much longer a vector is in the coordinates of a part, (d,)."""
+    """Return the ratio of a part's coordinates to those of all rows, (d,)."""
     return part.problem.from_features(whole.problem.to_features(np.ones(part.problem.n_features)))
 
 

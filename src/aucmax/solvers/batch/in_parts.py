@@ -1,8 +1,8 @@
-"""Newton's steps for the logistic loss of rows in parts, whose scores stay where the rows are.
+"""Newton steps for the logistic loss of rows in parts, whose scores stay where the rows are.
 
-J is a convex function of w and the intercept b, along which a step goes. Each point takes one pass,
-which computes the scores again and returns sums: J, its gradient, and the second derivative over
-the features of the next step. Nothing that is sent grows with the rows.
+J is a convex function of w and the intercept b, and a step moves both. Each point takes one pass,
+which recomputes the scores and returns sums: J, its gradient, and the second derivative over the
+features of the next step. The amount of data sent does not depend on the number of rows.
 """
 
 import numpy as np
@@ -29,12 +29,12 @@ __all__ = ["MAX_MATRIX_FEATURES", "IterateInParts", "proximal_in_parts", "scores
 
 MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix each part returns
 _ROUNDING_SHARE = 1e-15  # share of J by which rounding alone may raise or lower it
-_MODEL_TOL = 1e-6  # a model is solved to this share of the possible gain: a pass costs far more
-_MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_MODEL_TOL = 1e-6  # share of the possible gain to which a model is solved: a pass costs far more
+_MAX_SWEEPS = 500  # maximum number of sweeps of coordinate descent on one matrix
 
 
 def scores_stay(objective: Objective) -> bool:
-    """Return whether the steps are those of this module."""
+    """Return whether this module's steps are needed."""
     return objective.problem.scores_stay and isinstance(objective.loss, Logistic)
 
 
@@ -45,11 +45,11 @@ class IterateInParts:
     ----------
     objective : Objective
     w : ndarray, shape (d,)
-        A start, which is replaced by 0 if J is higher there.
+        A start, replaced by 0 if J is lower at 0.
     S : ndarray of int, shape (k,), optional
         The features over which a pass returns the second derivative.
     last : AtIntercept, optional
-        The data term of the last solve, which is that at w if it ended there.
+        The data term where the last solve ended; it is reused if that was at w.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class IterateInParts:
 
     @property
     def excess(self) -> float:
-        """What a better intercept may lower J by; 0 if that is lost in rounding."""
+        """How much a better intercept may lower J; 0 if rounding hides it."""
         excess = self.term.excess
         return excess if excess > _ROUNDING_SHARE * self.data else 0.0
 
@@ -94,7 +94,7 @@ class IterateInParts:
 
     @property
     def gradient(self) -> np.ndarray:
-        """Its gradient, shape (d,)."""
+        """The gradient of the data term, shape (d,)."""
         return self.term.gradient
 
     @property
@@ -103,27 +103,27 @@ class IterateInParts:
         return self.data + self.objective.penalty.value(self.w)
 
     def gap(self) -> float:
-        """Return a bound of J(w, b) − J* by duality."""
+        """Return a bound on J(w, b) − J* by duality."""
         return self.objective.gap(self.data, self.gradient, self.w) + self.excess
 
     def settle(self) -> float:
-        """Take the best intercept, in one pass, if another is seen in J; return the new `gap`.
+        """Take the best intercept, in one pass, if that lowers J visibly; return the new `gap`.
 
-        A start whose coefficients are optimal has a guess of it.
+        A start with optimal coefficients has only a guess of the intercept.
         """
         if self.excess > 0.0:
             self.term = self.term.moved(np.zeros_like(self.w), 1.0, self.S)
         return self.gap()
 
     def go(self, direction: np.ndarray, slope_of_penalty: float) -> float:
-        """Move along a direction as far as lowers J enough; return the length, 0 if none does.
+        """Move along a direction if that lowers J enough; return the length of the step, or 0.
 
         Parameters
         ----------
         direction : ndarray, shape (d,)
         slope_of_penalty : float
-            By how much the penalty rises along it, at most: its slope if it is smooth, else its
-            change over the whole step.
+            An upper bound on the slope of the penalty along it: the slope if the penalty is smooth,
+            otherwise the change over the whole step.
         """
         start, value = self.term, self.value
         slope = start.towards(direction)[1] + slope_of_penalty
@@ -145,13 +145,13 @@ def proximal_in_parts(
 ) -> tuple[Minimum, AtIntercept]:
     """Minimise J with any penalty by proximal Newton steps, each over a working set of features.
 
-    As `proximal_newton`, whose steps keep the columns of the set. ``last`` is the data term where
-    the solve before, with another penalty, has ended; that of this solve is returned, too.
+    This is `proximal_newton` without keeping the columns of the set. ``last`` is the data term
+    where the previous solve, with another penalty, ended; that of this solve is also returned.
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
     S = None if last is None else last.S
-    if S is None:  # before the first pass, by the slopes at w = 0
+    if S is None:  # before the first pass: use the slopes at w = 0
         slope = objective.slope_at_zero
         promise = penalty.promise(slope, w, curvature)
         S = working_set(promise, slope, w, penalty, FIRST_SET_FEATURES)
@@ -163,7 +163,7 @@ def proximal_in_parts(
         gap, fall, before = iterate.gap(), before - value, value
         if steps > 0 and objective.relative(gap, value) > run.tol:
             left = _Model(iterate).decrement(promise)
-            # far away that is too small
+            # far from the optimum the decrement is too small
             if run.sure or objective.relative(fall, value) > NEAR:
                 left = max(left, fall)
             gap = min(gap, left + iterate.excess)
@@ -180,7 +180,7 @@ def proximal_in_parts(
         direction, spent = _Model(iterate).direction(promise, run.max_iter - cost)
         rise = penalty.value(w + direction) - penalty.value(w)
         steps, cost = steps + 1, cost + spent
-        # no step lowers J beyond rounding
+        # no step lowers J by more than rounding
         if not direction.any() or iterate.go(direction, rise) == 0.0:
             break
         run.monitor(iterate.w, float(steps))
@@ -200,7 +200,7 @@ class _Model:
         self.curvature = self.objective.data_curvature()
 
     def direction(self, promise: np.ndarray, limit: int) -> tuple[np.ndarray, int]:
-        """Return the way to the model's minimum, shape (d,), and its cost."""
+        """Return the direction to the model's minimum, shape (d,), and its cost."""
         (gradient, v), aim = self.place, _MODEL_TOL * float(promise[self.S].sum())
         if len(self.S) <= MAX_MATRIX_FEATURES:
             H = self.term.matrix(self.S)
@@ -217,7 +217,7 @@ class _Model:
         return direction, spent
 
     def decrement(self, promise: np.ndarray) -> float:
-        """Return `decrement` if no feature off the set promises a gain, else infinity."""
+        """Return `decrement`, or infinity if a feature off the set promises a gain."""
         if promises_off(self.S, promise, self.term.w, self.curvature):
             return np.inf
         if len(self.S) <= MAX_MATRIX_FEATURES:

@@ -1,9 +1,9 @@
-"""Conjugate gradient with a known error: for quadratics, and for the inner systems of others.
+"""Conjugate gradient with a known error, for quadratics and for the inner systems of other losses.
 
 After k steps from x = 0 the value ½ x·Ax − b·x has fallen by half the sum of a_j r_j·M⁻¹r_j, and
-the remaining error is ½‖x* − x‖²_A. Gauss–Radau quadrature bounds it from above, given a μ below
-the spectrum of M⁻¹A, by numbers that conjugate gradient computes anyway. μ is the largest known
-bound, or a tenth of the smallest Ritz value: an estimate, whose accuracy hardly matters.
+the remaining error is ½‖x* − x‖²_A. Given a μ below the spectrum of M⁻¹A, Gauss–Radau quadrature
+bounds this error from above by numbers that conjugate gradient computes anyway. μ is the largest
+known bound or a tenth of the smallest Ritz value, an estimate whose accuracy hardly matters.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -45,28 +45,28 @@ Enough = Callable[[float, float], bool]
 Steps = Generator[np.ndarray, np.ndarray, "Solved"]
 
 MAX_CURVATURE_RATIO = 1e5  # above it features are assumed to have different units
-_MIN_STANDARDIZE = 0.5  # least `standardize` to which rows of many features are preconditioned
-_MAX_MATRIX_FEATURES = 1500  # features up to which the preconditioner is a d×d matrix
+_MIN_STANDARDIZE = 0.5  # least `standardize` that the preconditioner of many features imitates
+_MAX_MATRIX_FEATURES = 1500  # up to which the preconditioner is a d×d matrix
 _ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, from which correlations are computed
 _ROWS_PER_DIRECTION = 20  # rows of each class for every direction with more curvature than α
-MAX_MULTIPLICATIONS = 10**8  # for which more rows are used: all, with very few features
-_RIDGES = (1e-14, 1e-12, 1e-10)  # added to the diagonal: the first that can be factored
-_ROUNDING_FACTOR = 100.0  # times rounding: a smaller eigenvalue cannot be distinguished from 0
-_MIN_ROWS_OF_A_FEATURE = 30  # in which it must stand out for meaningful correlations
-SMALLEST_VALUE_SHARE = 0.1  # of the smallest Ritz value: the assumed end of the spectrum
-POLE_DISTANCE = 0.9  # share of an eigenvalue, at which itself the quadrature has a pole
-_FEW_STEPS = 100  # for which Python's loop takes some microseconds
+MAX_MULTIPLICATIONS = 10**8  # up to which more rows are used: with very few features, all
+_RIDGES = (1e-14, 1e-12, 1e-10)  # to add to the diagonal; the first that can be factored is used
+_ROUNDING_FACTOR = 100.0  # times rounding: a smaller eigenvalue cannot be told apart from 0
+_MIN_ROWS_OF_A_FEATURE = 30  # effective rows behind a feature's variance for usable correlations
+SMALLEST_VALUE_SHARE = 0.1  # assumed end of the spectrum, relative to the smallest Ritz value
+POLE_DISTANCE = 0.9  # largest μ, relative to the smallest eigenvalue: the quadrature's pole
+_FEW_STEPS = 100  # up to which a loop in Python takes a few microseconds
 _PROBE_STEPS = 12  # steps from a random vector, to explore the rest of a spectrum
-_LONG_PROBE_STEPS = 60  # the same if features have different units, when some may hide others
-LOOK_GROWTH = 1.1  # growth of the number of steps between two estimates of the spectrum
+_LONG_PROBE_STEPS = 60  # the same if features have different units, and some may hide others
+LOOK_GROWTH = 1.1  # the spectrum is estimated again after the number of steps grew by this factor
 
 
 class Solved(NamedTuple):
     """An approximate solution of A x = b.
 
-    ``x`` and ``residual``, b − A x by its recurrence, both (d,); ``steps``, the number of products;
-    ``gained``, how far ½ x·Ax − b·x is below 0; ``left``, how much further it can fall, estimated
-    from above; ``smallest``, the smallest Ritz value of M⁻¹A.
+    ``x`` (d,); ``residual`` (d,), b − A x by its recurrence; ``steps``, the number of products;
+    ``gained``, how far ½ x·Ax − b·x is below 0; ``left``, an upper estimate of how much further it
+    can fall; ``smallest``, the smallest Ritz value of M⁻¹A.
     """
 
     x: np.ndarray
@@ -111,7 +111,7 @@ def minimise(
 def minimise_together(
     product: Callable[[np.ndarray, list[int]], np.ndarray], systems: Sequence["Steps"]
 ) -> list[Solved]:
-    """Minimise several quadratics, whose products are asked for together.
+    """Minimise several quadratics, computing their products together.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def steps(
     known: float = 1.0,
     watch: Callable[[np.ndarray, int], bool] | None = None,
 ) -> "Steps":
-    """Minimise ½ x·Ax − b·x from x = 0: yield each v of which A v is sent, and return `Solved`.
+    """Minimise ½ x·Ax − b·x from x = 0: yield each v, receive A v, and return `Solved`.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ def steps(
     enough : callable
         ``enough(gained, left)`` returns whether to stop.
     max_iter : int
-        Maximum number of products. It also stops if a direction has no curvature.
+        Maximum number of products. The iteration also stops if a direction has no curvature.
     floor : float
         A lower bound on the eigenvalues of M⁻¹A.
     known : float
-        An upper bound on the smallest eigenvalue of M⁻¹A; 1 if M is A's diagonal or near A.
+        An upper bound on the smallest eigenvalue of M⁻¹A; 1 if M is A's diagonal or close to A.
     watch : callable, optional
         ``watch(x, steps)``, called after every product; True stops.
 
@@ -196,7 +196,7 @@ def steps(
         done = len(lengths)
         is_last = not rz > rounding or done >= max_iter
         left = remaining(is_last or done > LOOK_GROWTH * looked)
-        # a stop by an old estimate of the spectrum must be confirmed by a new one
+        # if an old estimate of the spectrum says stop, a new one must confirm it
         if is_last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
         q = yield p
@@ -250,15 +250,17 @@ def radau(lengths, turns, mu):
 
 
 def spread(curvature: np.ndarray) -> float:
-    """Return the ratio of the largest to the smallest curvature (d,) that is not 0."""
+    """Return the ratio of the largest to the smallest non-zero curvature of (d,)."""
     positive = curvature[curvature > 0.0]
     return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
 class Preconditioner(NamedTuple):
-    """M⁻¹ near the inverse of some A: ``solve(v)`` is M⁻¹v, and no eigenvalue of M⁻¹A is below
-    ``floor``; ``units`` (d,) are the roots of A's diagonal. ``kept(v)`` is v, in these units,
-    without its part in the known null space of A. ``steps`` is the number of steps of a probe.
+    """M⁻¹, an approximate inverse of some A.
+
+    ``solve(v)`` is M⁻¹v; no eigenvalue of M⁻¹A is below ``floor``; ``units`` (d,) are the square
+    roots of A's diagonal; ``kept(v)`` is v, in these units, without its part in the known null
+    space of A; ``steps`` is the number of steps of a probe.
     """
 
     solve: Product
@@ -268,9 +270,9 @@ class Preconditioner(NamedTuple):
     steps: int = _PROBE_STEPS
 
     def probe(self, product: Product) -> float:
-        """Return the smallest Ritz value of M⁻¹A found by some steps from a random vector.
+        """Return the smallest Ritz value of M⁻¹A after a few steps from a random vector.
 
-        Steps from b may miss directions in which b is small but much of the gain lies.
+        Steps from b may miss directions in which b is small but the possible gain is large.
         """
         start = np.random.RandomState(0).standard_normal(len(self.units))
         start = self.units * self.kept(start)
@@ -280,10 +282,11 @@ class Preconditioner(NamedTuple):
 def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     """Return a preconditioner for the second derivative of J at w = 0.
 
-    With few features M has the correlations of some rows and the diagonal of all: it only has to
-    know which directions are long. With many features it is the diagonal if they have different
-    units, otherwise as if they were standardised by half: dividing by the diagonal helps rare
-    features that are independent of others, and harms those that a few rows tie together.
+    With few features M has the correlations of a sample of rows and the diagonal of all rows: it
+    only needs the directions of large variance. With many features it is the diagonal if they have
+    different units; otherwise M acts as if they were standardised by half: dividing by the diagonal
+    helps rare features that are independent of others, and harms those that a few rows tie
+    together.
     """
     problem = objective.problem
     curvature = objective.data_curvature() + alpha
@@ -315,7 +318,7 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
 def solved(matrix: np.ndarray, b: np.ndarray, l2: float) -> Solved:
     """Return the minimiser of ½ x·Ax − b·x for A ⪰ l2 I, (d, d), which is overwritten.
 
-    In the null space of A, up to rounding, x is 0. What b has there may still gain ‖r‖²/(2 l2).
+    x is 0 in the null space of A, up to rounding. The part of b there may still gain ‖r‖²/(2 l2).
     """
     units, inverse = _in_units(matrix)
     if inverse is None:
@@ -331,7 +334,7 @@ def solved(matrix: np.ndarray, b: np.ndarray, l2: float) -> Solved:
 def inverted(matrix: np.ndarray) -> Product | None:
     """Return v ↦ A⁻¹ v, (d,), for a matrix A (d, d), which is overwritten; None if it fails.
 
-    In the null space of A the result is 0.
+    The result is 0 in the null space of A.
     """
     units, inverse = _in_units(matrix)
     return None if inverse is None else lambda v: inverse[0](v / units) / units
@@ -349,7 +352,7 @@ def _in_units(matrix: np.ndarray) -> tuple[np.ndarray, tuple[Product, Product] |
 def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] | None:
     """Return v ↦ matrix⁻¹ v, with ones and the necessary ridge on its diagonal.
 
-    Return also v ↦ the part of v outside the null space. If the matrix is that of all rows, the
+    Also return v ↦ the part of v outside the null space. If the matrix is that of all rows, the
     inverse acts on this part only, so that linearly dependent features do not drift apart.
     """
     for ridge in _RIDGES:
@@ -366,7 +369,7 @@ def _inverse(matrix: np.ndarray, of_all_rows: bool) -> tuple[Product, Product] |
 
 
 def _on_range(matrix: np.ndarray, lost: float) -> tuple[Product, Product]:
-    """Return `_inverse` for a matrix with eigenvalues that are 0 up to ``lost``."""
+    """Return `_inverse` for a matrix with some eigenvalues below ``lost``, which count as 0."""
     values, vectors = np.linalg.eigh(matrix)
     values, vectors = values[values > lost], vectors[:, values > lost]
     return lambda v: vectors @ ((v @ vectors) / values), lambda v: vectors @ (v @ vectors)
@@ -375,12 +378,12 @@ def _on_range(matrix: np.ndarray, lost: float) -> tuple[Product, Product]:
 def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]:
     """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d).
 
-    Return also whether it comes from all rows rather than some.
+    Also return whether it comes from all rows rather than a sample.
     """
     problem, d = objective.problem, objective.problem.n_features
     curvature = objective.data_curvature()
     rows = max(_ROWS * d + _AT_LEAST, MAX_MULTIPLICATIONS // d**2)
-    if alpha > 0.0:  # α gives most of J's curvature, except along at most so many directions
+    if alpha > 0.0:  # J's curvature exceeds α in at most so many directions
         rows = int(min(rows, _AT_LEAST + _ROWS_PER_DIRECTION * float(curvature.sum()) / alpha))
     part = problem.sample(rows)
     bending = objective.data_hessian(part)

@@ -1,7 +1,7 @@
 """Leave-pair-out AUC of the square loss with an l2 penalty, without a refit for each pair.
 
-For each pair of a positive i and a negative j, the model is fitted to all other rows, and then
-scores the two. Leaving out i moves μ₊ by −x̃_i/(n₊−1), x̃_i = x_i − μ₊, and turns Σ₊ into
+For each pair of a positive i and a negative j, the model is fitted to all other rows and scores the
+two. Leaving out i moves μ₊ by −x̃_i/(n₊−1), x̃_i = x_i − μ₊, and turns Σ₊ into
 
     n₊/(n₊−1) (Σ₊ − x̃_i x̃_iᵀ/(n₊−1)),
 
@@ -13,9 +13,9 @@ and likewise for j. So the matrix of each pair is one base matrix M minus two ra
 and the sign of w·(x_i − x_j) follows from products u·M⁻¹v of x̃_i, x̃_j and δ, by Woodbury's identity
 with two columns.
 
-This subtracts numbers close to 1 if, with few rows or a small α, little of M remains without a row.
-A pair whose sign could be changed by rounding is solved again from the remaining rows, with the
-approximate inverse above. Let H be the matrix of the pair and, as sums over rows,
+This loses digits if, with few rows or a small α, little of M remains without a row. If rounding
+could change the sign of a pair, it is solved again from the remaining rows, with the approximate
+inverse above. Let H be the matrix of the pair and, as sums over rows,
 
     δ = Σ c_k x_k,    H = Σ t_k x̃_k x̃_kᵀ + αI,    x_i − x_j = Σ e_k x_k.
 
@@ -24,9 +24,9 @@ The margin of the pair is
     w·(x_i − x_j) = Σ (e_k w·x_k + c_k v·x_k − t_k (w·x̃_k)(v·x̃_k)) − α w·v,
     w = H⁻¹δ,  v = H⁻¹(x_i − x_j).
 
-This is stationary in w and v, so their errors enter squared. Its derivative with respect to the row
-x_k is (e_k − t_k v·x̃_k) w + (c_k − t_k w·x̃_k) v, which shows how far rounding of the rows moves
-it. If that could change its sign, the pair is a tie.
+This is stationary in w and v, so their errors count only squared. Its derivative with respect to
+row x_k is (e_k − t_k v·x̃_k) w + (c_k − t_k w·x̃_k) v, which shows how far rounding of the rows moves
+the margin. If that could change its sign, the pair is a tie.
 """
 
 from typing import NamedTuple
@@ -44,9 +44,9 @@ __all__ = ["leave_pair_out"]
 PAIRS_PER_BLOCK = 2**21  # 16 MB
 MAX_MATRIX_BYTES = 10**9  # of an array of shape (n, n)
 _MIN_CURVATURE_SHARE = 1e-9  # share of a direction's curvature that must remain without a row
-_SOLVES_PER_SYSTEM = 4  # with the approximate inverse: the first, and three that refine it
+_SOLVES_PER_SYSTEM = 4  # with the approximate inverse: one, and three refinements
 _EPS = np.finfo(float).eps
-_TIE_SHARE = 16 * _EPS  # of a margin, as a share of the sizes that add up to it
+_TIE_SHARE = 16 * _EPS  # a margin below this share of the sum of its absolute terms is a tie
 
 
 def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
@@ -67,8 +67,8 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a class has one row, if there are too many rows and still more features, or if α is too
-        small for a singular matrix.
+        If a class has one row, if there are too many rows for a matrix and even more features, or
+        if the matrix is singular and α too small.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
 def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (n, r) about their mean, in fewer dimensions if there are many features.
 
-    Return also the magnitude (n, r) relative to which each entry is rounded.
+    Also return the magnitude (n, r) relative to which each entry is rounded.
     """
     (batch,), n = problem.batches(), problem.n_samples
     rows = batch.X
@@ -135,7 +135,7 @@ def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _equal_rows(X: Rows) -> np.ndarray:
-    """Return which of the distinct rows each row is, shape (n,): equal rows tie whatever w is."""
+    """Return the number of each row among the distinct ones, (n,): equal rows tie for any w."""
     if isinstance(X, CSR):
         rows = to_scipy(X).copy()
         rows.sum_duplicates()
@@ -149,16 +149,16 @@ def _equal_rows(X: Rows) -> np.ndarray:
 
 
 class _Rows:
-    """Rows (n, r), the positives first, and what does not depend on α.
+    """Rows (n, r), positives first, and quantities that do not depend on α.
 
     Attributes
     ----------
     X, magnitude : ndarray, shape (n, r)
         The rows about some origin, and the size relative to which each entry is rounded.
     number : ndarray, shape (n,)
-        Which of the distinct rows each row is.
+        The number of each row among the distinct rows.
     m, n : int
-        Rows of each class.
+        Numbers of positive and negative rows.
     P, Q, delta : ndarray
         The rows of each class about its mean, and δ.
     a, b, base : float, float, ndarray
@@ -202,7 +202,7 @@ class _Pairs:
     def __init__(self, rows: _Rows, alpha: float) -> None:
         self.rows, self.alpha = rows, alpha
         matrix = rows.base + alpha * np.eye(len(rows.base))
-        # at unit diagonal, which does not depend on the features' units
+        # with a unit diagonal, whatever the units of the features
         unit = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
         matrix *= unit * unit[:, None]
         factor = cholesky(matrix, lower=True, check_finite=False)
@@ -247,7 +247,7 @@ class _Pairs:
         c, t = share.copy(), np.where(share > 0, rows.spread, 0.0)
         c[:, rows.m :] *= -1.0
 
-        def scores(A: np.ndarray) -> np.ndarray:  # about the middle of the two classes
+        def scores(A: np.ndarray) -> np.ndarray:  # relative to the midpoint of the classes
             Z = A @ rows.X.T
             return Z - (share * Z).sum(axis=1, keepdims=True) / 2
 
@@ -260,13 +260,13 @@ class _Pairs:
         terms = e * scores(w), c * scores(v), -t * by_w * by_v
         margins = sum(terms).sum(axis=1) - self.alpha * (w * v).sum(axis=1)
         sizes = sum(map(np.abs, terms)).sum(axis=1) + self.alpha * np.abs(w * v).sum(axis=1)
-        # the derivatives by each distinct row
+        # derivatives with respect to each distinct row
         for slope, A in ((e - t * by_v, w), (c - t * by_w, v)):
             sizes += (np.abs(slope @ rows.member) * (np.abs(A) @ rows.magnitude.T)).sum(axis=1)
         return np.where(np.abs(margins) > _TIE_SHARE * sizes, np.sign(margins), 0.0)
 
     def _inverse(self, A: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return approximately (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for that row's pair."""
+        """Return about (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for the pair of that row."""
         p, q, y = self.P[i], self.Q[j], A @ self.whiten.T
         a, b = self.rows.a, self.rows.b
         f, g = 1.0 - a * self.squares[0][i], 1.0 - b * self.squares[1][j]
@@ -293,7 +293,7 @@ class _Side(NamedTuple):
 
 @compiled
 def _clear_wins(products, pos, neg, ee, rounding, near):
-    # wins of the pairs whose sign rounding cannot change, the least curvature; others are `near`
+    # wins of the pairs whose sign is safe from rounding, and the least curvature; others are `near`
     wins, least = 0.0, 1.0
     pp, pe, same_pos, a, c_pos = pos
     qq, qe, same_neg, b, c_neg = neg
@@ -307,7 +307,7 @@ def _clear_wins(products, pos, neg, ee, rounding, near):
             if same_pos[i] == same_neg[j]:
                 wins += 0.5
                 continue
-            # d = x_i − x_j = e + p − q, and δ of the others = e − c₊p + c₋q
+            # d = x_i − x_j = e + p − q, and δ of the other rows = e − c₊p + c₋q
             dp, dq, de = pe[i] + pp[i] - r, qe[j] + r - qq[j], ee + pe[i] - qe[j]
             d_delta = de - c_pos * dp + c_neg * dq
             p_delta = pe[i] - c_pos * pp[i] + c_neg * r

@@ -1,6 +1,6 @@
 """Quadratic models of J over a working set of features, and their minima.
 
-Steps on single features find the support, and conjugate gradient solves on it.
+Steps on single features find the support; conjugate gradient solves on the support.
 """
 
 from typing import NamedTuple
@@ -17,26 +17,26 @@ from aucmax.solvers.batch.working_set import candidates
 
 __all__ = ["MAX_PRODUCTS_PER_MODEL", "ColumnModel", "Model"]
 
-MAX_PRODUCTS_PER_MODEL = 200  # most products, or sweeps, spent on one model
-_MAX_PROXIMAL_STEPS = 10  # most consecutive proximal steps
-_MAX_SWEEPS = 10  # most consecutive sweeps of the features
-_SYSTEM_TOL = 0.01  # share of its gain that may be missing when a system on the support is solved
+MAX_PRODUCTS_PER_MODEL = 200  # maximum number of products, or sweeps, for one model
+_MAX_PROXIMAL_STEPS = 10  # maximum number of consecutive proximal steps
+_MAX_SWEEPS = 10  # maximum number of consecutive sweeps over the features
+_SYSTEM_TOL = 0.01  # share of its gain that a solution on the support may lack
 
 
 class Model:
-    """A quadratic model of J over a working set, by products: its point, its slope there, its cost.
+    """A quadratic model of J over a working set, by products: a point, the slope there, the cost.
 
     Parameters
     ----------
     product : callable
         v ↦ H v, the second derivative of the data term.
     diagonal : ndarray, shape (k,)
-        About that of H, and not less.
+        Approximately the diagonal of H, and not below it.
     slope, v : ndarray, shape (k,)
-        The slope of the data term's model at v, where the model begins.
+        The starting point v, and the slope of the data term's model there.
     penalty : Penalty
     limit : int
-        The most products to spend.
+        Maximum number of products.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class Model:
         return float(self.penalty.promise(self.slope, self.v, self.metric).sum())
 
     def minimise(self, aim: float) -> None:
-        """Go on until the possible gain of single features is at most ``aim``."""
+        """Iterate until the possible gain of single features is at most ``aim``."""
         while self.promise > aim and self.spent < self.limit:
             self.find_support(aim)
             if self.promise > aim:
                 self.solve_on_support(aim)
 
     def find_support(self, aim: float) -> None:
-        """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
+        """Step v ← prox(v − η slope/h) in the metric of the diagonal h, until no sign changes.
 
-        η is halved if it is too long.
+        η is halved if a step is too long.
         """
         steps = 0
         while steps < _MAX_PROXIMAL_STEPS and self.spent < self.limit and self.promise > aim:
@@ -88,9 +88,9 @@ class Model:
     def solve_on_support(self, aim: float) -> None:
         """Solve on the support by conjugate gradient, and move to the lower of `candidates`.
 
-        Once its point leaves a piece of the penalty the support is wrong, and it stops: to solve on
-        costs products for no gain. The candidate that ends at the first edge of a piece always
-        lowers the model.
+        Conjugate gradient stops once it leaves a piece of the penalty: the support is then wrong,
+        and more products would gain nothing. The candidate that ends at the first edge of a piece
+        always lowers the model.
         """
         pieces = self.penalty.pieces(self.v)
         S = np.flatnonzero(pieces.smooth)
@@ -131,7 +131,7 @@ class Model:
 
 
 class ColumnModel(Model):
-    """A `Model` of columns with a weight for each row: a sweep of all features costs one product.
+    """A `Model` on columns with a weight for each row: a sweep over all features costs one product.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class ColumnModel(Model):
         self.columns = columns
 
     def find_support(self, aim: float) -> None:
-        """v_j ← prox(v_j − slope_j/h_j), features one at a time, until a sweep gains little."""
+        """Step v_j ← prox(v_j − slope_j/h_j), one feature at a time, until a sweep gains little."""
         z, along = np.zeros(len(self.columns.weight)), np.zeros(len(self.columns.factor))
         limit, penalty = min(_MAX_SWEEPS, self.limit - self.spent), self.penalty.compiled()
         place = _Place(self.slope, self.v, z, along)
@@ -161,7 +161,7 @@ class ColumnModel(Model):
 
 
 class _Place(NamedTuple):
-    """The slope (k,) where sweeps begin, v (k,) where they are, and the scores of the way there."""
+    """The slope (k,) where sweeps began, the current v (k,), and the scores of the move so far."""
 
     slope: np.ndarray
     v: np.ndarray

@@ -5,9 +5,9 @@
 The squared hinge is piecewise quadratic: its second derivative counts the pairs with margin below
 1, and its product with a vector takes two passes over the rows and one sweep over the sorted
 scores. The second derivative of the logistic loss weights the rows; its product takes one pass.
-For rows in parts that loss is minimised over w and the intercept together, and no scores are kept:
-every pass computes them again where the rows are (`in_parts`).
-With another penalty the steps are those of `proximal_newton`, or of `proximal_in_parts`.
+For rows in parts, the logistic loss is minimised over w and the intercept together, and no scores
+are kept: every pass recomputes them where the rows are (`in_parts`). With other penalties, steps
+are those of `proximal_newton` or `proximal_in_parts`.
 """
 
 from functools import cached_property
@@ -35,15 +35,15 @@ from aucmax.solvers.batch.proximal_newton import Trace, proximal_newton
 
 __all__ = ["GAP_PER_DECREMENT", "Newton"]
 
-_SYSTEM_TOL = 0.2  # share of its gain that may be missing when a Newton system is solved
-GAP_PER_DECREMENT = 3.0  # bounds the gain: pairs that drop out lose their curvature
+_SYSTEM_TOL = 0.2  # share of its gain that the solution of a Newton system may lack
+GAP_PER_DECREMENT = 3.0  # bounds the gain: pairs that become inactive lose their curvature
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_USUAL_PRODUCTS = 11  # products that a system is expected to take, until one has taken more
+_USUAL_PRODUCTS = 11  # expected number of products of a system, until one takes more
 _SLOPE_SHARE = 0.1  # share of the initial slope at which a line search stops
 _MAX_STEP_GROWTH = 4.0  # largest factor between two steps tried along the same direction
-_MAX_IDLE_STEPS = 3  # consecutive steps that do not lower J, after which only rounding moves w
+_MAX_IDLE_STEPS = 3  # after so many consecutive steps that do not lower J, only rounding moves w
 _ROUNDING_SHARE = 1e-15  # share of J by which rounding alone may raise or lower it
-_ROUNDING_FACTOR = 100.0  # times the rounding of J: a smaller gain cannot be seen in it
+_ROUNDING_FACTOR = 100.0  # times the rounding error of J: smaller gains are not visible in J
 
 
 class Newton(Solver):
@@ -60,16 +60,16 @@ class Newton(Solver):
     Notes
     -----
     From w = 0, where every pair is active, the first step heads for the optimum of the square
-    loss. Steps are halved until J falls enough; close to the optimum the full step is exact as
-    soon as the set of active pairs stays the same. With another penalty each step minimises the
-    quadratic model plus the penalty over a working set: by coordinate descent on its matrix up to
-    1000 features (a third of that where the rows are sparse), by proximal and conjugate-gradient
-    steps beyond. Optimality is always that over all features.
+    loss. Steps are halved until J falls enough; close to the optimum the full step is exact once
+    the set of active pairs stays the same. With another penalty, each step minimises the quadratic
+    model plus the penalty over a working set: by coordinate descent on its matrix for up to 1000
+    features (a third of that with sparse rows), and by proximal and conjugate-gradient steps for
+    more. Optimality always refers to all features.
 
-    For the logistic loss the length of a step is nearly optimal, since a line search costs little
+    For the logistic loss the step length is nearly optimal, because a line search costs little
     compared with a pass over the rows, and a system is solved by its matrix if that costs less than
-    the products with the rows. For rows in parts, whose pass gives J, its gradient and that matrix
-    at one point, a step is a whole one unless J does not fall enough.
+    the products with the rows. For rows in parts, a pass gives J, its gradient and that matrix at
+    one point, so full steps are taken unless J does not fall enough.
 
     References
     ----------
@@ -116,8 +116,8 @@ class Newton(Solver):
 def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
     """Minimise J with an l2 penalty.
 
-    J(w) − J* is the gain of the model at w, Newton's decrement, if that is small: then the pairs
-    that are active at w remain active along the step. The last step only confirms this.
+    J(w) − J* is about the gain of the model at w, the Newton decrement, if that is small: then the
+    pairs that are active at w remain active along the step. The last step only confirms this.
     """
     iterate, systems = _iterate(objective, w), _Systems(objective, run)
     forcing, before = _SYSTEM_TOL, np.inf
@@ -141,11 +141,11 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> Minimum:
         steps += length > 0.0
         fall = value - iterate.data - objective.penalty.value(iterate.w)
         idle = idle + 1 if fall <= _ROUNDING_SHARE * abs(value) else 0
-        if length == 0.0 or idle > _MAX_IDLE_STEPS:  # no step lowers J beyond rounding
+        if length == 0.0 or idle > _MAX_IDLE_STEPS:  # no step lowers J by more than rounding
             gap = min(gap, systems.left(iterate, step))
             break
         del step
-        before = value if length >= 1.0 else np.inf  # a short step does not show the remaining gain
+        before = value if length >= 1.0 else np.inf  # a short step tells nothing about the rest
         if sufficient:
             break
         if steps % 10 == 0:
@@ -172,8 +172,8 @@ class _Iterate:
     ----------
     objective : Objective
     w : ndarray, shape (d,)
-        A start. For a smooth loss it is first scaled by a line search, as the optimum of another
-        loss may have only the right direction.
+        A start. For a smooth loss it is first scaled by a line search, because in the optimum of
+        another loss only the direction may be right.
     """
 
     term: LossAt
@@ -202,13 +202,13 @@ class _Iterate:
         return self.data + self.objective.penalty.value(self.w)
 
     def gap(self) -> float:
-        """Return a bound of J(w) − J* by duality."""
+        """Return a bound on J(w) − J* by duality."""
         return self.objective.gap(self.data, self.gradient, self.w)
 
-    settle = gap  # no intercept is better
+    settle = gap  # the intercept is already the best
 
     def recompute_scores(self) -> None:
-        """Compute the scores anew: rounding errors accumulate in them."""
+        """Recompute the scores, in which rounding errors accumulate."""
         self.z = self.objective.problem.scores(self.w)
         self.term = self.objective.at(self.z)
         self.data = self.term.value
@@ -218,9 +218,9 @@ class _Iterate:
         self.gradient = self.objective.adjoint(self.term.gradient)
 
     def advance(self, step: "_Step") -> float:
-        """Move along a step as far as lowers J enough; return its length, 0 if none does."""
+        """Move along a step if that lowers J enough; return the length of the move, or 0."""
         line = _Line(self.objective, self.value, self.gradient, self.w, step.direction)
-        del self.term  # large, as rows are many; computed again if needed
+        del self.term  # has the size of the rows; recomputed if needed
         if step.move is None:
             for rows, change in self.objective.problem.scored(step.direction):
                 self.z[rows] += change
@@ -233,7 +233,7 @@ class _Iterate:
 
 
 class _IterateInParts(IterateInParts):
-    """A point (w, b) of the logistic loss, whose scores are computed anew in every pass."""
+    """A point (w, b) of the logistic loss, whose scores are recomputed in every pass."""
 
     def recompute_scores(self) -> None:
         """Do nothing."""
@@ -241,7 +241,7 @@ class _IterateInParts(IterateInParts):
     recompute_gradient = recompute_scores
 
     def advance(self, step: "_Step") -> float:
-        """Move along a step as far as lowers J enough; return its length, 0 if none does."""
+        """Move along a step if that lowers J enough; return the length of the move, or 0."""
         return self.go(step.direction, self.objective.penalty.l2 * dot(self.w, step.direction))
 
 
@@ -260,9 +260,9 @@ class _Step(NamedTuple):
 
 
 class _Systems:
-    """Newton's systems (∇²f + αI) x = b: by products, or by their matrices if these cost less.
+    """Newton systems (∇²f + αI) x = b, solved by products, or by matrices if these cost less.
 
-    Systems solved by products share a preconditioner and the known part of the spectrum.
+    Systems solved by products share a preconditioner and what is known of the spectrum.
     """
 
     def __init__(self, objective: Objective, run: Run) -> None:
@@ -276,16 +276,16 @@ class _Systems:
     def step(
         self, iterate: "_Iterate | _IterateInParts", fall: float, forcing: float, limit: int
     ) -> _Step:
-        """Return the step from an iterate; ``fall`` is by how much J fell in the last one.
+        """Return the step from an iterate; ``fall`` is how much J fell in the last step.
 
-        A system is solved until a share ``forcing`` of its gain is missing, or after ``limit``
-        products.
+        A system is solved until at most a share ``forcing`` of its gain is missing, or for
+        ``limit`` products.
         """
         objective, tol, value = self.objective, self.run.tol, iterate.value
         fallen = objective.at_zero - value
 
         def enough(gained: float, left: float) -> bool:
-            # from w = 0 the model is more accurate the less gain it promises
+            # at w = 0, the smaller the promised gain, the more accurate the model
             share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
             return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
 
@@ -314,13 +314,13 @@ class _Systems:
         return _Step(model.x, move, claim, model.gained + model.left, products)
 
     def _move(self, model: Solved, iterate: "_Iterate | _IterateInParts") -> np.ndarray | None:
-        # for pairs no bound depends on how far the scores move
+        # for losses of pairs, no bound depends on how far the scores move
         if isinstance(self.objective.loss, PairwiseLoss) or isinstance(iterate, IterateInParts):
             return None
         return self.objective.problem.scores(model.x)
 
     def left(self, iterate: "_Iterate | _IterateInParts", step: _Step) -> float:
-        """Return a bound of J(w) − J* where rounding ends the steps; infinity if none is sure."""
+        """Return a bound on J(w) − J* where rounding ends the steps; infinity if none is sure."""
         if self._near(iterate, step.direction, step.move):
             return GAP_PER_DECREMENT * step.decrement
         lost = _ROUNDING_FACTOR * self.objective.rounding(iterate.w)
@@ -329,11 +329,11 @@ class _Systems:
     def _near(
         self, iterate: "_Iterate | _IterateInParts", change: np.ndarray, move: np.ndarray | None
     ) -> bool:
-        """Return whether the scores hardly move, and so hardly change the second derivative.
+        """Return whether the scores move so little that the second derivative hardly changes.
 
-        While pairs still become active or inactive, the decrement alone is too small. It is also
-        too small far from the optimum of a smooth loss; while their range is at most S, by a
-        factor of at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010,
+        While pairs still become active or inactive, the decrement is too small a bound. It is also
+        too small far from the optimum of a smooth loss: if the range of the moves is at most S, by
+        a factor of at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010,
         "Self-concordant analysis for logistic regression", proposition 1).
         """
         if not self.objective.loss.concordant:
@@ -341,13 +341,13 @@ class _Systems:
         if move is not None:
             assert isinstance(iterate.term, ByRow | StrataLikelihood)
             return iterate.term.range_of(move) <= 1.0
-        # by its matrix, another step takes one pass, too
+        # with matrices, another step takes no more than this pass
         return not self.by_matrix and self.objective.problem.range_of_scores(change) <= 1.0
 
     def solve(
         self, term: LossAt | AtIntercept, rhs: np.ndarray, enough: Enough, limit: int
     ) -> Solved:
-        """Return the solution at scores where the data term is ``term``, good enough."""
+        """Return a good enough solution of the system at the data term ``term``."""
         l2 = self.objective.penalty.l2
         if isinstance(term, ByRow | AtIntercept) and self.objective.problem.gram_cost <= self.usual:
             matrix = self.objective.bend_matrix(term)
@@ -362,7 +362,7 @@ class _Systems:
         return lambda v: bending(v) + l2 * v
 
     def certain(self, model: Solved) -> Solved:
-        """Return the solution with the bound on its error for any spectrum, ‖r‖²/(2α)."""
+        """Return the solution with an error bound that holds for any spectrum, ‖r‖²/(2α)."""
         if self.by_matrix:
             return model
         l2, square = self.objective.penalty.l2, dot(model.residual, model.residual)
@@ -397,7 +397,7 @@ class _Line:
     value : float
         J(w).
     gradient, w, direction : ndarray, shape (d,)
-        The first is that of the data term at w.
+        The gradient is that of the data term at w.
     """
 
     def __init__(
@@ -414,11 +414,11 @@ class _Line:
         self.slope = float(gradient @ direction) + self.along
 
     def search(self, z: np.ndarray, move: np.ndarray | None) -> tuple[float, np.ndarray, LossAt]:
-        """Return the length of a step, 0 if none lowers J enough, and the scores and data term.
+        """Return the length of a step, or 0 if none lowers J enough, and the scores and data term.
 
         ``z`` (n,) are the scores after the whole step, which changes them by ``move``; they are
-        overwritten. With ``move``, for a loss by rows, whose value costs little beside a pass over
-        the rows, the step goes about as far as is best.
+        overwritten. With ``move``, for losses by rows, whose value costs little compared with a
+        pass over the rows, the step length is about the best one.
         """
         return self._halved(z) if move is None else self._best(z, move)
 
@@ -447,7 +447,7 @@ class _Line:
         return self._unmoved()
 
     def _best(self, z: np.ndarray, move: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
-        """Return about the best step that lowers J enough."""
+        """Return approximately the best step that lowers J enough."""
         best, lowest = 0.0, np.inf
         t, low, high = 1.0, 0.0, np.inf
         term = self.objective.at(z)
@@ -480,6 +480,6 @@ class _Line:
 
 
 def _add(z: np.ndarray, times: float, move: np.ndarray) -> None:
-    """Add a multiple of ``move`` to z (n,), without another array of n rows."""
+    """Add a multiple of ``move`` to z (n,), without another array of that size."""
     for rows in row_blocks(len(z)):
         z[rows] += times * move[rows]

@@ -2,8 +2,8 @@
 
     w⁺ = argmin over the cone of ∇J(w)·(w⁺ − w) + ½ (w⁺ − w)·(∇²f(w) + αI)(w⁺ − w)
 
-The model's minimum on the cone is the point nearest to its minimum without one, in the metric of
-its matrix. For the square loss one step is enough.
+The model's minimum on the cone is the point of the cone nearest to its unconstrained minimum, in
+the metric of its matrix. For the square loss one step is enough.
 """
 
 from typing import Any, NamedTuple
@@ -20,24 +20,24 @@ from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 __all__ = ["NewtonOnCone", "gap_on_cone"]
 
 _MAX_HALVINGS = 30
-_SLOPE_SHARE = 1e-4  # of the fall that the slope promises, which a step must bring
+_SLOPE_SHARE = 1e-4  # share of the fall promised by the slope that a step must achieve
 _ROUNDING_SHARE = 1e-15  # share of J by which rounding alone may raise it
-_MIN_GAIN = 1e-11  # share of J(0) by which J must be able to fall, or w is 0
+_MIN_GAIN = 1e-11  # if J cannot fall by this share of J(0), w is 0
 
 
 class NewtonOnCone(Solver):
-    """Minimise J on a cone, by the minima of Newton's models on it.
+    """Minimise J on a cone by Newton steps: each minimises the quadratic model on the cone.
 
     Parameters
     ----------
     tol : float, optional
         Stop at this optimality, checked with a fresh gradient; None is the estimator's.
     max_iter : int, optional
-        Most steps; None is the estimator's.
+        Maximum number of steps; None is the estimator's.
 
     Notes
     -----
-    It forms the matrix of second derivatives, and is for a few thousand features at most. If no
+    It forms the matrix of second derivatives, and is for at most a few thousand features. If no
     point of the cone is better than 0 by more than rounding, the solution is 0.
 
     References
@@ -71,7 +71,7 @@ class NewtonOnCone(Solver):
             penalty = objective.penalty
             step = nearest(penalty.cone, at.w - inverse(at.slope), inverse)
             lower = at.lowered(objective, step.point)
-            if lower is None:  # only by rounding
+            if lower is None:  # not beyond rounding
                 gap = min(gap, gap_on_cone(objective, at.slope, at.w, step.pull))
                 break
             fall, at, steps = at.value - lower.value, lower, steps + 1
@@ -87,10 +87,10 @@ class NewtonOnCone(Solver):
 
 
 def gap_on_cone(objective: Objective, slope: np.ndarray, w: np.ndarray, pull: np.ndarray) -> float:
-    """Return a bound of J(w) − J* on a cone.
+    """Return a bound on J(w) − J* on a cone.
 
-    It is ‖∇J(w) − q‖²/(2α) + q·w: the difference of J(w) and the dual objective of q and of the
-    slopes of the loss at w, for any q whose product with no point of the cone is negative.
+    It is ‖∇J(w) − q‖²/(2α) + q·w: the difference between J(w) and the dual objective at q and the
+    slopes of the loss at w, for any q with non-negative products with all points of the cone.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def gap_on_cone(objective: Objective, slope: np.ndarray, w: np.ndarray, pull: np
 
 
 class _Point(NamedTuple):
-    """A point w (d,), J(w), ∇J(w) (d,), and the data term at the scores unless moments do."""
+    """A point w (d,), J(w), ∇J(w) (d,), and the data term at the scores unless moments suffice."""
 
     w: np.ndarray
     value: float
@@ -138,7 +138,7 @@ class _Point(NamedTuple):
         return matrix
 
     def lowered(self, objective: Objective, target: np.ndarray) -> "_Point | None":
-        """Return the first of the points 1, ½, ¼, … of the way to a target where J is lower."""
+        """Return the first point at 1, ½, ¼, … of the way to a target where J is low enough."""
         direction = target - self.w
         promised = dot(self.slope, direction)
         for halvings in range(_MAX_HALVINGS):

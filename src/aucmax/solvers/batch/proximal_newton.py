@@ -5,8 +5,8 @@ At w, with gradient ∇ and second derivative H of the data term, a step goes to
     v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
 
 over a working set of features: the support, and those with the largest possible gain. The model is
-minimised by coordinate descent on the set's own matrix if that is small. If it is large, this is
-done on its columns if the second derivative is a weight for each row, else by products with them.
+minimised by coordinate descent: on the set's own matrix if the set is small, or on its columns if
+the second derivative is a weight for each row. Otherwise it is minimised by products with H.
 """
 
 from functools import partial
@@ -60,9 +60,9 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The scores (n,) and the data term where steps on a working set have led.
+    """The scores (n,) and the data term after steps on a working set.
 
-    Its gradient (d,) is known if the set holds all features.
+    The gradient (d,) is known if the set holds all features.
     """
 
     z: np.ndarray
@@ -71,14 +71,14 @@ class Reached(NamedTuple):
 
 
 class Trace:
-    """What a solve leaves to the next one, with another penalty on the same features of the rows.
+    """What a solve leaves to the next one, with another penalty on the same features and rows.
 
     Attributes
     ----------
     part : ColumnSet or None
         The last working set.
     in_parts : AtIntercept or None
-        Where the last solve ended, for rows in parts whose scores stay with them.
+        The point where the last solve ended, for rows in parts whose scores stay with them.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Trace:
         self._end: Point | None = None
 
     def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
-        """Return the data term at w, whose scores are known where steps have reached it."""
+        """Return the data term at w; its scores are known if steps have ended there."""
         if self._end is None or not np.array_equal(self._end.w, w):
             if reached is None:
                 z = objective.problem.scores(w)
@@ -101,7 +101,7 @@ class Trace:
     def columns(
         self, objective: Objective, promise: np.ndarray, point: Point, size: int
     ) -> "ColumnSet":
-        """Return a working set: the last one, unless other features promise a share of the gain."""
+        """Return a working set: the last one, unless other features promise much of the gain."""
         if self.part is not None and holds_most(self.part.S, promise):
             return self.part
         return self.new_columns(objective, promise, point, size)
@@ -109,7 +109,7 @@ class Trace:
     def new_columns(
         self, objective: Objective, promise: np.ndarray, point: Point, size: int
     ) -> "ColumnSet":
-        """Return a working set of the features that promise most."""
+        """Return a working set of the features that promise the most."""
         if self.part is not None:
             size = max(size, _NEXT_SET_FEATURES)
         S = working_set(promise, point.gradient, point.w, objective.penalty, size)
@@ -121,9 +121,9 @@ class Trace:
 def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace) -> Minimum:
     """Minimise J by steps on working sets.
 
-    A step on a matrix costs 1, a step by products as many as it took. Stops at ``tol``, when the
-    cost reaches ``max_iter``, when the monitor says so, or when rounding prevents progress. From
-    the ``trace`` of the last solve it takes what stays the same.
+    A step on a matrix costs 1, a step by products the number of products. The solve stops at
+    ``tol``, when the cost reaches ``max_iter``, when the monitor says so, or when rounding prevents
+    progress. It reuses from the ``trace`` of the last solve what has not changed.
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
@@ -137,7 +137,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         fall, before = before - value, value
         if reached and trace.part and objective.relative(gap, value) > run.tol:
             left = _decrement(objective, trace, promise, point, size, run)
-            # far away, and while pairs become active or inactive, that is too small
+            # too small far from the optimum, and while pairs become active or inactive
             near = objective.loss.concordant and objective.relative(fall, value) <= NEAR
             if run.sure or not near:
                 left = max(left, fall)
@@ -161,10 +161,11 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
 def _decrement(
     objective: Objective, trace: Trace, promise: np.ndarray, point: Point, size: int, run: Run
 ) -> float:
-    """Return `decrement` of a working set that holds all features that promise a gain.
+    """Return `decrement` over a working set that holds all features that promise a gain.
 
-    An earlier matrix gives a bound of it. If that does not suffice, it is computed with the matrix
-    there, by products unless it has to be sure. It is infinite if too many features promise a gain.
+    An earlier matrix gives a bound on it. If the bound is not enough, it is computed from the
+    current second derivative: by its matrix if ``run.sure``, otherwise by products. It is infinite
+    if too many features promise a gain.
     """
     part, curvature = trace.part, objective.data_curvature()
     assert part is not None
@@ -188,7 +189,7 @@ def _decrement(
 
 
 def _columns(objective: Objective, S: np.ndarray, few: bool) -> np.ndarray | sp.csc_array:
-    """Return columns as stored, but dense if they are few and not nearly all of them is zero."""
+    """Return columns as stored, but dense if they are few and not nearly all zeros."""
     problem = objective.problem
     X, means = problem.columns(S).X, problem.mean_neg[S]
     matrix, _ = shifted(X, means if objective.translates else np.zeros(len(S)))
@@ -204,8 +205,8 @@ def _columns(objective: Objective, S: np.ndarray, few: bool) -> np.ndarray | sp.
 class ColumnSet:
     """The columns of a working set, dense or sparse, in the problem's coordinates.
 
-    If only differences between rows matter, a column without zeros is shifted near the origin,
-    where its products keep their digits.
+    If only differences between rows matter, columns without zeros are shifted near the origin,
+    where their products keep their digits.
     """
 
     def __init__(
@@ -225,11 +226,11 @@ class ColumnSet:
         self._term: ByRow | None = None  # whose weights `weighted` has
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
-        # a sparse product costs less
+        # a product costs less with sparse columns
         self.small = few and (dense or len(S) <= MAX_MATRIX_FEATURES // 3)
 
     def _with_more(self, S: np.ndarray) -> np.ndarray:
-        """Return the columns S, dense; those of this set are copied."""
+        """Return the columns S, dense; the columns that this set has are copied."""
         rows = np.empty((len(S), len(self.matrix)))
         shared = np.isin(S, self.S)
         rows[shared] = self.transposed[np.searchsorted(self.S, S[shared])]
@@ -238,17 +239,17 @@ class ColumnSet:
         return rows.T
 
     def bend(self, term: LossAt) -> np.ndarray:
-        """Return the second derivative of the data term over the set, and keep it as ``bent``."""
+        """Return the second derivative of the data term over the set, and store it as ``bent``."""
         self.bent = self.hessian(term)
         if isinstance(term, ByRow):
             self._weights = term.bent[:]
         return self.bent
 
     def share(self, term: LossAt) -> float:
-        """Return a c for which the second derivative there is at least c times ``bent``.
+        """Return a c for which the second derivative at ``term`` is at least c times ``bent``.
 
-        c is the least ratio of a row's weights there and in ``bent``: a weighted sum of squares
-        about the mean is monotone in the weights. It is 0 if there are no such weights.
+        c is the smallest ratio of a row's weight in ``term`` to that in ``bent``: a weighted sum of
+        squares about the mean is monotone in the weights. It is 0 if there are no such weights.
         """
         if not isinstance(term, ByRow):
             return 0.0
@@ -301,7 +302,7 @@ def _on_set(
 ) -> tuple[np.ndarray, Reached, int, int]:
     """Take steps over a working set until the possible gain of its features is at most ``aim``.
 
-    Returns w and what is known there, the number of steps and their cost.
+    Return w, the scores and data term there, the number of steps, and their cost.
     """
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
@@ -310,7 +311,7 @@ def _on_set(
         gradient, promise = iterate.promise()
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
-        # a matrix of an earlier point serves as long as its steps gain enough
+        # reuse the matrix of an earlier point as long as its steps gain enough
         if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
             part.bend(iterate.term)
             is_fresh = True
@@ -349,7 +350,7 @@ class _Iterate:
         self.value = self.term.value + self.penalty.value(self.v)
 
     def recompute_scores(self) -> None:
-        """Compute the scores anew: rounding errors accumulate in them."""
+        """Recompute the scores, in which rounding errors accumulate."""
         self.z = self.part.matrix @ self.v
         self.term, self.gradient = self.objective.at(self.z), None
 
@@ -361,7 +362,7 @@ class _Iterate:
         return self.gradient, float(promise.sum())
 
     def target(self, gradient: np.ndarray, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
-        """Return the model's minimum, solved to a possible gain of ``aim``, and its cost."""
+        """Return the model's minimum, up to a possible gain of ``aim``, and its cost."""
         part, v, term = self.part, self.v, self.term
         if part.small:
             H = part.bent
@@ -376,11 +377,11 @@ class _Iterate:
         return model.v, model.spent
 
     def advance(self, gradient: np.ndarray, target: np.ndarray) -> bool:
-        """Go to the target, or as far towards it as lowers J enough; False if nothing does."""
+        """Move to the target, or part of the way, so that J falls enough; False if impossible."""
         v, penalty, at = self.v, self.penalty, self.objective.at
         direction = target - v
         move = self.part.matrix @ direction
-        # the gain of the model, at least
+        # a lower bound on the gain of the model
         fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
         t, term = 1.0, at(self.z + move)
         for _ in range(30):

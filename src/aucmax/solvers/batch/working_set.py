@@ -27,21 +27,21 @@ __all__ = [
 ]
 
 FIRST_SET_FEATURES = 100  # features in the first working set
-NEAR = 0.01  # optimality before the last steps, from which the decrement tells what is left
-_SHARE_OFF = 0.1  # of the possible gain that features off a working set may promise
-_MAX_STALLED_ROUNDS = 4  # with less than half of the possible gain: rounding is blamed
-_MAX_PRODUCTS_PER_DECREMENT = 100  # most products spent on one decrement
-_ROUNDING_FACTOR = 100.0  # smaller eigenvalues or slopes cannot be distinguished from 0
+NEAR = 0.01  # largest optimality before the last steps with which the decrement is reliable
+_SHARE_OFF = 0.1  # share of the possible gain that features off a working set may promise
+_MAX_STALLED_ROUNDS = 4  # after so many rounds that do not halve the possible gain, stop
+_MAX_PRODUCTS_PER_DECREMENT = 100  # maximum number of products for one decrement
+_ROUNDING_FACTOR = 100.0  # times rounding: smaller eigenvalues or slopes cannot be told from 0
 
 
 def working_set(
     promise: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, size: int
 ) -> np.ndarray:
-    """Return the support and ``size`` more features, sorted: those that will most likely join it.
+    """Return the support and the ``size`` features most likely to join it, sorted.
 
-    These are the features of largest ``promise``, and then those nearest to promising anything: a
-    step, or a weaker penalty, will make some of them do so. Features that are not at a kink count
-    as support, even with a coefficient of 0.
+    These are the features of largest ``promise``, and then those closest to promising a gain: after
+    a step, or with a weaker penalty, some of them will. Features that are not at a kink count as
+    support, even with a coefficient of 0.
     """
     pieces = penalty.pieces(w)
     support = (w != 0.0) | pieces.smooth
@@ -54,14 +54,14 @@ def working_set(
 
 
 def holds_most(S: np.ndarray, promise: np.ndarray) -> bool:
-    """Return whether the features off a working set S promise little beside those in it."""
+    """Return whether the features off a working set S promise little compared with those in it."""
     off = promise.copy()
     off[S] = 0.0
     return bool(off.sum() <= _SHARE_OFF * promise.sum())
 
 
 class Stall:
-    """A test of whether rounds still gain: whether the possible gain of single features falls."""
+    """Tells when rounds stall: when the possible gain of single features no longer halves."""
 
     def __init__(self) -> None:
         self.least, self.idle = np.inf, 0
@@ -75,7 +75,7 @@ class Stall:
 def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
     """Return twice the gain of a Newton step: J(w) − J* if no feature leaves its piece.
 
-    Features at a kink whose slope makes them move count as if they were on the piece they move to.
+    Features at a kink whose slope makes them move count as being on the piece they move to.
     """
     h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
     slope = pieces.slope(gradient)
@@ -94,7 +94,7 @@ def decrement_by_products(
 ) -> float:
     """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``.
 
-    ``h`` (d,) is about H's diagonal, and ``near`` (d, d) about H itself, if it is known.
+    ``h`` (d,) approximates H's diagonal, and ``near`` (d, d), if given, H itself.
     """
     pieces = penalty.pieces(w)
     slope = pieces.slope(gradient)
@@ -126,7 +126,7 @@ def decrement_by_products(
 def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarray) -> bool:
     """Return whether a feature off S promises more gain than a rounding error in its slope would.
 
-    That error is ε √h_j times (1 + Σ_k √h_k |w_k|), or a little more.
+    That error is about ε √h_j (1 + Σ_k √h_k |w_k|), or a little more.
     """
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
     lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
@@ -136,7 +136,7 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
 
 
 def _moving(h: np.ndarray, pieces: Pieces, slope: np.ndarray) -> np.ndarray:
-    """Return the features on which J depends that are not at a kink, or that move away from it."""
+    """Return the features on which J depends, if they are not at a kink or move away from it."""
     return np.flatnonzero((pieces.smooth | (slope != 0.0)) & (h + pieces.bend != 0.0))
 
 
@@ -149,7 +149,7 @@ def solved(system: np.ndarray, bend: np.ndarray, rhs: np.ndarray) -> np.ndarray 
     """Return (system + diag(bend))⁻¹ rhs, or None if that matrix has a negative eigenvalue.
 
     Eigenvalues lost in rounding, such as those of linearly dependent features without a penalty,
-    count as the size of rounding. ``system`` is overwritten.
+    are replaced by the size of rounding errors. ``system`` is overwritten.
     """
     if len(rhs) == 0:
         return rhs
@@ -157,11 +157,11 @@ def solved(system: np.ndarray, bend: np.ndarray, rhs: np.ndarray) -> np.ndarray 
     diagonal += bend
     if not np.all(diagonal > 0.0):
         return None
-    unit = 1.0 / np.sqrt(diagonal)  # whether Cholesky succeeds must not depend on units
+    unit = 1.0 / np.sqrt(diagonal)  # units must not decide whether Cholesky succeeds
     system *= unit
     system *= unit[:, None]
     rounding = _ROUNDING_FACTOR * len(rhs) * float(np.finfo(float).eps)
-    for ridge in (0.0, rounding):  # computing eigenvalues would cost a hundred times as much
+    for ridge in (0.0, rounding):  # eigenvalues would cost a hundred times as much
         diagonal += ridge
         with contextlib.suppress(LinAlgError):
             return unit * Cholesky(system).solve(unit * rhs)
@@ -173,8 +173,8 @@ def candidates(
 ) -> list[np.ndarray]:
     """Return points along a step that lie on the same pieces of the penalty.
 
-    These are the whole step, with coefficients that leave their piece set to its end; and, if any
-    do, the part of the step up to the first such coefficient.
+    The first is the end of the step, where coefficients that leave their piece stop at its end. If
+    there are any, the second is where the first of them reaches the end of its piece.
     """
     full = w + direction
     leaves = (full <= start) | (full >= end)
@@ -197,9 +197,9 @@ def piece_move(
 ) -> tuple[np.ndarray, bool]:
     """Step along a direction on the same pieces of the penalty, downhill.
 
-    It goes to the lower of `candidates`, or else to halves of the step. ``rise`` returns how much a
-    move raises the objective. Returns the new point, and whether the direction is exhausted: the
-    whole step was taken, or no step goes downhill.
+    The move ends at the lower of `candidates` or, if neither is lower, at halves of the step.
+    ``rise`` returns how much a move raises the objective. Return the new point, and whether the
+    direction is exhausted: the whole step was taken, or no step goes downhill.
     """
     tried = candidates(w, direction, start, end)
     for halvings in range(12):

@@ -1,1 +1,1 @@
-"""The papers' learners, which take one step per row, and the code that they share."""
+"""The papers' learners, which take one step per row, and the code they share."""

@@ -2,7 +2,7 @@
 
     w ← prox_{ηΩ}(w − η g),    g = −y x where y w·x < 1, else 0
 
-linearises the loss and keeps the penalty whole: soft(w − ηg, ηα) for l1, (w − ηg)/(1 + ηα) for l2.
+linearises the loss but not the penalty: soft(w − ηg, ηα) for l1, (w − ηg)/(1 + ηα) for l2.
 """
 
 import numpy as np
@@ -26,17 +26,17 @@ class COMID(HingeSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), limited so that no step moves the margin of
+        C in η_t = C/√t. "auto" is 10/(mean of ‖x‖²), limited so that no step moves the margin of
         its own row by more than 1. With ``schedule="strong"`` leave it at "auto".
     n_epochs, order, average, tol
-        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper uses ``order="random"``.
     schedule : {"sqrt", "strong"}
-        η_t = C/√t, or for l2 alone 1/(αt), which is the paper's 1/(2λt).
+        η_t = C/√t or, for l2 only, 1/(αt), which is the paper's 1/(2λt).
 
     Notes
     -----
-    With l1 the thresholds that a coordinate has missed since a row last contained it add up, as
-    soft(soft(w, a), b) = soft(w, a + b).
+    With l1, the thresholds that a coordinate has missed since a row last contained it add up,
+    because soft(soft(w, a), b) = soft(w, a + b).
 
     References
     ----------
@@ -130,7 +130,7 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
 
 @compiled
 def _l1_steps(visits, eta, missed, average, w, u):
-    # w_j misses thresholds until a step along a row that contains it
+    # w_j misses thresholds until a step on a row that contains it
     X, order, rows = visits
     A, B, met, gone = missed
     for t in range(len(order)):

@@ -1,9 +1,9 @@
 """The base of the stochastic learners: epochs, streams, restarts, averages.
 
-A learner is three verbs on one state, a dict of arrays that can be saved: `begin` makes it, `step`
-takes the steps over a batch of rows in one compiled kernel, and `current` reads the solution. `fit`
-runs epochs, each of which does what `partial_fit` does once; either continues from the other's
-state.
+A learner has three methods on one state, a dict of arrays that can be saved: `begin` creates it,
+`step` takes the steps over a batch of rows in one compiled kernel, and `current` returns the
+solution. `fit` runs epochs, each of which does what `partial_fit` does once; either continues from
+the other's state.
 """
 
 import copy
@@ -24,13 +24,13 @@ from aucmax.solvers.stochastic.scaled import solution
 __all__ = ["Epoch", "State", "StochasticSolver"]
 
 State = dict[str, Any]
-_MAX_STEP_CUTS = 8  # times the automatic step may be quartered
-_MAX_OFFSET_RATIO = 100.0  # mean ‖x‖² over mean ‖x − μ‖² above which the origin is to blame
-_MAX_UNGAINED_SHARE = 0.5  # share of the possible improvement of J that is not reached
+_MAX_STEP_CUTS = 8  # maximum number of times to quarter the automatic step
+_MAX_OFFSET_RATIO = 100.0  # mean ‖x‖² over mean ‖x − μ‖² above which rows are far from the origin
+_MAX_UNGAINED_SHARE = 0.5  # of the possible improvement of J, above which a fit warns
 
 
 class Epoch(NamedTuple):
-    """The solution after an epoch, the passes over the data so far, the state, J(w) if known.
+    """The solution after an epoch, the passes over the data so far, the state, and J(w) if known.
 
     ``state`` changes in place; ``coef`` (d,) and ``value`` do not.
     """
@@ -44,14 +44,15 @@ class Epoch(NamedTuple):
 class StochasticSolver(Solver):
     """Base of the solvers that take one step per row.
 
-    With an automatic step, an epoch that ends above J(0) is undone and repeated with a
-    quarter of the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes
-    the steps of ``fit``: with a fixed step, a stream in any pieces is one pass in file order.
+    With an automatic step, an epoch that ends above J(0) is undone and repeated with a quarter of
+    the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes the same
+    steps as ``fit``: with a fixed step, a stream gives the result of one pass in file order,
+    however it is divided into calls.
 
-    A ``ConvergenceWarning`` says that a fit diverged, or that rows far from the origin kept it from
-    its optimum: the mean of ‖x‖² is more than 100 times that of ‖x − μ‖², and more than half of
-    the possible improvement over equal scores is missing. ``partial_fit`` never sees all rows and
-    gives neither warning: it warns only if the weights are not finite.
+    A ``ConvergenceWarning`` says that a fit diverged, or that it missed the optimum because rows
+    are far from the origin: the mean of ‖x‖² is more than 100 times that of ‖x − μ‖², and more than
+    half of the possible improvement over equal scores is missing. ``partial_fit`` never sees all
+    rows and gives neither warning: it warns only if the weights are not finite.
 
     Parameters
     ----------
@@ -65,18 +66,18 @@ class StochasticSolver(Solver):
         Stop at this optimality, measured after each epoch; None never stops early.
     """
 
-    # the share of J(0) by which J may end above J(0) without counting as divergence
+    # share of J(0) by which J may end above J(0) without counting as divergence
     slack: ClassVar[float] = 1e-3
-    # the setting that holds the step, and whether to lower or raise it after divergence
+    # the setting of the step, and whether to lower or raise it after divergence
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"
     # what to do about rows far from the origin; None if no step depends on the origin
     origin_remedy: ClassVar[str | None] = (
         "centre the features first, as StandardScaler does, or use solver='auto'"
     )
-    # whether the base sums the rows of each class, as an intercept needs
+    # whether the base class sums the rows of each class, for an intercept
     sums_rows: ClassVar[bool] = True
-    # parts of the state that are drawn at random once and kept when a fit starts again
+    # parts of the state that are drawn at random once, and kept when a fit starts again
     drawn: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -94,7 +95,7 @@ class StochasticSolver(Solver):
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), data=("rows",))
 
-    # ---- what a learner implements -----------------------------------------------------------
+    # ---- to be implemented -------------------------------------------------------------------
 
     def begin(self, d: int, penalty: Penalty) -> State:
         """Check the settings; return the state before the first row."""
@@ -105,13 +106,13 @@ class StochasticSolver(Solver):
         raise NotImplementedError
 
     def current(self, state: State) -> np.ndarray:
-        """Return the solution in a state, shape (d,)."""
+        """Return the solution of a state, shape (d,)."""
         if "w" in state:
             return state["w"]
         return solution(state, getattr(self, "average", False))
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
-        """Move a fresh state to ``start``; ``classes`` are those of the training set."""
+        """Move a fresh state to ``start``; ``classes`` are the sums of the training set."""
         state["w" if "w" in state else "v"][:] = start
 
     def steps_for(self, n: int) -> int:
@@ -119,13 +120,13 @@ class StochasticSolver(Solver):
         return n
 
     def given_step(self) -> float | None:
-        """Return the setting of the step, checked; None if it is "auto"."""
+        """Return the checked setting of the step; None if it is "auto"."""
         name, value = self.step_setting, getattr(self, self.step_setting)
         return None if value == "auto" else float(number(value, name, open_low=True))
 
     @property
     def automatic(self) -> bool:
-        """Whether this library chooses the step, and shortens it if it is too long."""
+        """Whether the step is chosen automatically, and shortened if it is too long."""
         return bool(getattr(self, self.step_setting) == "auto")
 
     # ---- fit: epochs -------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class StochasticSolver(Solver):
                     sound, since = copy.deepcopy(state), epoch
                 elif slower < 4.0**_MAX_STEP_CUTS:
                     epoch, slower = since, 4.0 * slower
-                    if epoch == 0:  # the start may depend on the step
+                    if epoch == 0:  # the start may depend on the step size
                         sound = self.fresh(rows, penalty, start, state, slower)
                     state = copy.deepcopy(sound)
                     state["slower"][0] = slower
@@ -206,7 +207,7 @@ class StochasticSolver(Solver):
         earlier: State,
         slower: float = 1.0,
     ) -> State:
-        """Return the state before the first step of a fit; ``earlier`` is that of a try before."""
+        """Return the state before the first step of a fit; ``earlier`` is from an earlier try."""
         state = self.blank(rows.n_features, penalty) | rows.after._asdict()
         state |= {name: earlier[name] for name in self.drawn if name in earlier}
         state["slower"][0] = slower
@@ -215,7 +216,7 @@ class StochasticSolver(Solver):
         return state
 
     def blank(self, d: int, penalty: Penalty) -> State:
-        """Return the state before the first row, with the base's sums over the classes."""
+        """Return the state before the first row, with the base class's sums over the classes."""
         classes = Classes(np.zeros(2), np.zeros((2, d * self.sums_rows)), np.zeros(2))
         return classes._asdict() | {"slower": np.ones(1)} | self.begin(d, penalty)
 
@@ -258,11 +259,11 @@ class StochasticSolver(Solver):
 
 
 def _alike(value: Any, fresh: Any) -> bool:
-    """Return whether a part of a state has the type and shape that it has at the beginning."""
+    """Return whether a part of a state has its initial type and shape."""
     if not isinstance(fresh, np.ndarray):
         return fresh is None or isinstance(value, type(fresh))
     if not isinstance(value, np.ndarray) or value.dtype != fresh.dtype:
         return False
-    start = int(fresh.shape[:1] == (0,))  # buffers begin without rows
+    start = int(fresh.shape[:1] == (0,))  # buffers are initially empty
     numbers = value.view(np.float64) if value.dtype.names else value
     return value.shape[start:] == fresh.shape[start:] and bool(np.isfinite(numbers).all())

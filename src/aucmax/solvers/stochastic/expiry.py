@@ -2,8 +2,8 @@
 
 Coordinate j becomes 0 when the sum of the thresholds reaches |V[j]|. A step has to visit only the
 coordinates that become 0 in it. ``heap[:size]`` holds coordinates, smallest |V| first, and
-``place[j]`` is the position of j in ``heap``, or −1. Coordinates and sizes are passed on as int64:
-for numbers of other types, and for constants, every function would be compiled once more.
+``place[j]`` is the position of j in ``heap``, or −1. Coordinates and sizes are passed as int64: for
+other types, and for constants, Numba would compile every function again.
 """
 
 import numpy as np
@@ -58,7 +58,7 @@ def heap_discard(V, heap, place, size, j):
 
 @compiled
 def heap_put(V, heap, place, size, j):
-    """Put coordinate j where V[j] belongs, out of the heap if it is 0; return the new size."""
+    """Put coordinate j where V[j] belongs, or remove it if that is 0; return the new size."""
     if V[j] == 0.0:
         return heap_discard(V, heap, place, size, j)
     if place[j] < 0:
@@ -70,7 +70,7 @@ def heap_put(V, heap, place, size, j):
 
 @compiled
 def heap_fill(V, heap, place):
-    """Add all coordinates that are not 0 to an empty heap; return its size."""
+    """Add all non-zero coordinates to an empty heap; return its size."""
     size = np.int64(0)
     for j in range(len(V)):
         size = heap_put(V, heap, place, size, np.int64(j))

@@ -1,7 +1,8 @@
 """The steps of OPAUC with full covariances.
 
 For each class the state holds the weight T, the mean c and the lower triangle of T S, to which a
-row of weight q adds (q(T−q)/T)(x − c)(x − c)ᵀ; with many features, several rows in one pass.
+row of weight q adds (q(T−q)/T)(x − c)(x − c)ᵀ; with many features, several rows are added in one
+pass.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,7 @@ __all__ = ["Settings", "automatic_step", "begin", "run", "solution"]
 class Settings(NamedTuple):
     """The unit of the weights in T; η, or 0 if automatic; the divisor of the automatic η; and α.
 
-    ``average`` sums the iterates, and ``centered`` is for a Gaussian sketch.
+    ``average`` tells whether to sum the iterates; ``centered`` is for a Gaussian sketch.
     """
 
     unit: float
@@ -41,7 +42,7 @@ class _Moments(NamedTuple):
 
 
 def begin(d: int) -> State:
-    """Return the state before the first row; a first axis of length 2 is that of the classes."""
+    """Return the state before the first row; first axes of length 2 are the classes."""
     return {
         "T": np.zeros(2),
         "mean": np.zeros((2, d)),
@@ -79,7 +80,7 @@ def _scatter_add(scatter, Z, h, count):
     fours = count // 4 * 4
     for a in range(Z.shape[1]):
         row = scatter[a]
-        for k in range(0, fours, 4):  # four at a time: the matrix row is read and written once
+        for k in range(0, fours, 4):  # four at a time, to read and write the matrix row once
             z, z1, z2, z3 = Z[k], Z[k + 1], Z[k + 2], Z[k + 3]
             f, f1, f2, f3 = h[k] * z[a], h[k + 1] * z1[a], h[k + 2] * z2[a], h[k + 3] * z3[a]
             for b in range(a + 1):
@@ -117,7 +118,7 @@ def _steps(visits, settings, moments, w, sums, k):
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k["kappa"], k["steps"]
-    most = 8 if d >= 150 else 1  # rows that wait for one pass over the matrix
+    most = 8 if d >= 150 else 1  # rows to collect for one pass over the matrix
     late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
     for i in order:
         y, weight = rows[i]["sign"], rows[i]["weight"]

@@ -5,13 +5,13 @@ multiples of x, of t, and of Z u for some u. So w is kept as
 
     w = ω (a + Z₊v₊ + Z₋v₋ + g₊t₊ + g₋t₋),
 
-and the vector a changes only where x has entries. When a row enters Z and t, it would change w; a
+and the vector a changes only where x has entries. A row that enters Z and t would change w, so a
 changes by the opposite. A step needs Zᵀw, t·w, ZᵀZ, Zᵀt and t·t for both classes; it updates them
-from Zᵀx, t·x and ‖x‖² alone. The sum of the iterates has the same form. Its vector is Ω a minus
-each change of a times the Ω of that step, where Ω is the sum of ω over the steps.
+from only Zᵀx, t·x and ‖x‖². The sum of the iterates has the same form. Its vector is Ω a minus each
+change of a times the Ω of that step, where Ω is the sum of ω over the steps.
 
-The first dense row is subtracted from all rows, which preserves digits if they lie far from 0.
-Only the printed form depends on the origin; it takes the rows as they are.
+The first dense row is subtracted from all rows, which preserves digits if they are far from 0. Only
+the printed form depends on the origin; it uses the rows as they are.
 """
 
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from aucmax.solvers.stochastic.scaled import numbers, scaled_add
 
 __all__ = ["begin", "run", "solution"]
 
-_MIN_SCALE = 1e-5  # ω below this, or above its inverse, is folded into the vectors
+_MIN_SCALE = 1e-5  # if ω is below this, or above its inverse, it is folded into the vectors
 
 
 class _Row(NamedTuple):
@@ -51,7 +51,7 @@ class _Row(NamedTuple):
 
 
 class _Sketch(NamedTuple):
-    """Of each class: its weight T, the sum t of its rows, their sketch Z, and the sketch of 1."""
+    """For each class: its weight T, the sum t of its rows, their sketch Z, and the sketch of 1."""
 
     T: np.ndarray
     t: np.ndarray
@@ -68,7 +68,7 @@ class _Parts(NamedTuple):
 
 
 class _Products(NamedTuple):
-    """Zᵀw and t·w without ω, ZᵀZ, Zᵀt and t·t, for every two classes."""
+    """Zᵀw and t·w without ω, and ZᵀZ, Zᵀt and t·t for all pairs of classes."""
 
     Zw: np.ndarray
     tw: np.ndarray
@@ -78,7 +78,7 @@ class _Products(NamedTuple):
 
 
 def begin(d: int, tau: int) -> State:
-    """Return the state before the first row; a first axis of length 2 is that of the classes."""
+    """Return the state before the first row; first axes of length 2 are the classes."""
     k = numbers("kappa", "steps", "omega", "sum")  # the largest curvature, steps taken, ω and Ω
     k["omega"] = 1.0
     return {
@@ -126,7 +126,7 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
         shifted: Any = to_scipy(take_rows(X, order))
         shifted = shifted.toarray() if isinstance(X, CSR) else shifted
         shifted = shifted_rows(shifted.astype(np.float64), state["origin"])
-        rows, order = rows[order], np.arange(len(order))  # not the norms of shifted rows
+        rows, order = rows[order], np.arange(len(order))  # shifted rows have other norms
         visits = Visits(shifted, order, rows)
     draws = np.sqrt(settings.unit * rows["weight"][order])[:, None] * draws
     sketch = _Sketch(*(state[name] for name in _Sketch._fields))
@@ -138,7 +138,7 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
 
 @compiled
 def _steps(visits, draws, settings, k, sketch, weights, inner):
-    # helpers take plain arrays: in a loop Numba counts references to the arrays of a tuple
+    # helpers take plain arrays: in loops Numba would count references to the arrays of a tuple
     X, order, rows = visits
     unit, eta, slower, lam, average, centered = settings
     mass, total, Z, s = sketch
@@ -214,7 +214,7 @@ def _score(wx, g, v, tx, zx):
 
 @inlined
 def _of_row(m, r, g, v, q):
-    """Return how much of a row that enters Z and t enters Z v + g t."""
+    """Return the factor with which a row that enters Z and t enters Z v + g t."""
     share = m * g[q]
     for c in range(len(r)):
         share += r[c] * v[q, c]

@@ -1,12 +1,12 @@
-"""The base of the learners of the hinge loss: one step per row on
+"""The base of the learners of the hinge loss, which take one step per row on
 
     F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1,
 
 without a bias. The papers write λ‖w‖₂² for l2, so that their λ is α/2, and λ‖w‖₁ for l1.
 
 A step touches only the stored entries of its row. With l2 the other coordinates are multiplied by
-a number, so w is kept as a scale times a vector. With l1 they move towards 0 by a threshold that is
-the same for all, and catch up when a row next contains them (`Missed`).
+one number, so w is kept as a scale times a vector. With l1 they all move towards 0 by the same
+threshold, and catch up when a row next contains them (`Missed`).
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ __all__ = ["HingeSolver", "Missed", "left", "sum_until"]
 
 
 class HingeSolver(StochasticSolver):
-    """Base of the learners of the hinge loss, those of `HingeClassifier`.
+    """Base of the learners of the hinge loss, for `HingeClassifier`.
 
     With l1, v in the state is w, and u is minus the sum of the iterates.
     """
@@ -54,7 +54,7 @@ class Missed(NamedTuple):
 
     The thresholds of steps 1, …, s sum to A_s, and A_0, …, A_s to B_s. The last row that contained
     coordinate j was that of step met_j = a, and gone_j = A_a. If the coordinate was w then, it is
-    sign(w) max(level − A_s, 0) after step s, with level = |w| + gone_j, and until it is 0 these
+    sign(w) max(level − A_s, 0) after step s, with level = |w| + gone_j. Until it is 0, its values
     sum to sign(w) ((s − a) level − (B_s − B_a)).
     """
 
@@ -65,7 +65,7 @@ class Missed(NamedTuple):
 
     @classmethod
     def of(cls, thresholds: np.ndarray, d: int) -> "Missed":
-        """Return the thresholds missed by d coordinates before the first step: none."""
+        """Return the state of d coordinates before the first step, without missed thresholds."""
         A = np.concatenate([[0.0], np.cumsum(thresholds)])
         return cls(A, np.cumsum(A), np.zeros(d, dtype=np.int64), np.zeros(d))
 

@@ -1,7 +1,8 @@
 """SPAM's steps with an elastic net, for rows with few entries.
 
-A coordinate stays untouched until a row contains it again; then all thresholds since then apply at
-once. A heap finds the coordinates that a step sets to 0: a(w) and b(w) lose their entries of μ±.
+A coordinate stays untouched until a row contains it again; then all the thresholds it has missed
+apply at once. A heap finds the coordinates that become 0 in a step: a(w) and b(w) lose their
+entries of μ±.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ def _fold(v, u, total, c, theta, S, B, P):
 
 @inlined
 def _row_score(X, i, v, theta):
-    """Return x·w/c, where w_j/c = v_j less θ towards 0."""
+    """Return x·w/c, where w_j/c is v_j moved towards 0 by θ."""
     score = 0.0
     for e in range(row_size(X, i)):
         j, x = row_entry(X, i, e)
@@ -77,8 +78,8 @@ def _signs_add(P, total, j, change):
 @compiled
 def lazy_steps(visits, eta, classes, settings, v, u, queue):
     # θ is the sum of the thresholds, each divided by the scale c. With σ = sign v_j,
-    # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, divided by c as
-    # well, fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
+    # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, also divided by c,
+    # fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
     # S = Σ c and B = Σ c θ over the steps.
     X, order, rows = visits
     mass, total, dots = classes

@@ -1,7 +1,7 @@
 """OAM: online AUC maximization, each row against a reservoir of the other class.
 
-The row x_t of class y enters the reservoir of its class and is paired with the rows x_i in that of
-the other class, B. If N rows of the other class have been seen so far,
+The row x_t of class y enters the reservoir of its class and is paired with the rows x_i in the
+reservoir B of the other class. If N rows of the other class have been seen so far,
 
     C_t = C max(1, N/|B|),
 
@@ -38,7 +38,7 @@ _UPDATES = {"sequential": 32.0, "gradient": 16.0}
 
 
 class _Reservoirs(NamedTuple):
-    """The slot that the row of each step enters, or −1, and the rows in the slots (2, m)."""
+    """The slot that each step's row enters, or −1, and the rows in the slots, shape (2, m)."""
 
     slot: np.ndarray
     rows: np.ndarray
@@ -62,14 +62,14 @@ class OAM(StochasticSolver):
     Parameters
     ----------
     update : {"sequential", "gradient"}
-        The paper's two: a passive-aggressive step on each pair in turn, or one step along the sum
-        of the pairs' gradients.
+        The paper's two updates: a passive-aggressive step on each pair in turn, or one step along
+        the sum of the pairs' gradients.
     C : float or "auto"
         C, the same at every step. "auto" is c/(κ √t max(∣B∣, N)) at step t: κ is the mean squared
         distance of the rows seen so far to the earlier rows of the other class; c is 32, but 16
         for the gradient update, which does not stop at a pair's margin.
     buffer_size : int
-        Number of rows kept of each class.
+        Number of rows to keep of each class.
     n_epochs, order, average, tol
         As for every learner: see `StochasticSolver`. N and the reservoirs carry over from one epoch
         to the next. As published, the last iterate is returned.
@@ -80,7 +80,7 @@ class OAM(StochasticSolver):
     only. The sample weights of both rows multiply a pair's C_t; N counts rows.
 
     Leave the estimator's ``alpha`` and ``l1_ratio`` at their defaults, and its ``loss`` at "square"
-    or "hinge"; OAM uses none of them.
+    or "hinge"; OAM does not use them.
 
     References
     ----------
@@ -91,7 +91,7 @@ class OAM(StochasticSolver):
     own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
     origin_remedy = None  # it sees only differences of rows
-    slack = 0.1  # on rows without signal the last iterate may lie a little above J(0)
+    slack = 0.1  # on rows without signal the last iterate may be slightly above J(0)
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class OAM(StochasticSolver):
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if self.update not in _UPDATES:
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
-        # one matrix holds the rows of the reservoirs, then the new ones; reservoirs are row numbers
+        # one matrix holds the reservoirs' rows, then new ones; the reservoirs hold row numbers
         filled, unit = self._filled(state), batch.unit
         n_kept, n = int(filled.sum()), n_rows(batch.X)
         if n_kept != len(state["kept_weight"]):

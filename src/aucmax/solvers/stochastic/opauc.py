@@ -1,7 +1,7 @@
 """OPAUC: one-pass AUC optimization from running class means and covariances.
 
-The row x_t of class y is paired with all earlier rows of the other class, whose mean is c and whose
-covariance is S,
+The row x_t of class y is paired with all earlier rows of the other class, with mean c and
+covariance S:
 
     L_t(w) = (α/2)‖w‖² + ½ · mean over them of (1 − y (x_t − x′)·w)²,
     ∇L_t(w) = αw − y (x_t − c) + (x_t − c)(x_t − c)ᵀw + S w,    w ← w − η ∇L_t(w),
@@ -34,7 +34,7 @@ from aucmax.statistics.projections import (
 
 __all__ = ["OPAUC"]
 
-_ROWS_PER_BLOCK = 512  # rows whose random numbers are drawn, or that are reduced, at a time
+_ROWS_PER_BLOCK = 512  # rows at a time, to draw random numbers for or to project
 _REDUCED = ("subset", "projection", "pca")
 _COVARIANCES = ("full", "gaussian", *_REDUCED)
 
@@ -52,13 +52,13 @@ class OPAUC(StochasticSolver):
     ----------
     step_size : float or "auto"
         η, the same at every step. "auto" is the step of the paper's Theorem 2, as corrected in
-        docs/notes_on_the_papers.md, 6, from the rows so far: 1/(κ + √(κ² + 2κtL/B²)) after t steps,
-        with κ the largest ‖x − c‖² + tr S + α, L = J(0) = ½ and B = ‖δ‖/(‖δ‖² + α).
+        docs/notes_on_the_papers.md, 6, computed from the rows so far: 1/(κ + √(κ² + 2κtL/B²)) after
+        t steps, with κ the largest ‖x − c‖² + tr S + α, L = J(0) = ½ and B = ‖δ‖/(‖δ‖² + α).
     n_epochs, order, average, tol
         As for every learner: see `StochasticSolver`. The means and covariances carry over from one
         epoch to the next. As published, there is one epoch, and the last iterate is returned.
     covariance : {"full", "gaussian", "subset", "projection", "pca"}
-        How the covariances of d features are kept.
+        How to keep the covariances of d features.
 
         - "full": two d×d matrices; a step costs O(d²).
         - "gaussian" (OPAUCr): with r ~ N(0, I/τ) drawn for each row, and Z and s the sums of x rᵀ
@@ -69,11 +69,11 @@ class OPAUC(StochasticSolver):
         - "pca" (OPAUCpca): the coordinates along the first τ principal axes of the rows of `fit`;
           `partial_fit` needs a `fit` before it.
 
-        The last three run the full algorithm on τ coordinates, and ``coef_`` is its weights in
-        terms of the d features.
+        The last three run the full algorithm on τ coordinates; ``coef_`` are the weights for the d
+        features.
     rank : int or None
-        τ; None is 50 for "gaussian" and 1000 for the others, as in the paper. More than d counts
-        as d, except for "gaussian".
+        τ; None is 50 for "gaussian" and 1000 for the others, as in the paper. Except for
+        "gaussian", it is limited to d.
     centered : bool
         For "gaussian": False estimates S by Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as printed, which is near
         S + c cᵀ (docs/notes_on_the_papers.md, 5) and depends on the scale of sample weights.
@@ -180,7 +180,7 @@ class OPAUC(StochasticSolver):
             state["w"][:] = lowered(state.pop("start"), state["basis"])
 
     def _rank(self, d: int) -> int:
-        """Return τ; d for "full"."""
+        """Return τ, or d for "full"."""
         if self.rank is not None:
             number(self.rank, "rank", low=1, whole=True)
         if self.covariance == "gaussian":
@@ -188,7 +188,7 @@ class OPAUC(StochasticSolver):
         return d if self.covariance == "full" else min(int(self.rank or 1000), d)
 
     def _check(self, d: int) -> None:
-        """Raise unless the covariance's settings are compatible and it fits in memory."""
+        """Raise ValueError for incompatible settings of the covariance, or if it is too large."""
         if self.covariance not in _COVARIANCES:
             names = ", ".join(map(repr, _COVARIANCES))
             raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
@@ -218,7 +218,7 @@ class OPAUC(StochasticSolver):
             )
 
     def _same_settings(self, state: State, d: int) -> None:
-        """Raise if the stream began with other settings of the covariance."""
+        """Raise ValueError if the stream began with other settings of the covariance."""
         self._check(d)
         tau, begun = self._rank(d), state["k"][0]["steps"] > 0.0
         if self.covariance == "gaussian":

@@ -30,18 +30,18 @@ class Pegasos(HingeSolver):
     Parameters
     ----------
     n_epochs, order, average, tol
-        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper uses ``order="random"``.
     project : bool
         Keep w in the ball ‖w‖ ≤ 1/√α.
     t0 : float or "auto"
         η_t = 1/(α(t + t0)). "auto" is 0, as published: the first steps, of length ‖x‖/α, forget the
-        start, and with a small α and few rows a fit may end above F(0). It then starts again
-        with (mean of ‖x‖²)/α, so that the first step is 1/(mean of ‖x‖²), and multiplies this by
+        start, and with a small α and few rows a fit may end above F(0). Then the fit starts again
+        with (mean of ‖x‖²)/α, so that the first step is 1/(mean of ‖x‖²), and multiplies this t0 by
         four as often as necessary.
 
     Notes
     -----
-    ‖w‖ is updated at each step as one number.
+    ‖w‖ is a single number that each step updates.
 
     References
     ----------

@@ -25,7 +25,7 @@ _AUTOMATIC_GAMMA = 0.1  # the automatic γ divided by the mean of ‖x‖²
 
 
 class _Betas(NamedTuple):
-    """β_t + tα of steps ``first``, ``first`` + 1, …, and the sums P of 1/β and Q of t/β."""
+    """β_t + tα for the steps ``first``, ``first`` + 1, …, and the sums P of 1/β and Q of t/β."""
 
     beta: np.ndarray
     P: np.ndarray
@@ -39,15 +39,15 @@ class RDA(HingeSolver):
     Parameters
     ----------
     gamma : float or "auto"
-        γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean of ‖x‖².
+        γ in β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean of ‖x‖².
     n_epochs, order, average, tol
-        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper uses ``order="random"``.
 
     Notes
     -----
     With G the sum of the gradients, w_j = −soft(G_j, tα)/β_t for l1 and −G_j/(tα + β_t) for l2.
-    With l1 the last iterate is sparse: the threshold on the mean gradient is the whole α, not η_t α
-    as in a proximal step. ``warm_start`` begins with the G whose first step gives the start.
+    With l1 the last iterate is sparse: the threshold on the mean gradient is α itself, not η_t α as
+    in a proximal step. ``warm_start`` begins with the G for which the first step gives the start.
 
     References
     ----------
@@ -82,7 +82,7 @@ class RDA(HingeSolver):
         state["v"][:], state["beta"][:] = start, beta
 
     def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
-        """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by each step."""
+        """Return β_t + tα for the steps t; ``scale`` is the mean of ‖x‖² up to each step."""
         step = self.given_step()
         gamma = _AUTOMATIC_GAMMA * state["slower"] * scale if step is None else step
         return gamma * np.sqrt(t) + alpha * t
@@ -115,8 +115,8 @@ def _sums(G: np.ndarray, met: np.ndarray, betas: _Betas, alpha: float) -> np.nda
 
 @compiled
 def _steps(visits, betas, alpha, average, G, u, met):
-    # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
-    # and P and Q are the sums of 1/β and t/β. At first G is 0, or the G that gives the start.
+    # w_j = −soft(G_j, tα)/β_t; the sum of iterates includes coordinate j up to step met_j; P and Q
+    # are the sums of 1/β and t/β. Initially G is 0, or the G that gives the start.
     X, order, rows = visits
     beta, P, Q, first = betas
     for t in range(len(order)):

@@ -1,7 +1,7 @@
 """SADMM: stochastic alternating direction method of multipliers, for the hinge loss.
 
-F(w) = mean of l_i(w) + R(w) is split as l(w) + R(z) with w = z. A step on the row (x, y) with loss
-l_t, with v = z − μ/ρ, is
+F(w) = mean of l_i(w) + R(w) is split into l(w) + R(z) with w = z. With v = z − μ/ρ, a step on the
+row (x, y) with loss l_t is
 
     w ← argmin l_t(w) + (ρ/2)‖w − v‖² = v + β y x/ρ,    β = clip(ρ(1 − y v·x)/‖x‖², 0, 1)
     z ← argmin R(z) + (ρ/2)‖z − w − μ/ρ‖² = prox_{R/ρ}(w + μ/ρ)
@@ -24,30 +24,30 @@ __all__ = ["SADMM"]
 class SADMM(HingeSolver):
     """Stochastic ADMM: an implicit step of size 1/ρ on a row, then the penalty's prox.
 
-    ``coef_`` is z, to which the penalty applies and which has exact zeros with l1. The mean of w
+    ``coef_`` is z, which the penalty applies to, and which has exact zeros with l1. The mean of w
     differs from that of z by (μ_T − μ_0)/(ρT).
 
     Parameters
     ----------
     rho : float or "auto"
-        ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
+        ρ, the same at every step, as published; the larger ρ, the shorter the steps. "auto" grows:
         ρ_t = 0.1 √t (mean of ‖x‖²), so that the iterates converge; with a constant ρ they do not
         (erratum 1 of docs/notes_on_the_papers.md).
     n_epochs, order, average, tol
-        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper uses ``order="random"``.
 
     Notes
     -----
-    Where x_j = 0 the step is z ← prox_{R/ρ}(z). With l1 the thresholds missed add up,
-    z_j = soft(z_j, Σ α/ρ), and μ_j is ρ times the last change of z_j. With l2 μ = αz after any
-    step, so that the step is z ← (ρz + β y x)/(ρ + α), with β that of v = (1 − α/ρ) z.
+    Where x_j = 0 the step is z ← prox_{R/ρ}(z). With l1 the missed thresholds add up,
+    z_j = soft(z_j, Σ α/ρ), and μ_j is ρ times the last change of z_j. With l2, μ = αz after any
+    step, so that the step is z ← (ρz + β y x)/(ρ + α), with β computed at v = (1 − α/ρ) z.
 
-    A sample weight multiplies the loss of its row: β is clipped at the weight.
+    A sample weight multiplies the loss of its row: β is clipped at the weight instead of 1.
 
     References
     ----------
     Tao, Gao, Chu & Wu (2014), "Stochastic learning via optimizing the variational inequalities",
-    IEEE TNNLS 25(10). For a ρ that grows: Wang & Banerjee (2012), "Online alternating direction
+    IEEE TNNLS 25(10). For a growing ρ: Wang & Banerjee (2012), "Online alternating direction
     method", ICML.
     """
 
@@ -70,7 +70,7 @@ class SADMM(HingeSolver):
         return super().begin(d, penalty) | {"mu": np.zeros(d)}
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
-        # μ in the subdifferential of the penalty at z, as after any step
+        # μ is in the subdifferential of the penalty at z, as after any step
         state["v"][:] = start
         state["mu"][:] = penalty.l2 * start + penalty.l1 * np.sign(start)
 
@@ -136,7 +136,7 @@ def _l1_steps(visits, rho, missed, settings, z, mu, u):
             if met[j] == t:
                 vx += x * (z[j] - mu[j] / r)
             elif z[j] != 0.0:
-                # v = z − μ/ρ, with μ = ±α where z is not 0 now, else ρ times the z before
+                # v = z − μ/ρ, with μ = ±α if z is not 0 now, otherwise ρ times the previous z
                 now = abs(z[j]) - (A[t] - gone[j])
                 if now > 0.0:
                     v = now - alpha / r

@@ -1,4 +1,4 @@
-"""The rows that a learner steps through: their order, and the sums over the classes so far."""
+"""The rows that a learner visits: their order, and the sums over the classes so far."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,9 +17,9 @@ ORDERS = ("shuffle", "cyclic", "random")
 
 
 class Classes(NamedTuple):
-    """Sums over each class, the positive one first: of weight, of weight · x, of weight · ‖x‖².
+    """Sums over each class, positives first: of weight, of weight · x, and of weight · ‖x‖².
 
-    ``mass`` (2,), ``total`` (2, d) or, for a learner that does not need it, (2, 0), and
+    They are ``mass`` (2,), ``total`` (2, d), or (2, 0) for a learner that does not need it, and
     ``square`` (2,).
     """
 
@@ -41,7 +41,7 @@ class Classes(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """The rows of the steps, as kernels take them; they unpack the tuple before their loop.
+    """The rows of the steps, in the form for kernels, which unpack the tuple before their loop.
 
     Step t visits row ``order[t]`` of X; ``rows`` (n,) are the `records` of the rows of X.
     """
@@ -55,7 +55,7 @@ _RECORD = np.dtype([("sign", np.float64), ("weight", np.float64), ("norm2", np.f
 
 
 def records(X: Rows, sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return sign, weight and ‖x‖² of each row side by side, so that a step reads them at once."""
+    """Return sign, weight and ‖x‖² of each row side by side, so that a step reads them together."""
     rows = np.empty(len(sign), _RECORD)
     rows["sign"], rows["weight"], rows["norm2"] = sign, weight, products.row_norms2(X)
     return rows
@@ -71,11 +71,11 @@ class Batch:
     sign, weight : ndarray, shape (n,)
         ±1, and the factor of a row's gradient.
     order : ndarray
-        The position of the row of each step.
+        The position of each step's row.
     before : Classes
         The sums over the earlier rows; None if the classes are known from the start.
     classes : Classes, optional
-        The sums over the whole training set, if it is known from the start.
+        The sums over the whole training set, if known from the start.
     unit : float
         A row adds ``unit`` times its weight to the classes.
     first : int, optional
@@ -110,7 +110,7 @@ class Batch:
         return Visits(self.X, self.order, self.rows)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a quantity that is the same for all orders of these rows, computed only once."""
+        """Return a quantity that does not depend on the order of the rows, computed only once."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -132,7 +132,7 @@ class Batch:
 
     @property
     def dots(self) -> np.ndarray:
-        """The rows' products with the sum of each class, shape (n, 2)."""
+        """The dot products of the rows with the sum of each class, shape (n, 2)."""
 
         def make() -> np.ndarray:
             return np.column_stack([products.scores(self.X, total) for total in self.after.total])
@@ -176,15 +176,15 @@ class Batch:
         return self.running(getattr(self.before, name), added)
 
     def running(self, first: np.ndarray, each: np.ndarray) -> np.ndarray:
-        """Return sums over the rows of each class, (2,) before the first step: (steps, 2)."""
+        """Return running sums over the rows of each class, (steps, 2), from ``first`` (2,) on."""
         added, positive = each[self.order], self.sign[self.order] > 0
         added = np.column_stack([np.where(positive, added, 0.0), np.where(positive, 0.0, added)])
         return first + np.cumsum(added, axis=0)
 
     def mean_norm2(self, balanced: bool = False) -> np.ndarray:
-        """Return the mean of ‖x‖² over the rows seen by each step, 1 where it is 0: (steps,).
+        """Return the mean of ‖x‖² over the rows seen up to each step, (steps,); 1 instead of 0.
 
-        ``balanced`` gives both classes half of the weight.
+        ``balanced`` gives each class half of the weight.
         """
 
         def make() -> np.ndarray:
@@ -212,7 +212,7 @@ class Batch:
 
 
 class Whole:
-    """A training set whose classes are known, batch by batch; if there is only one, it is kept.
+    """A training set with known classes, batch by batch; a single batch is kept.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class Whole:
             first += len(sign)
 
     def ordered(self, order: np.ndarray) -> Iterator[Batch]:
-        """Yield the batches with the steps over them; ``order`` holds positions among all rows."""
+        """Yield the batches, each with its steps; ``order`` holds positions among all rows."""
         for part in self.batches():
             mine = order
             if part.first is not None:
@@ -256,7 +256,7 @@ class Whole:
 
 
 class Sampler:
-    """The order of the rows: shuffled in each epoch, as they are, or drawn with replacement.
+    """The order of the rows: shuffled in each epoch, in file order, or drawn with replacement.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""w = scale · v, so that an l2 penalty, which multiplies all of w, changes only one number.
+"""w = scale · v, so that an l2 penalty, which multiplies w, changes only one number.
 
 The sum of the iterates is kept as sum · v − u. With c the scale and S its sum over the steps,
 Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}): each change of v is added S times to u.
@@ -25,17 +25,17 @@ __all__ = [
 
 
 def numbers(*names: str) -> np.ndarray:
-    """Return a record of zeros, shape (1,), whose [0] Python and kernels read and write by name."""
+    """Return a record of zeros, shape (1,); Python and kernels access the fields of [0] by name."""
     return np.zeros(1, dtype=[(name, np.float64) for name in names])
 
 
-MIN_SCALE = 1e-4  # the scale below which it is folded into v, as the average would lose more digits
+MIN_SCALE = 1e-4  # smaller scales are folded into v, because the average would lose more digits
 
 
 def scaled(d: int, *names: str) -> dict[str, np.ndarray]:
     """Return the state of w = 0: ``v``, ``u`` and the record ``k``.
 
-    ``k`` holds scale, sum, steps (how many iterates are in the sum), and ``names``.
+    ``k`` holds scale, sum, steps (the number of iterates in the sum), and ``names``.
     """
     k = numbers("scale", "sum", "steps", *names)
     k["scale"] = 1.0
@@ -51,13 +51,13 @@ def solution(state: dict[str, Any], average: bool) -> np.ndarray:
 
 
 def times(state: dict[str, Any], batch: Batch) -> np.ndarray:
-    """Return the numbers t of the steps of a batch, counted from the very first step."""
+    """Return the numbers t of a batch's steps, counted from the very first step."""
     first = float(state["k"][0]["steps"]) + 1.0
     return np.arange(first, first + len(batch.order))
 
 
 def unscaled(state: dict[str, Any]) -> None:
-    """Fold the scale into the vectors: then v is w, and u is minus the sum of the iterates."""
+    """Fold the scale into the vectors, so that v is w, and u is minus the sum of the iterates."""
     k = state["k"][0]
     fold(k["scale"], k["sum"], state["v"], state["u"])
     k["scale"], k["sum"] = 1.0, 0.0

@@ -1,7 +1,7 @@
-"""SOLAM: stochastic online AUC maximization, as a saddle point.
+"""SOLAM: stochastic online AUC maximization, as a saddle point problem.
 
-With f as for SPAM, f(w) − p(1−p) is the optimum over a, b and the dual α of the mean over the
-samples z = (x, y) of
+With f as for SPAM, f(w) − p(1−p) is the saddle value, over a, b and the dual α, of the mean over
+the samples z = (x, y) of
 
     F(w, a, b, α; z) = (1−p)(w·x − a)² 1[y=1] + p(w·x − b)² 1[y=−1]
                        + 2(1+α) w·x (p 1[y=−1] − (1−p) 1[y=1]) − p(1−p)α²,
@@ -37,7 +37,7 @@ class _Schedule(NamedTuple):
 
 
 class SOLAM(StochasticSolver):
-    """Stochastic online AUC maximization: J on a ball, one row and O(nnz of the row) a step.
+    """Stochastic online AUC maximization: J on a ball; a step takes one row, O(nnz of the row).
 
     With γ_t = C/√t, on a row x with y = +1
 
@@ -68,7 +68,8 @@ class SOLAM(StochasticSolver):
     Notes
     -----
     ``alpha=0`` gives the published algorithm. With ``alpha > 0``, w is also divided by 1 + γ_t β
-    before the projection, β = 2p(1−p)α. The reported optimality is that of the problem on the ball.
+    before the projection, with β = 2p(1−p)α. The reported optimality is for the problem on the
+    ball.
     docs/notes_on_the_papers.md explains these choices, and how a stream estimates κ, s, T and β.
 
     References
@@ -78,7 +79,7 @@ class SOLAM(StochasticSolver):
     """
 
     name = "solam"
-    slack = 0.1  # on rows without signal J may end a little above J(0)
+    slack = 0.1  # on rows without signal J may end slightly above J(0)
 
     def __init__(
         self,

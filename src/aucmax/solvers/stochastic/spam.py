@@ -25,7 +25,7 @@ from aucmax.solvers.stochastic.scaled import MIN_SCALE, fold, scaled, scaled_add
 
 __all__ = ["SPAM"]
 
-_MIN_FEATURES_PER_ENTRY = 12  # entries per stored entry above which the lazy elastic net is faster
+_MIN_FEATURES_PER_ENTRY = 12  # features per stored entry above which the lazy form is faster
 
 
 class SPAM(StochasticSolver):
@@ -34,9 +34,9 @@ class SPAM(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 4/L,
-        L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
-        on; for "strong" it is the paper's C̃ from β and M = max‖x‖.
+        C of the schedules "sqrt" and "power", or C̃ of "strong", on the paper's scale. "auto" is
+        4/L, where L is the largest curvature of one sample, so that "sqrt" steps are below 2/L from
+        the fifth on; for "strong" it is the paper's C̃ from β and M = max‖x‖.
     n_epochs, order, average, tol
         As for every learner: see `StochasticSolver`. The paper's experiments use averages.
     schedule : {"sqrt", "power", "strong"}
@@ -49,8 +49,8 @@ class SPAM(StochasticSolver):
 
     Notes
     -----
-    A step touches only the stored entries of its row. With l2, w is kept as a scale times a vector,
-    and a(w) and b(w) as two scalars. With l1 this holds if the rows have few entries
+    With l2, a step touches only the stored entries of its row: w is kept as a scale times a vector,
+    and a(w) and b(w) as two scalars. The same holds with l1 if the rows have few entries
     (`lazy_spam`); otherwise, and with every other penalty, a step costs O(d).
 
     References
@@ -94,7 +94,7 @@ class SPAM(StochasticSolver):
         eta = self._step_sizes(state, batch, penalty)
         dots = np.zeros((0, 2)) if running else batch.dots
         mass = batch.by_step("mass")
-        inner, average = total @ v, bool(self.average)  # w's products, updated from here on
+        inner, average = total @ v, bool(self.average)  # the products with w, updated from here on
         if "l2" in penalty.offers:
             settings = (penalty.l2, average, *inner)
             _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)

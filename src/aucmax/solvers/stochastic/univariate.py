@@ -1,7 +1,7 @@
 """Online learners with a univariate loss: single rows instead of pairs, with balanced classes.
 
-With n_y the number of rows of class y, the row (x, y) has weight n/(2 n_y), so that both classes
-have the same weight, and a step is
+With n_y the number of rows of class y, the row (x, y) has the weight n/(2 n_y), so that both
+classes have the same weight, and a step is
 
     w ← (w − η n/(2 n_y) ∇ℓ(y w·x)) / (1 + ηα),
 
@@ -39,21 +39,21 @@ class UnivariateSGD(StochasticSolver):
     loss : {"exp", "square", "logistic"}
         ℓ(t) = exp(−t), (1 − t)² or log(1 + exp(−t)).
     step_size : float or "auto"
-        C of η_t = C/√t. "auto" is 4/L, L the balanced mean of ‖x‖²ℓ″(0), the curvature of one
-        row at w = 0; but no step is longer than Newton's for its own row, 1/(‖x‖²ℓ″) divided by the
-        row's weight (for "logistic" with the largest ℓ″), which keeps the exponential loss from
-        overshooting.
+        C in η_t = C/√t. "auto" is 4/L, where L is the balanced mean of ‖x‖²ℓ″(0), the curvature of
+        one row at w = 0. But no step is longer than the Newton step for its own row, 1/(‖x‖²ℓ″)
+        divided by the row's weight (for "logistic" with the largest ℓ″), which keeps the
+        exponential loss from overshooting.
     n_epochs, order, average, tol
         As for every learner: see `StochasticSolver`.
 
     Notes
     -----
-    The loss has no intercept; the estimator computes its own afterwards, as always. On features
-    that are all positive (neither centred nor sparse) the margins of one class therefore start on
-    the wrong side, and a pairwise loss, which sees only differences, learns faster. Far from the
-    origin, no step that is safe for a row changes the differences: a fit warns, and centring helps.
+    The loss has no intercept; the estimator computes one afterwards, as always. If all features are
+    positive (neither centred nor sparse), the margins of one class therefore start on the wrong
+    side, and a pairwise loss, which sees only differences, learns faster. Far from the origin, no
+    step that is safe for a row changes the differences much: a fit warns, and centring helps.
 
-    On rows without signal F may end a little above F(0): only more than 2 % counts as divergence.
+    On rows without signal F may end slightly above F(0): only more than 2 % counts as divergence.
 
     Leave the estimator's ``loss`` at its default. ``partial_fit`` counts the rows of each class so
     far, including the row of the step.
@@ -125,7 +125,7 @@ def _steps(visits, eta, mass, settings, v, u, k):
         own_mass = mass[t, 0] if y > 0 else mass[t, 1]
         balance = rows[i]["weight"] * (mass[t, 0] + mass[t, 1]) / (2.0 * own_mass)
         margin = y * c * row_dot(X, i, v)
-        if automatic:  # no step is longer than Newton's for its own row
+        if automatic:  # no step is longer than the Newton step for its own row
             bound = balance * rows[i]["norm2"] * bend1(loss, margin)
             if rate * bound > 1.0:
                 rate = 1.0 / bound

@@ -38,7 +38,7 @@ class VRSPAM(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        η on the paper's scale. "auto" is min(1/(2L), 1/(2M²)), L the largest curvature of one
+        η on the paper's scale. "auto" is min(1/(2L), 1/(2M²)), with L the largest curvature of one
         sample and M = max‖x‖ (docs/notes_on_the_papers.md, 3).
     n_stages : int
         Number of stages; each takes one pass for the full gradient and ``n_inner`` steps.
@@ -51,9 +51,9 @@ class VRSPAM(StochasticSolver):
         Start from one averaged epoch of `SPAM` with its automatic step, or from 0.
     center : "auto" or False
         With an automatic step, subtract the mean from dense rows, which does not change J and
-        lowers M, at the cost of a copy of the rows. False is as in the paper.
+        lowers M, at the cost of a copy of the rows. False leaves the rows, as in the paper.
     safeguard : bool
-        Undo a stage that raises J and halve the step.
+        Whether to undo a stage that raises J, and halve the step.
 
     Notes
     -----
@@ -104,11 +104,11 @@ class VRSPAM(StochasticSolver):
             warm_up = SPAM(n_epochs=1, order=self.order)
             state["w"], passes, *_ = next(warm_up.epochs(objective, None, replace(run, max_iter=1)))
         at = _Snapshot.of(rows.batches(), n, state["w"])
-        value = objective.at(at.z).value + penalty.value(at.w)  # also of centred rows
+        value = objective.at(at.z).value + penalty.value(at.w)  # also for centred rows
         for _ in range(n_stages):
             w = _stage(rows.ordered(sampler.take(m)), at, penalty, eta)
             passes += 1.0 + m / n
-            with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
+            with np.errstate(over="ignore", invalid="ignore"):  # for a diverging stage
                 proposal = _Snapshot.of(rows.batches(), n, w)
                 reached = objective.at(proposal.z).value + penalty.value(w)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
@@ -156,7 +156,7 @@ class VRSPAM(StochasticSolver):
 
 
 class _Snapshot(NamedTuple):
-    """w̃, its scores z = X w̃, its means a(w̃), b(w̃), and μ̃ = 1/n Σ G(w̃; z_i)."""
+    """w̃, its scores z = X w̃, its mean scores a(w̃), b(w̃), and μ̃ = 1/n Σ G(w̃; z_i)."""
 
     w: np.ndarray
     z: np.ndarray
