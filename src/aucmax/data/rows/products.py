@@ -62,7 +62,8 @@ _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may ex
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
 _COLUMNS_AT_ONCE = 10  # columns of W up to which a row's scores are computed together
-_MAX_FEATURES_BY_FOURS = 256  # features up to which four float32 rows are added at once
+_MAX_SINGLE_BY_FOURS = 256  # features up to which four float32 rows are added at once
+_MIN_WIDE_FEATURES = 2000  # above which a sum of dense rows does not stay in the nearest cache
 GRAM_ENTRIES = 120_000  # entries of a piece, so that it fits into the cache
 _SHORT_VECTOR = 10_000  # length of vectors up to which BLAS computes a dot product on one thread
 _GRAM_ROWS = 1_000  # rows of a piece if rows are wide, since each piece reads and writes d² numbers
@@ -173,10 +174,15 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
     """
     if g.ndim == 1:
         g = np.ascontiguousarray(g, dtype=np.float64)
-        return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
+        kernel = _adjoint_by_fours if _is_wide(X) else _adjoint
+        return _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, g, out))
     columns = np.ascontiguousarray(g.T)
     shape = len(columns), n_features(X)
     return _sum_of_blocks(X, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape).T
+
+
+def _is_wide(X: Rows) -> bool:
+    return not isinstance(X, CSR) and X.shape[1] > _MIN_WIDE_FEATURES
 
 
 def normal_product(
@@ -215,8 +221,8 @@ def normal_product(
     ):  # v and the product would evict each other from the cache
         r = s * (scores(X, v) - m)
         return adjoint(X, r), r.sum()
-    by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS
-    kernel = _product_by_fours if by_fours else _normal_product
+    single = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_SINGLE_BY_FOURS
+    kernel = _product_by_fours if single or _is_wide(X) else _normal_product
     # the last entry is the sum of r
     total = _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, s, v, m, out), d + 1)
     return total[:d], total[d]
@@ -433,6 +439,17 @@ def _adjoint(X, lo, hi, g, out):
         fetch_entries(X, i, out)
         if g[i] != 0.0:
             row_add(X, i, g[i], out)
+
+
+@unless(few.few_entries, few.adjoint)
+@compiled
+def _adjoint_by_fours(X, lo, hi, g, out):
+    # reads and writes the result once for every four rows
+    for i in range(lo, hi - 3, 4):
+        a, b, c, d = g[i], g[i + 1], g[i + 2], g[i + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            _add_four(X, i, a, b, c, d, out)
+    _adjoint(X, hi - (hi - lo) % 4, hi, g, out)
 
 
 @unless(few.few_entries, few.adjoints)

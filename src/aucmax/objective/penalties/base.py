@@ -177,6 +177,13 @@ class Penalty(BaseEstimator):
         """
         return _proxes(self.compiled(), u, np.broadcast_to(np.float64(step), u.shape))
 
+    def slope_and_bend(
+        self, gradient: np.ndarray, w: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | float]:
+        """Return `Pieces.slope` at w (d,), and the second derivative of each Ω_j there."""
+        pieces = self.pieces(w)
+        return pieces.slope(gradient), pieces.bend
+
     def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Return the largest gain of a step in each single coordinate, shape (d,).
 
@@ -184,10 +191,9 @@ class Penalty(BaseEstimator):
         ``gradient``. Unlike the distance, it does not depend on the units of the features.
         """
         if "convex" in self.offers:
-            pieces = self.pieces(w)
-            gain = 0.5 * pieces.slope(gradient) ** 2
-            bend = curvature + pieces.bend
-            return np.divide(gain, bend, out=np.zeros(len(w)), where=bend > 0.0)
+            slope, bend = self.slope_and_bend(gradient, w)
+            bend = curvature + bend
+            return np.divide(0.5 * slope**2, bend, out=np.zeros(len(w)), where=bend > 0.0)
         step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)
         target = self.prox(w - step * gradient, step)
         move = target - w

@@ -96,6 +96,12 @@ class ElasticNet(Penalty):
             np.where(kink & (w < 0.0), 0.0, np.inf),
         )
 
+    def slope_and_bend(
+        self, gradient: np.ndarray, w: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | float]:
+        off = gradient + (self.l2 * w + np.copysign(self.l1, w))
+        return np.where(w == 0.0, soft(gradient, self.l1), off), self.l2
+
     def farthest(self, v: np.ndarray) -> np.ndarray:
         beyond = soft(v, self.l1)
         if self.l2 > 0.0:

@@ -41,6 +41,7 @@ MAX_SET_MATRIX_FEATURES = 1000  # of a working set, up to which its own matrix i
 _FEW_FEATURES = 50  # up to which a loop in Python takes a tenth of a millisecond
 _INNER_TOL = 0.01  # a round stops at this share of the initial possible gain of single features
 _SWEEPS_PER_MOVE = 10  # sweeps between two moves on the support
+_SWEEPS_OF_FEW = 3  # of few features, whose sweeps cost as much as a move
 _SYSTEMS_PER_MOVE = 10  # linear systems to solve in one such move
 
 
@@ -121,19 +122,19 @@ def on_matrix(
     """
     h = np.einsum("jj->j", H).copy()
     features, form = np.arange(len(w)), penalty.compiled()
-    sweeps = 0
-    while True:
-        gradient = H @ w - b
-        reached = float(penalty.promise(gradient, w, h).sum()) <= aim
-        if reached or sweeps >= max_iter:
-            return w, sweeps, reached
+    per_move = _SWEEPS_OF_FEW if len(w) <= _FEW_FEATURES else _SWEEPS_PER_MOVE
+    gradient, sweeps, reached = H @ w - b, 0, False
+    while not reached and sweeps < max_iter:
         _matrix_sweep(H, h, gradient, w, form, features)
         active = np.flatnonzero(w)
-        repeats = min(_SWEEPS_PER_MOVE, max_iter - sweeps) - 1
+        repeats = min(per_move, max_iter - sweeps) - 1
         for _ in range(repeats):
             _matrix_sweep(H, h, gradient, w, form, active)
         sweeps += 1 + repeats
         w = _on_support(H, h, b, w, penalty)
+        gradient = H @ w - b
+        reached = float(penalty.promise(gradient, w, h).sum()) <= aim
+    return w, sweeps, reached
 
 
 def _on_support(

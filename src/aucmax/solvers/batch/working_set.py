@@ -130,7 +130,9 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
     """
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
     lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
-    return bool(np.any(np.delete(promise, S) > 0.5 * lost * lost))
+    off = promise.copy()
+    off[S] = 0.0
+    return bool(off.max(initial=0.0) > 0.5 * lost * lost)
 
 
 def _moving(h: np.ndarray, pieces: Pieces, slope: np.ndarray) -> np.ndarray:
