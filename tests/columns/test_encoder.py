@@ -62,6 +62,17 @@ def test_every_frame_gives_the_same(encoder, kind):
     np.testing.assert_array_equal(again, wanted)
 
 
+def test_times_with_a_zone_are_those_of_utc():
+    when = pd.Series(pd.date_range("2024-03-30", periods=40, freq="5h", tz="Europe/Vienna"))
+    when[7] = pd.NaT
+    utc = pd.DataFrame({"when": when.dt.tz_convert("UTC").dt.tz_localize(None)})
+    encoder = TableEncoder(missing=True).fit(utc)
+    for frame in (pd.DataFrame({"when": when}), pl.from_pandas(when.to_frame("when"))):
+        again = TableEncoder(missing=True).fit(frame)
+        assert again.columns_ == encoder.columns_
+        np.testing.assert_array_equal(again.transform(frame), encoder.transform(utc))
+
+
 def test_columns_go_by_name(encoder):
     frame = pd.DataFrame(COLUMNS)
     turned = frame.assign(more=1)[["more", "z", "colour", "x"]]

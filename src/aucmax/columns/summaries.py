@@ -26,6 +26,7 @@ from aucmax.data.columns import (
     named,
     names_in,
     series_in,
+    values_of,
 )
 from aucmax.statistics.score_bins import positions
 
@@ -94,7 +95,7 @@ def cells(X: Any, columns: Sequence[Column]) -> Iterator[Coded | Floats]:
     """
     names = [column.name for column in columns]
     for column, series in zip(columns, series_in(X, names), strict=True):
-        yield Coded.of(series) if column.is_text else _numbers(column, in_days(np.asarray(series)))
+        yield Coded.of(series) if column.is_text else _numbers(column, in_days(values_of(series)))
 
 
 def _numbers(column: Column, values: NDArray[Any]) -> Floats:

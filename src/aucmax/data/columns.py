@@ -22,7 +22,7 @@ __all__ = [
     "KINDS", "NO_NUMBER", "NO_WORD", "Amount", "Column", "Date", "Remarks", "Time", "Words",
     "YesNo", "column_of", "columns_in", "date_of", "declare", "declared_in", "in_days", "is_gap",
     "is_no_word", "label_as", "labels_as", "named", "names_in", "other_than_numbers",
-    "series_in", "usual_labels", "usual_spellings", "values_at", "values_in",
+    "series_in", "usual_labels", "usual_spellings", "values_at", "values_in", "values_of",
 ]  # fmt: skip
 
 _DAY_SECONDS = 86_400
@@ -472,7 +472,7 @@ def columns_in(X: Any) -> tuple[Column, ...]:
         return ()
     declared = declared_in(X)
     return other_than_numbers(
-        declared.get(name) or column_of(name, np.asarray(X[name])) for name in names_in(X)
+        declared.get(name) or column_of(name, values_of(X[name])) for name in names_in(X)
     )
 
 
@@ -483,7 +483,7 @@ def names_in(X: Any) -> list[str]:
 
 def values_in(X: Any, names: Sequence[str]) -> Iterator[NDArray[Any]]:
     """Yield the values of columns, as arrays; see `series_in`."""
-    yield from map(np.asarray, series_in(X, names))
+    yield from map(values_of, series_in(X, names))
 
 
 def series_in(X: Any, names: Sequence[str]) -> Iterator[Any]:
@@ -501,6 +501,13 @@ def series_in(X: Any, names: Sequence[str]) -> Iterator[Any]:
         raise ValueError(f"columns are missing: {listed}")
     for j, name in enumerate(names):
         yield X[name] if framed else values_at(X, j)
+
+
+def values_of(series: Any) -> NDArray[Any]:
+    """Return a column of a data frame as an array; times with a time zone are given in UTC."""
+    dtype = getattr(series, "dtype", None)
+    has_zone = getattr(dtype, "tz", None) is not None  # in pandas, which gives objects otherwise
+    return np.asarray(series, "datetime64[ns]" if has_zone else None)
 
 
 def values_at(X: Any, j: int) -> NDArray[Any]:

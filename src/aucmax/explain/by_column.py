@@ -22,6 +22,7 @@ from aucmax.data.columns import (
     names_in,
     other_than_numbers,
     values_at,
+    values_of,
 )
 from aucmax.estimators.inputs import names_after
 
@@ -313,7 +314,7 @@ def _table(rows: Any, names: Any) -> Table:
         return np.asarray(rows)
     present = set(names_in(rows))
     absent = np.broadcast_to(np.nan, len(rows))
-    return [in_days(np.asarray(rows[name])) if name in present else absent for name in names]
+    return [in_days(values_of(rows[name])) if name in present else absent for name in names]
 
 
 def _as_input(frame: Any, names: Any) -> Callable[[Table], Any]:
