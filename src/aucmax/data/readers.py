@@ -121,10 +121,11 @@ def rows_of(path: Any, reading: Reading, check: Callable[[Bunch], object] | None
         )
     asked = reading.categories
     with unchanged(source):
-        first = _first_rows(source, reader, reading)
+        first, rows = _first_rows(source, reader, reading), None
         if first is not None:
-            reading = _after(first, reader, reading, check)
-        rows = _opened(source, reader, reading)
+            reading, rows = _after(first, reader, reading, check)
+        if first is not source or rows is None:
+            rows = _opened(source, reader, reading)
         rows.decisions += [
             Decision(name, "codes, not amounts: treated as words", {"numbers": [name]})
             for name in reading.categories
@@ -238,7 +239,9 @@ def _first_rows(path: Any, reader: Reader, reading: Reading) -> Any:
     if not large and (reading.for_model or not reading.prepare):
         return None
     if not isinstance(path, DataFiles):
-        return reader.first(path)
+        first = reader.first(path)
+        is_whole = isinstance(first, Block) and first.end == size_of(path)
+        return path if is_whole else first
     sizes = itertools.accumulate(size_of(file) or 0 for file in path.files)
     files = [file for file, end in zip(path.files, sizes, strict=True) if end <= _LARGE_BYTES]
     first = [reader.first(file) for file in files or path.files[:1]]
@@ -247,8 +250,10 @@ def _first_rows(path: Any, reader: Reader, reading: Reading) -> Any:
 
 def _after(
     first: Any, reader: Reader, reading: Reading, check: Callable[[Bunch], object] | None
-) -> Reading:
-    """Return how to read a table, completed by what its first rows show.
+) -> tuple[Reading, Bunch | None]:
+    """Return how to read a table, completed by what its first rows show, and these rows.
+
+    The rows are None if they are to be read again.
 
     Raises
     ------
@@ -259,13 +264,16 @@ def _after(
         rows, doubts = _tried(first, reader, reading)
     except TableError as error:
         if all(obstacle.provisional for obstacle in error.obstacles):
-            return reading
+            return reading, None
         raise
     if check is not None and rows.target is not None:
         check(rows)
     if not reading.prepare:
-        return reading
-    return replace(reading, categories=(*reading.categories, *_codes(doubts)))
+        return reading, None
+    codes = rows.codes = _codes(doubts)
+    if not codes:
+        return reading, rows
+    return replace(reading, categories=(*reading.categories, *codes)), None
 
 
 def _opened(path: Any, reader: Reader, reading: Reading) -> Bunch:
