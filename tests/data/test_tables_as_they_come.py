@@ -627,3 +627,12 @@ def test_a_table_that_only_has_a_constant_says_so(table, run, tmp_path):
     assert code == 0, err
     [told] = json.loads(out)["decisions"]
     assert told["what"] == "the same value in every row, but no other column remains: kept"
+
+
+@pytest.mark.parametrize("how", [{"header": 3}, {"prepare": True}])
+def test_a_file_that_is_one_part_is_read_as_a_whole_one(table, how):
+    path = table("Report\n\na,b,y\n1,2,0\n3,4,1\n5,6,0\n7,8,1\n")
+    rows = datasets.read(path, target="y", **how)
+    [part] = datasets.scan(path, part_bytes=None, target="y", **how)
+    np.testing.assert_array_equal(part.X, rows.data)
+    np.testing.assert_array_equal(part.y, rows.target)

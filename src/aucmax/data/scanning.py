@@ -114,21 +114,20 @@ def scan(
 def _files(path: Any, reading: Reading, part_bytes: int | None) -> Source:
     paths = files_of(path)
     marks = [Mark.of(path) for path in paths]
-    reader, reading, decisions, skipped = _as_written(path, reading)
+    reader, reading, decisions = _as_written(path, reading)
     if reader.columns is not None:
         columns = reader.columns(paths, reading)
         for path, names in zip(paths, columns, strict=True):
             if reading.columns is None:  # else each file may have further columns
                 check_columns(path, names, paths[0], columns[0])
     pieces = [
-        partial(_marked_pieces, path, mark, reader.name, part_bytes, skipped)
+        partial(_marked_pieces, path, mark, reading, part_bytes)
         for path, mark in zip(paths, marks, strict=True)
     ]
     first, mark = next((piece for of_file in pieces for piece in of_file()), (None, None))
     if first is None:
         others = ", and neither have the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
-    reading = replace(reading, header=None if reading.header is None else 1)
     load = _load_alike if reading.columns is None else _load
     with _checked(mark):
         rows = _read(first, reading)
@@ -176,9 +175,8 @@ def kinds_in(piece: Any, path: Any, reading: Reading, names: Collection[str]) ->
     DataFileError
         If the part cannot be read on its own.
     """
-    _, reading, _, _ = _as_written(path, reading)
-    header = None if reading.header is None else 1
-    rows = _read(piece, replace(reading, header=header, labels="none"))
+    _, reading, _ = _as_written(path, reading)
+    rows = _read(piece, replace(reading, labels="none"))
     columns = [column for column in rows.columns if column.name in names]
     return Bunch(columns=columns, decisions=[own for own in rows.decisions if own.column in names])
 
@@ -215,27 +213,28 @@ def _random(path: Any, kind: str) -> bool:
         return not isinstance(getattr(stream, "raw", None), Recoded)
 
 
-def _as_written(path: Any, reading: Reading) -> tuple[Any, Reading, list[Decision], int]:
-    """Return the reader, how to read all parts, decisions, and the lines above the header."""
+def _as_written(path: Any, reading: Reading) -> tuple[Any, Reading, list[Decision]]:
+    """Return the reader, how to read all parts, and the decisions about it."""
     reader = reader_of(path, reading.format)
     reading = replace(reading, format=reader.name)
     if reader.written is None:
-        return reader, reading, [], 0
+        return reader, reading, []
     reading, decisions = reader.written(files_of(path)[0], reading)
-    return reader, reading, decisions, (reading.header or 1) - 1
+    return reader, reading, decisions
 
 
-def _pieces(path: Any, kind: str, part_bytes: int | None, skipped: int = 0) -> Iterator[Any]:
+def _pieces(path: Any, reading: Reading, part_bytes: int | None) -> Iterator[Any]:
     """Yield the parts of a file, not yet read; none for a file without rows."""
+    kind = str(reading.format)
     if part_bytes is None:
-        if next(_pieces(path, kind, 1, skipped), None) is not None:
+        if next(_pieces(path, reading, 1), None) is not None:
             yield path
         return
     if kind == "parquet":
         yield from row_groups(path, part_bytes)
         return
     with opened(path) as stream:
-        above = [*itertools.islice(stream, 0 if kind == "svmlight" else skipped + 1)]
+        above = [*itertools.islice(stream, 0 if kind == "svmlight" else reading.header or 1)]
         start, header = sum(map(len, above)), above[-1] if above else b""
         if not _random(path, kind):
             yield from _unpacked(path, stream, start, header, part_bytes)
@@ -260,11 +259,11 @@ def _unpacked(
 
 
 def _marked_pieces(
-    path: Any, mark: Mark | None, kind: str, part_bytes: int | None, skipped: int
+    path: Any, mark: Mark | None, reading: Reading, part_bytes: int | None
 ) -> Iterator[tuple[Any, Mark | None]]:
     """Yield the parts of a file, each with the mark that the file had when it was scanned."""
     with _checked(mark):
-        for piece in _pieces(path, kind, part_bytes, skipped):
+        for piece in _pieces(path, reading, part_bytes):
             yield piece, mark
 
 
@@ -276,6 +275,7 @@ def _read(piece: Any, reading: Reading) -> Any:
     piece = copy.copy(piece)  # the copy caches its text, the piece does not
     if isinstance(piece, Block) and reading.format != "svmlight":
         piece.check_quotes()
+        reading = replace(reading, header=reading.header and 1)  # it comes with the block
     return rows_of(piece, reading)
 
 
@@ -295,12 +295,11 @@ def read_parts(path: Any, part_bytes: int, reading: Reading) -> Iterator[Any]:
     reading : Reading
         Without ``n_features``, each part of svmlight text has as many features as its rows show.
     """
-    reader, reading, _, skipped = _as_written(path, reading)
-    reading = replace(reading, header=None if reading.header is None else 1)
+    _, reading, _ = _as_written(path, reading)
     pieces = (
         piece
         for file in files_of(path)
-        for piece in _marked_pieces(file, Mark.of(file), reader.name, part_bytes, skipped)
+        for piece in _marked_pieces(file, Mark.of(file), reading, part_bytes)
     )
     for piece, mark in pieces:
         with _checked(mark):
