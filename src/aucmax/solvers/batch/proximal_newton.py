@@ -113,6 +113,8 @@ class Trace:
         if self.part is not None:
             size = max(size, _NEXT_SET_FEATURES)
         S = working_set(promise, point.gradient, point.w, objective.penalty, size)
+        if 2 * len(S) > len(promise) and len(promise) <= MAX_MATRIX_FEATURES:
+            S = np.arange(len(promise))  # to copy columns again for each set would cost more
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self.part)
         return self.part
