@@ -113,6 +113,8 @@ class Trace:
         if self.part is not None:
             size = max(size, _NEXT_SET_FEATURES)
         S = working_set(promise, point.gradient, point.w, objective.penalty, size)
+        if 2 * len(S) > len(promise) and len(promise) <= MAX_MATRIX_FEATURES:
+            S = np.arange(len(promise))  # to copy columns again for each set would cost more
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self.part)
         return self.part
@@ -216,7 +218,7 @@ class ColumnSet:
         entries = objective.problem.n_samples * len(S)
         self.matrix: np.ndarray | sp.csc_array
         few = len(S) <= MAX_MATRIX_FEATURES and entries <= _MAX_HELD_ENTRIES
-        if few and before is not None and isinstance(before.matrix, np.ndarray):
+        if few and before is not None and before._holds_most_of(S):
             self.matrix = before._with_more(S)
         else:
             self.matrix = _columns(objective, S, few)
@@ -228,6 +230,9 @@ class ColumnSet:
         dense = isinstance(self.matrix, np.ndarray)
         # a product costs less with sparse columns
         self.small = few and (dense or len(S) <= MAX_MATRIX_FEATURES // 3)
+
+    def _holds_most_of(self, S: np.ndarray) -> bool:
+        return isinstance(self.matrix, np.ndarray) and 2 * np.isin(S, self.S).sum() > len(S)
 
     def _with_more(self, S: np.ndarray) -> np.ndarray:
         """Return the columns S, dense; the columns that this set has are copied."""
