@@ -764,6 +764,7 @@ def customers(n=150, seed=0):
 
 
 @pytest.mark.covering(1)
+@pytest.mark.usefixtures("few_penalties")
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_pipeline_on_a_data_frame_is_scored_from_a_file(tmp_path, good, run, library, form):
@@ -871,6 +872,7 @@ def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good, run):
     assert [row["label"] for row in written] == predicted.tolist()
 
 
+@pytest.mark.usefixtures("few_penalties")
 def test_every_command_opens_data_sets_by_name(tmp_path, good, bad, monkeypatch):
     monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
     monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
