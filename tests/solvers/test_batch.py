@@ -360,6 +360,7 @@ def test_moments_alone_give_the_same_fit(penalty, gamma):
 # ---- multi-shift -------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("make", [balanced, sparse, weighted, more_features_than_rows, imbalanced])
 @each_gamma
 def test_a_path_equals_separate_solves(make, gamma):
@@ -442,6 +443,7 @@ def test_every_batch_solver_is_held_to_the_invariances():
     assert with_l1 == {solver.split()[0] for solver, penalty in SOLVED if penalty != "l2"}
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_nothing_changes_when_all_rows_are_shifted(solver, penalty, gamma, named):
@@ -457,6 +459,7 @@ def test_nothing_changes_when_all_rows_are_shifted(solver, penalty, gamma, named
     close(b.decision_function(X + shift), a.decision_function(X))
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_rows_far_from_the_origin(solver, penalty, gamma, named):
@@ -471,6 +474,7 @@ def test_rows_far_from_the_origin(solver, penalty, gamma, named):
     close(b.coef_, a.coef_, 1e-6)
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_a_solver_ends_where_rounding_forbids_its_tolerance(solver, penalty, gamma, named):
@@ -660,6 +664,7 @@ def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
 # ---- forms of the same data --------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @each_solve
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
@@ -670,6 +675,7 @@ def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
     close(a.coef_, b.coef_, 2e-8)
 
 
+@pytest.mark.covering(1)
 @each_solve
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_weights_are_repetitions(solver, penalty, gamma, named):
