@@ -89,7 +89,7 @@ def test_children_that_are_killed_leave_their_parent_working(data):
     """No lock is shared: a child that dies with one would stop all others."""
     expected = coefs(*data)
     rng = np.random.default_rng(1)
-    for _ in range(20):
+    for _ in range(10):
         pid = forked(lambda: [coefs(*data) for _ in range(100)])
         time.sleep(rng.uniform(0.0, 0.05))
         os.kill(pid, signal.SIGKILL)
