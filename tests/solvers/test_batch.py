@@ -200,6 +200,7 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
     data, loss = given(make), loss_by(solver)
     pairs = Pairs(*data, gamma=gamma)
     tol, rounding = tight(solver), 1e-13
+    alpha = max(alpha, 0.03) if solver == "cutting_plane" else alpha  # for less many planes
     clf = fit(data, alpha, solver=named(solver), standardize=gamma, tol=tol)
     w = pairs.from_features(clf.coef_[0])
     assert clf.solver_ == solver.split()[0]

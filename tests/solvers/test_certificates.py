@@ -323,7 +323,7 @@ def test_scaled_features_and_histories_are_certified_too():
     """Every record of a history, and in the coordinates of γ."""
     X, y = eight_features()
     sign = y.astype(float)
-    for gamma in (0.0, 0.5, 1.0):
+    for gamma in (0.5, 1.0):
         scaled = RowsProblem.of(as_rows(X), sign).scaled(gamma)
         for loss, solver, rho in SOLVED:
             least = optimum(np.asarray(next(scaled.batches()).X), y, loss, 1e-3, rho)[0]
