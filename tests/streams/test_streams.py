@@ -933,16 +933,16 @@ def test_a_file_that_grows_is_followed(clicks, tmp_path, run, monkeypatch):
     clicks.write_bytes(whole[:9990])  # in the middle of a line
     rest, waits = [whole[15000:], whole[9995:15000], whole[9990:9995]], []
 
-    def sleep(seconds):  # it grows whenever the stream waits
+    def sleep(seconds):  # it grows when the stream has waited four times
         waits.append(seconds)
-        if rest:
+        if rest and len(waits) % 4 == 0:
             append(clicks, [rest.pop()])
 
     monkeypatch.setattr(reading, "sleep", sleep)
     monkeypatch.setattr(reading, "monotonic", lambda: float(sum(waits)))
     code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "1.0"))
     assert (code, but_for_alarms(err)) == (0, "")
-    assert 1.0 < sum(waits) < 2.0
+    assert 2.0 < sum(waits) < 2.5  # a second after the last line
     assert (tmp_path / "state").read_bytes() == expected
 
 
