@@ -510,7 +510,9 @@ def test_parts_take_what_whole_files_take(folder, tmp_path, run):
         assert f"--memory {size}: give a size of 1MB or more" in err
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+@pytest.mark.parametrize(
+    "name", ["rows.csv", pytest.param("rows.svm", marks=pytest.mark.exhaustive)]
+)
 def test_reasons_are_those_of_the_whole_file(name, folder, tmp_path, run):
     model, options = tmp_path / "m.aucmax", () if name.endswith("svm") else TABLE
     assert run("train", folder / name, *TRAIN, *options, "-o", model)[0] == 0

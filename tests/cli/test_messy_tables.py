@@ -8,7 +8,7 @@ from aucmax import AUCClassifierCV
 from aucmax.metrics import roc_auc
 from messy import TABLES, unnamed
 
-ROWS, NEW_ROWS = 6_000, 10_000
+ROWS, NEW_ROWS = 6_000, 20_000
 MANY_ROWS = {"loans": 11_000}  # bad cells beyond the rows that decide
 SHORTFALL = 0.005  # of the AUC on new rows, compared with the analyst's
 
@@ -25,7 +25,7 @@ def auc_by_hand(table, rows, new_rows):
     return roc_auc(new_y.dropna(), model.decision_function(new_X[new_y.notna()]))
 
 
-RANKED = ("payments", "visits", "customers", "machines", "labs", "stays")  # by default
+RANKED = ("payments", "machines", "labs", "stays")  # by default
 
 
 @pytest.mark.parametrize(

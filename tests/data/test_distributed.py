@@ -227,7 +227,9 @@ def fatal_parts(folder, fatal):
     [
         ("moments", 4, dict()),
         ("conjugate gradient", PARTS + 4, dict(solver="conjugate_gradient")),
-        ("Newton", 3 * PARTS + 4, dict(loss="squared_hinge")),
+        pytest.param(
+            *("Newton", 3 * PARTS + 4, dict(loss="squared_hinge")), marks=pytest.mark.exhaustive
+        ),
         ("logistic Newton", 2 * PARTS + 4, dict(loss="logistic")),
     ],
 )
@@ -593,7 +595,8 @@ def test_columns_that_are_empty_at_first_are_as_in_parts(kind, tmp_path, run, cl
 
 
 def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
-    command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, "--losses", "square", "--json")
+    quick = ("--losses", "square", "--folds", 2, "--json")
+    command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, *quick)
     (_, here, _), (code, there, err) = run(*command), run(*command, "--dask", "local")
     assert code == 0, err
     here, there = json.loads(here), json.loads(there)
