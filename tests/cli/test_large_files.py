@@ -286,7 +286,7 @@ def test_what_score_says_at_a_gap_trains_a_model_that_takes_it(folder, tmp_path,
     assert "--impute needs all rows at once" in err
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.csv", pytest.param("a.parquet", marks=pytest.mark.exhaustive)])
 def test_rows_without_labels_are_told_in_any_part_and_counts_as_those_of_the_first(
     name, tmp_path, run
 ):
@@ -315,7 +315,12 @@ def test_rows_without_labels_are_told_in_any_part_and_counts_as_those_of_the_fir
 
 
 @pytest.mark.parametrize(
-    "name", ["a.csv", pytest.param("a.csv.gz", marks=pytest.mark.exhaustive), "a.parquet"]
+    "name",
+    [
+        "a.csv",
+        pytest.param("a.csv.gz", marks=pytest.mark.exhaustive),
+        pytest.param("a.parquet", marks=pytest.mark.exhaustive),  # a cluster reads one
+    ],
 )
 def test_columns_that_are_empty_at_first_are_what_their_first_values_are(name, tmp_path, run):
     rng = np.random.default_rng(0)

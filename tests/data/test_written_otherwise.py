@@ -180,8 +180,10 @@ def test_pairs_of_numbers_are_told(come):
     ("words", "doubt"),
     [
         (["120/80", "140/95"], "pairs of numbers such as"),
-        (["12", "13", "14", "1 or 2"], "are taken as words"),
-        (["5%", "0.05"], "have no unit"),
+        pytest.param(
+            ["12", "13", "14", "1 or 2"], "are taken as words", marks=pytest.mark.exhaustive
+        ),
+        pytest.param(["5%", "0.05"], "have no unit", marks=pytest.mark.exhaustive),
     ],
 )
 def test_what_is_doubted_of_a_column_is_told_of_files_in_parts(words, doubt, run, tmp_path):

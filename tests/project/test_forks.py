@@ -85,6 +85,7 @@ def test_a_pool_of_processes_scores(data):
         np.testing.assert_array_equal(part, clf.decision_function(X))
 
 
+@pytest.mark.parametrize("data", ["csr"], indirect=True)
 def test_children_that_are_killed_leave_their_parent_working(data):
     """No lock is shared: a child that dies with one would stop all others."""
     expected = coefs(*data)

@@ -879,7 +879,9 @@ def test_several_files_and_standard_input_learn_together(sites, good, monkeypatc
     assert ClassMoments.load(folder / "piped") == other
 
 
-@pytest.mark.parametrize("splines", [(), ("--splines",)])
+@pytest.mark.parametrize(
+    "splines", [(), pytest.param(("--splines",), marks=pytest.mark.exhaustive)]
+)
 def test_rare_levels_join_other_as_if_they_were_one_word(sites, good, bad, splines):
     """A level that a class has few rows of, and a marker of few gaps, would show rows."""
     folder, tables = sites

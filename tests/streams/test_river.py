@@ -106,7 +106,7 @@ def test_the_model_is_that_of_one_fit_to_all_rows(standardize):
     assert model.score_one(rows[7]) == pytest.approx(whole.decision_function(dense(rows[7:8]))[0])
 
 
-@pytest.mark.parametrize("refresh", [0.0, 0.3])
+@pytest.mark.parametrize("refresh", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.3])
 def test_moments_with_a_half_life_are_those_of_exact_weights(refresh):
     rows, labels = stream(40)
     model = taught(AUCClassifier(half_life=7.0, refresh=refresh), rows, labels)

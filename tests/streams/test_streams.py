@@ -324,17 +324,16 @@ def test_the_row_of_an_alarm_is_that_of_the_stream():
 def test_no_cut_and_no_file_between_changes_a_bit(settings, tmp_path):
     lines = WRITERS[settings["format"]]()
     whole = bits(run_through(begun(**settings), lines), tmp_path / "whole")
-    for seed in range(2):
-        rng, state, at = random.Random(seed), begun(**settings), 0
-        while at < len(lines):
-            step = rng.randint(1, 90)
-            state = run_through(state, lines[at : at + step])
-            at += step
-            if rng.random() < 0.5:
-                path = tmp_path / "between"
-                save_state(state, path)
-                state = load_state(path, state.settings)
-        assert bits(state, tmp_path / "parts") == whole
+    rng, state, at = random.Random(0), begun(**settings), 0
+    while at < len(lines):
+        step = rng.randint(1, 60)
+        state = run_through(state, lines[at : at + step])
+        at += step
+        if rng.random() < 0.5:
+            path = tmp_path / "between"
+            save_state(state, path)
+            state = load_state(path, state.settings)
+    assert bits(state, tmp_path / "parts") == whole
 
 
 def weighted(n=ROWS):
