@@ -726,15 +726,7 @@ def test_predictions_may_go_to_a_pipe(clicks, tmp_path, run):
     assert heard[0].count(b"\n") == ROWS
 
 
-@pytest.mark.parametrize(
-    "gap",
-    [
-        0.0,
-        pytest.param(1e-9, marks=pytest.mark.exhaustive),
-        pytest.param(-0.3, marks=pytest.mark.exhaustive),
-        2.0,
-    ],
-)
+@pytest.mark.parametrize("gap", [0.0, 1e-9, -0.3, 2.0])
 def test_lines_for_people_are_of_80_columns(gap, clicks, tmp_path, run):
     y = np.arange(1000) % 2
     X = np.random.default_rng(0).normal(size=(1000, 2)) + [[8.0 * gap * k, 0.0] for k in y]
