@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -138,6 +139,21 @@ def one_parser() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def unflushed() -> Iterator[None]:
+    """Leave to the system when files reach the disk: no test cuts the power."""
+    flush = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        mode = os.fstat(descriptor).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # which cannot be flushed
+            flush(descriptor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
         yield
 
 

@@ -123,13 +123,14 @@ def cases_of(kinds):
         if "elastic net" in ratios:
             del ratios["l1"]
         for settings in [{}, *VARIANTS.get(name, [])]:
+            alpha = 0.5 if name == "cutting_plane" else 0.05  # for a smaller one many planes
             for penalty, ratio in ratios.items():
                 words = [
                     name,
                     *map(str, settings.values()),
                     *([penalty] if len(ratios) > 1 else []),
                 ]
-                own = {} if "alpha" in kind.own else {"alpha": 0.05, "l1_ratio": ratio}
+                own = {} if "alpha" in kind.own else {"alpha": alpha, "l1_ratio": ratio}
                 yield Case(", ".join(words), kind, settings, own)
 
 

@@ -76,7 +76,7 @@ def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
 
 
 def test_the_losses_are_those_of_the_class_unless_others_are_asked_for(data, good):
-    grid = ("--alphas", "0.1,1", "--standardize", "1", "--json")
+    grid = ("--alphas", "0.1,1", "--standardize", "1", "--rounds", 1, "--json")
     report = json.loads(good("cv", data, *grid))
     assert [line["loss"] for line in report["grid"]] == list(AUCClassifierCV().losses)
     assert "hinge" not in [line["loss"] for line in report["grid"]]
@@ -84,8 +84,10 @@ def test_the_losses_are_those_of_the_class_unless_others_are_asked_for(data, goo
     assert (report["loss"], report["solver"]) == ("hinge", "cutting_plane")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_square_loss_with_each_within(data, good, bad):
-    grid = ("cv", data, "--alphas", "0.1,1", "--standardize", "1", "--within", "0.1,pooled")
+    line = ("--alphas", "0.1,1", "--standardize", "1", "--rounds", 1)
+    grid = ("cv", data, *line, "--within", "0.1,pooled")
     report = json.loads(good(*grid, "--losses", "squared_hinge,square", "--json"))
     lines = [(line["loss"], line["within"]) for line in report["grid"]]
     assert lines == [("squared_hinge", 0.5), ("square", 0.1), ("square", "pooled")]
@@ -97,6 +99,7 @@ def test_the_square_loss_with_each_within(data, good, bad):
 
 
 @pytest.mark.parametrize("scoring", ["partial_auc", "f1"])
+@pytest.mark.usefixtures("undrawn")
 def test_another_score_to_choose_by(data, good, scoring):
     asked = ["--scoring", scoring, *(["--max-fpr", 0.2] if scoring == "partial_auc" else [])]
     line = ("--alphas", "0.1,1", "--standardize", "1", "--losses", "square")
@@ -129,7 +132,8 @@ def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
         return whole(lines, *rest)
 
     monkeypatch.setattr(search, "tuning_figure", seen)
-    good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, "--alphas", "0.1,1")
+    grid = ("--alphas", "0.1,1", "--rounds", 1)
+    good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, *grid)
     # the square and the logistic loss with four τ and the squared hinge, each with two standardize
     assert len(drawn) == len(set(drawn)) == 18
 
@@ -197,21 +201,22 @@ def test_the_saved_model_scores_evaluates_and_shows(data, good):
 
 
 def test_the_screen_fits_and_shows_the_numbers(data, good, monkeypatch):
-    out = good("cv", data, "--l1-ratios", "0,1", "--losses", "square")
+    cv = ("cv", data, "--rounds", 1)
+    out = good(*cv, "--l1-ratios", "0,1", "--losses", "square")
     assert all(len(line) <= 80 for line in out.splitlines())
     for gamma in ("0.5", "1"):
         assert f"standardize {gamma}, l1 " in out
-    report = json.loads(good("cv", data, "--l1-ratios", "0,1", "--losses", "square", "--json"))
+    report = json.loads(good(*cv, "--l1-ratios", "0,1", "--losses", "square", "--json"))
     assert f"{report['auc']:.4f}" in out
     assert f"{report['alpha']:.3g}" in out
     around = report["auc_interval"]
     assert f"(95 % interval {around['low']:.4f} to {around['high']:.4f})" in out
     assert "biased upwards" in " ".join(out.split())
-    every = good("cv", data)
+    every = good(*cv)
     for loss in ("square", "squared_hinge", "logistic"):
         assert f"{loss}, standardize 0.5 " in every
     monkeypatch.setenv("COLUMNS", "50")
-    assert all(len(line) <= 80 for line in good("cv", data).splitlines())
+    assert all(len(line) <= 80 for line in good(*cv).splitlines())
 
 
 def test_a_combination_without_solver_is_told(data, run):
@@ -241,7 +246,7 @@ def test_the_page_has_the_auc_over_alpha(data, good):
 
 def test_rows_of_unit_norm_are_scaled_when_scored_too(data, good, tmp_path):
     model = tmp_path / "m.aucmax"
-    grid = ("--losses", "square", "--alphas", "0.01,0.1", "--scale", "unit-norm")
+    grid = ("--losses", "square", "--alphas", "0.01,0.1", "--rounds", 1, "--scale", "unit-norm")
     good("cv", data, *grid, "-o", model)
     X, y = made()
     saved = load(model)

@@ -333,8 +333,9 @@ def hostile(tmp_path_factory):
     return folder
 
 
-def test_no_text_of_others_acts_on_the_terminal(hostile, tmp_path, run):
+def test_no_text_of_others_acts_on_the_terminal(hostile, tmp_path, run, monkeypatch):
     """Nothing of it moves a cursor, begins a line, or is markup, whatever the command."""
+    monkeypatch.setenv("COLUMNS", "1000")  # no name is divided between lines
     data, numbers = next(hostile.glob("rows*")), hostile / "numbers.csv"
     model, plain = tmp_path / f"m{ACTS[5]}{ACTS[0]}.aucmax", tmp_path / "plain.aucmax"
     card, moments = tmp_path / "a.card", tmp_path / f"a{ACTS[0]}.moments"
@@ -764,6 +765,7 @@ def customers(n=150, seed=0):
 
 
 @pytest.mark.covering(1)
+@pytest.mark.usefixtures("few_penalties")
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_pipeline_on_a_data_frame_is_scored_from_a_file(tmp_path, good, run, library, form):
@@ -871,6 +873,7 @@ def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good, run):
     assert [row["label"] for row in written] == predicted.tolist()
 
 
+@pytest.mark.usefixtures("few_penalties")
 def test_every_command_opens_data_sets_by_name(tmp_path, good, bad, monkeypatch):
     monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
     monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))

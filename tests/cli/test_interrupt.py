@@ -130,7 +130,7 @@ def rows(tmp_path_factory):
 
 
 def test_the_bar_says_what_runs_and_how_far_it_is(rows):
-    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 12)
+    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 6)
     code, out, kept = command.end()
     assert code == 0
     assert kept == []  # nothing of it stays
@@ -342,7 +342,7 @@ def test_an_interrupt_leaves_no_lock_locked(monkeypatch, sent, code):
 
     number = 1
     while interrupted_at(number) == code:
-        number += 4
+        number += 7
     assert number > 50
     assert interrupted_at(number) == 2
 

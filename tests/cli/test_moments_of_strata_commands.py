@@ -113,7 +113,9 @@ def same_moments(one, other):
         np.testing.assert_allclose(other._parts[name], values, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize(
+    "covariance", ["full", pytest.param("diagonal", marks=pytest.mark.exhaustive)]
+)
 def test_files_in_parts_have_the_moments_of_those_in_memory(messy, good, run, covariance):
     one, two, svm = messy / "one.csv", messy / "two.csv", messy / "rows.svm"
     rows = ("--target", "ill", "--strata", "day")

@@ -86,7 +86,7 @@ def test_train_and_cv_tune_by_weight(path, tmp_path, good):
     )
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "few_penalties")
 def test_what_is_measured_is_weighted(path, tmp_path, good):
     _, y, worth = arrays(frame())
     first, second = tmp_path / "m", tmp_path / "n"
@@ -123,7 +123,8 @@ def test_what_is_measured_is_weighted(path, tmp_path, good):
     assert "weighted by worth" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.usefixtures("few_penalties")
+@pytest.mark.parametrize("splits", [1, 2])
 def test_compare_weighs_fits_and_tests(path, good, splits):
     X, y, worth = arrays(frame())
     command = ("compare", path, *ASIDE, "--weight", "worth", "--splits", splits, "--alpha", 0.1)
@@ -229,7 +230,7 @@ def test_intervals_and_tests_count_groups(path, tmp_path, good, bad):
 
 
 @pytest.mark.parametrize("kind", ["dates", "numbers", "parquet"])
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "few_penalties")
 def test_the_past_is_trained_on(tmp_path, good, kind):
     rows = frame()
     X, y, _ = arrays(rows)

@@ -148,6 +148,7 @@ def test_the_commands_bend(run, tmp_path):
     assert "is read in parts" in err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_how_columns_bend(run, tmp_path):
     frame = FRAME.assign(y=Y)
     frame.to_csv(tmp_path / "a.csv", index=False)

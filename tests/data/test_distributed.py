@@ -127,9 +127,16 @@ FITS = {
 }
 
 
+# with a worker killed, others give the same bits in any run
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name in ("squared hinge", "logistic")))
+        for name in FITS
+    ],
+)
 def test_a_cluster_gives_the_bits_of_one_process(name, sparse, client):
     clf = AUCClassifier(alpha=0.1, tol=1e-2, standardize=0.5, **FITS[name])
     here = clf.fit(source(sparse)).coef_.copy()
@@ -148,7 +155,7 @@ def test_workers_see_that_a_file_has_changed(client, tmp_path):
     np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,f,y", comments="")
     scanned = datasets.scan(path, target="y", part_bytes=30_000, spool=False)
     there = distributed.source(scanned, client=client)
-    clf = AUCClassifier(loss="squared_hinge", tol=1e-2).fit(there)
+    clf = AUCClassifier().fit(there)
     before, written = clf.coef_.copy(), path.stat().st_mtime_ns
     path.write_bytes(path.read_bytes())
     os.utime(path, ns=(0, written + 5_000_000))
@@ -178,7 +185,7 @@ def test_moments_and_a_search_have_the_bits_of_one_process(client):
     np.testing.assert_array_equal(search.coef_, here)
 
 
-@pytest.mark.parametrize("count", [*range(1, 6), 9, 21])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 21])
 def test_sums_are_those_of_one_process_for_any_number_of_parts(count, client):
     parts = Source([partial(np.full, (1, 1), k) for k in range(count)])
     values = np.random.default_rng(count).normal(size=(count, 3)) * 10.0 ** np.arange(3)
@@ -220,7 +227,9 @@ def fatal_parts(folder, fatal):
     [
         ("moments", 4, dict()),
         ("conjugate gradient", PARTS + 4, dict(solver="conjugate_gradient")),
-        ("Newton", 3 * PARTS + 4, dict(loss="squared_hinge")),
+        pytest.param(
+            *("Newton", 3 * PARTS + 4, dict(loss="squared_hinge")), marks=pytest.mark.exhaustive
+        ),
         ("logistic Newton", 2 * PARTS + 4, dict(loss="logistic")),
     ],
 )
@@ -353,9 +362,14 @@ def test_what_all_tasks_share_is_pickled_once_and_sent_once_to_each_worker(metho
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"), [("conjugate gradient", True), ("VRSPAM", False), ("logistic", False)]
+    ("settings", "words", "labels"),
+    [
+        ("conjugate gradient", True, True),
+        pytest.param("VRSPAM", False, False, marks=pytest.mark.exhaustive),
+        ("logistic", False, False),
+    ],
 )
-def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words):
+def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words, labels):
     parts = Source([partial(load_weighed, k, words=words) for k in range(6)])
     clf = AUCClassifier(alpha=0.1, tol=1e-2, **FITS[settings])
     here = clf.fit(parts).coef_.copy()
@@ -363,12 +377,12 @@ def test_labels_and_weights_are_read_from_the_part_and_not_sent(settings, words)
     sent = []  # in a pass
     with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
         there = distributed.source(parts, client=client)
-        for given in ((), (None, weight), (y, weight)):
+        for given in ((), (y if labels else None, weight)):
             before = client.scheduler_comm.byte_count
             np.testing.assert_allclose(clf.fit(there, *given).coef_, here, rtol=1e-12)
             sent.append((client.scheduler_comm.byte_count - before) / clf.passes_)
     assert sent[0] < 6 * 2_000  # about as for parts of one row
-    assert min(sent[1:]) > 4 * 6 * 5_000  # what was given is sent in most passes
+    assert sent[1] > 4 * 6 * 5_000  # what was given is sent in most passes
 
 
 @pytest.mark.parametrize(
@@ -378,7 +392,7 @@ def test_scores_of_the_logistic_loss_stay_with_their_part(settings, monkeypatch)
     if "solver" in settings:  # by products, as of many features
         monkeypatch.setattr(InParts, "gram_cost", np.inf)
     parts = Source([partial(load_weighed, k) for k in range(6)])
-    clf = AUCClassifier(**{"alpha": 0.1, "loss": "logistic", **settings})
+    clf = AUCClassifier(**{"alpha": 0.1, "loss": "logistic", "tol": 1e-2, **settings})
     here = clf.fit(parts).coef_.copy()
     with two_threads() as cluster, Client(cluster, set_as_default=False) as client:
         there = distributed.source(parts, client=client)
@@ -506,7 +520,9 @@ SMALL = ("--memory", "1MB")
 TRAIN = ("--target", "y", "--weight", "w", "--loss", "logistic", *SMALL)
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
+@pytest.mark.parametrize(
+    "name", ["rows.parquet", pytest.param("rows.csv", marks=pytest.mark.exhaustive)]
+)
 def test_commands_on_a_cluster_have_the_bits_of_parts(name, folder, tmp_path, run, client):
     there = ("--dask", client.scheduler.address)
     found = []
@@ -547,11 +563,11 @@ def test_cells_in_doubt_are_told_as_in_parts(folder, tmp_path, run, client):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_columns_that_are_empty_at_first_are_as_in_parts(kind, tmp_path, run, client):
-    rng, n = np.random.default_rng(0), 60_000
+    rng, n = np.random.default_rng(0), 30_000
     late = {
-        "colour": (25_000, rng.choice(["red", "blue"], n)),
-        "price": (50_000, [f"${price:.2f}" for price in rng.uniform(1, 99, n)]),
-        "day": (50_000, [f"2024-03-{day:02d}" for day in rng.integers(1, 29, n)]),
+        "colour": (12_500, rng.choice(["red", "blue"], n)),
+        "price": (25_000, [f"${price:.2f}" for price in rng.uniform(1, 99, n)]),
+        "day": (25_000, [f"2024-03-{day:02d}" for day in rng.integers(1, 29, n)]),
         "never": (n, np.zeros(n)),
     }
     rows = pd.DataFrame({"x": rng.normal(size=n).round(4)})
@@ -562,7 +578,7 @@ def test_columns_that_are_empty_at_first_are_as_in_parts(kind, tmp_path, run, cl
     if kind == "csv":
         rows.to_csv(file, index=False)
     else:
-        rows.to_parquet(file, row_group_size=10_000)
+        rows.to_parquet(file, row_group_size=5_000)
     command = ("train", file, "--target", "y", "--alpha", "0.01", "--shape", "line", *SMALL)
     models, decisions = [], []
     for more in ((), ("--dask", client.scheduler.address)):
@@ -579,7 +595,8 @@ def test_columns_that_are_empty_at_first_are_as_in_parts(kind, tmp_path, run, cl
 
 
 def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
-    command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, "--losses", "square", "--json")
+    quick = ("--losses", "square", "--folds", 2, "--json")
+    command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, *quick)
     (_, here, _), (code, there, err) = run(*command), run(*command, "--dask", "local")
     assert code == 0, err
     here, there = json.loads(here), json.loads(there)

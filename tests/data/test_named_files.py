@@ -84,11 +84,11 @@ NAMES = {
 }
 
 
-# in turn, two kinds of file for each way to name them; the others are exhaustive
+# in turn, one kind of file or two for each way to name them; the others are exhaustive
 @pytest.mark.parametrize(
     ("name", "suffix"),
     [
-        pytest.param(name, suffix, marks=[pytest.mark.exhaustive] * ((i + j) % 2))
+        pytest.param(name, suffix, marks=[pytest.mark.exhaustive] * ((i + j) % 3 > 0))
         for i, name in enumerate(NAMES)
         for j, suffix in enumerate(WRITE)
     ],
@@ -314,11 +314,11 @@ def memory_file(memory):
 @pytest.mark.parametrize("part_bytes", [1, 100, 5000, 40_000, 10**9])
 def test_a_large_row_group_is_read_in_slices(tmp_path, part_bytes):
     rng = np.random.default_rng(1)
-    rows = pd.DataFrame(rng.normal(size=(700, 4)), columns=list("abcd"))
-    rows["w"] = np.arange(700) % 9 + 0.5
-    rows["y"] = np.arange(700) % 2
+    rows = pd.DataFrame(rng.normal(size=(350, 4)), columns=list("abcd"))
+    rows["w"] = np.arange(350) % 9 + 0.5
+    rows["y"] = np.arange(350) % 2
     path = tmp_path / "rows.parquet"
-    rows.to_parquet(path, row_group_size=300)
+    rows.to_parquet(path, row_group_size=150)
     source = datasets.scan(path, target="y", weight="w", part_bytes=part_bytes)
     most = max(part_bytes // (8 * 6), 1)
     parts = list(source)
@@ -352,10 +352,9 @@ def test_s3_gives_the_same_rows_as_files(table, tmp_path):
             one = write(table, tmp_path / suffix / "rows", suffix)
             store.put(str(tmp_path / suffix), f"bucket/{suffix}", recursive=True)
             expected = datasets.read(one, **how)
-            for name in (f"s3://bucket/{suffix}/rows", f"s3://bucket/{suffix}/one.*"):
-                same(datasets.read(name, **how), expected)
-                parts = list(datasets.scan(name, part_bytes=9000, **how))
-                np.testing.assert_array_equal(np.vstack([part.X for part in parts]), expected.data)
+            same(datasets.read(f"s3://bucket/{suffix}/rows", **how), expected)
+            parts = list(datasets.scan(f"s3://bucket/{suffix}/one.*", part_bytes=18_000, **how))
+            np.testing.assert_array_equal(np.vstack([part.X for part in parts]), expected.data)
         assert "no file matches; there is no s3://none" in refusal("s3://none/*.csv")
         assert "s3://bucket/x.csv: no such file" in refusal("s3://bucket/x.csv")
         source = datasets.scan("s3://bucket/parquet/one.parquet", **how)

@@ -258,7 +258,13 @@ def test_tables_prepare_every_set_as_their_paper_did(folder, source):
         np.testing.assert_allclose(norms, 1)
 
 
-@pytest.mark.parametrize(("name", "sets"), [("opauc-online", "kddcup04"), ("sadmm-l1", "gisette")])
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("opauc-online", "kddcup04"),
+        pytest.param("sadmm-l1", "gisette", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
     put_all(folder)
     forget()

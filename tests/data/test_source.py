@@ -251,7 +251,7 @@ SEARCHES = {
 def test_a_search_on_parts_is_the_search_on_all_rows(name, weighted):
     X, y = data(sparse="sparse" in name)
     weight = np.random.default_rng(1).integers(0, 3, len(y)) + 0.0 if weighted else None
-    search = AUCClassifierCV(cv=3, tol=1e-10, **SEARCHES[name])
+    search = AUCClassifierCV(cv=2, tol=1e-10, **SEARCHES[name])
     whole = search.fit(X, y, weight)
     path, coef, held = whole.auc_path_.copy(), whole.coef_.copy(), whole.held_out_
     interval = whole.best_interval_
@@ -760,10 +760,10 @@ def test_some_files_may_have_no_rows(kind, part_bytes, folder, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["all.csv", "all.svm.gz"])
 def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
-    spooled = datasets.scan(folder / pattern, part_bytes=10_000, spool=tmp_path)
+    spooled = datasets.scan(folder / pattern, part_bytes=20_000, spool=tmp_path)
     (kept,) = tmp_path.iterdir()
-    plain = datasets.scan(folder / pattern, part_bytes=10_000, spool=False)
-    clf = AUCClassifier(loss="squared_hinge", alpha=1e-3, tol=1e-2)
+    plain = datasets.scan(folder / pattern, part_bytes=20_000, spool=False)
+    clf = AUCClassifier(loss="squared_hinge", alpha=1e-1, tol=0.1)
     there = clf.fit(plain).coef_.copy()
     np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
     assert clf.passes_ > 2
@@ -835,8 +835,8 @@ def test_a_spooled_file_may_change(copied):
 
 def test_a_file_that_changes_during_a_fit_leaves_the_model(folder, tmp_path):
     path = shutil.copy(folder / "all.parquet", tmp_path / "rows.parquet")
-    clf = AUCClassifier(loss="squared_hinge", alpha=1e-3)
-    rows = datasets.scan(path, target="y", part_bytes=3_000)
+    clf = AUCClassifier(loss="squared_hinge", alpha=1e-2)
+    rows = datasets.scan(path, target="y", part_bytes=6_000)
     there = clf.fit(rows).coef_.copy()
     clf.set_params(callback=lambda state: written_again(path))
     with pytest.raises(DataFileError, match="when nothing writes to it, or use a copy"):

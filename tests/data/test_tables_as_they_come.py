@@ -203,15 +203,15 @@ def test_one_zero_in_front_among_the_first_10_000_rows_tells_codes(table, code):
 def test_labels_that_differ_in_case_are_one(tmp_path, run):
     """Whatever parts they are in, and for a model that knows one spelling."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=60_000)
+    x = rng.normal(size=30_000)
     label = np.where(x + rng.normal(size=len(x)) > 2, "Yes", "No").astype(object)
-    odd = rng.random(len(x)) < np.where(np.arange(len(x)) < 30_000, 0.1, 0.9)
+    odd = rng.random(len(x)) < np.where(np.arange(len(x)) < 15_000, 0.1, 0.9)
     label[odd] = [f" {word.upper()}" for word in label[odd]]
     path, model = tmp_path / "a.csv", tmp_path / "m"
     pd.DataFrame({"x": x, "word": "w", "y": label}).to_csv(path, index=False)
     frauds = np.char.strip(np.char.lower(label.astype(str))).tolist().count("yes")
     fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", model)
-    for more in ((), ("--memory", "3MB")):
+    for more in ((), ("--memory", "1.5MB")):
         code, out, err = run(*fit, *more)
         assert code == 0, err
         assert "labels that differ only in case are merged" in " ".join(out.split())
@@ -515,7 +515,7 @@ def test_codes_are_words_whole_and_in_parts(table, run, tmp_path):
     rng = np.random.default_rng(0)
     lines = [
         f"{10_000 + 777 * code},{k / 9:.2f},{'yes' if code > 17 else 'no'}"
-        for k, code in enumerate(rng.integers(0, 20, 50_000))
+        for k, code in enumerate(rng.integers(0, 20, 25_000))
     ]
     path = table("\n".join(["zip,x,y", *lines, ""]))
     for more in ((), ("--memory", "1MB")):
@@ -543,7 +543,7 @@ def test_telephone_numbers_are_left_out_whole_and_in_parts(table, run, tmp_path)
     """They have a zero in front, and are too far apart to count rows."""
     rng = np.random.default_rng(0)
     lines = (f"0{phone},{k / 9:.2f},{k % 3 == 0}" for k, phone in enumerate(
-        rng.integers(10**8, 10**9, 60_000)))  # fmt: skip
+        rng.integers(10**8, 10**9, 30_000)))  # fmt: skip
     path = table("\n".join(["phone,x,y", *lines, ""]))
     for more in ((), ("--memory", "1MB")):
         fit = ("train", path, "--target", "y", "--alpha", 0.1, "-o", tmp_path / "m", *more)

@@ -244,8 +244,9 @@ def test_scores_within_strata_are_their_auc(mode, form):
         halves = slice(100), slice(100, None)
         rows = (Source([lambda p=p: (X[p], labels[p], weight[p]) for p in halves]),)
     model = AUCClassifier(strata_weight=mode, positive="no")
-    search = AUCClassifierCV(alphas=[0.1], strata_weight=mode, positive="no")
-    curves = AdditiveAUCClassifier(strata_weight=mode, positive="no")
+    few = dict(losses=["square"], cv=3, strata_weight=mode, positive="no")
+    search = AUCClassifierCV(alphas=[0.1], **few)
+    curves = AdditiveAUCClassifier(**few)
     for fitted in (model, search) if form == "source" else (model, search, curves):
         fitted.fit(X, labels, weight)
         scores = fitted.decision_function(X)
@@ -257,7 +258,7 @@ def test_scores_within_strata_are_their_auc(mode, form):
     assert of_moments.score(X, y, weight, strata=stratum) == area
     accuracy = np.average((model.decision_function(X) > 0) == y, weights=weight)
     assert model.score(*rows) == pytest.approx(accuracy)
-    search = AUCClassifierCV(alphas=[0.1], scoring="average_precision").fit(X, y)
+    search = AUCClassifierCV(alphas=[0.1], losses=["square"], scoring="average_precision").fit(X, y)
     with pytest.raises(ValueError, match="'average_precision' compares rows across strata; leave"):
         search.score(X, y, strata=stratum)
 
@@ -286,7 +287,7 @@ def test_a_model_file_tells_the_strata(tmp_path):
         warnings.simplefilter("ignore")
         models = [
             AUCClassifier().fit(X, y, strata=stratum.astype(str)),
-            AUCClassifierCV(losses=["logistic"]).fit(X, y, strata=stratum),
+            AUCClassifierCV(alphas=[0.1], losses=["logistic"]).fit(X, y, strata=stratum),
         ]
     for model in models:
         save(model, tmp_path / "m.aucmax")

@@ -136,6 +136,7 @@ def test_every_round_draws_folds_of_its_own(groups):
     assert folding.rounds(3) > folding.rounds(10**6) == 1
 
 
+@pytest.mark.usefixtures("few_penalties")
 @pytest.mark.parametrize("kind", [BalancedLogisticRegression, BalancedLeastSquares])
 def test_rivals_take_folds_and_weights(kind):
     rng = np.random.default_rng(0)

@@ -111,7 +111,7 @@ def test_sums_of_engines_in_this_process(rows, engine):
     same(sums + model.pair_sums(new, y, weight), model.pair_sums(new, y, 2 * weight))
 
 
-@pytest.mark.parametrize("k", [0, 2])
+@pytest.mark.parametrize("k", [pytest.param(0, marks=pytest.mark.exhaustive), 2])
 def test_sums_by_groups(rows, k, monkeypatch):
     monkeypatch.setattr("aucmax.estimators.pair_rows._PAIRS_OF_A_QUERY", 10)
     _, new, y, weight, models = rows

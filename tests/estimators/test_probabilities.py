@@ -428,6 +428,7 @@ def test_a_file_in_parts_is_calibrated_on_the_rows_it_was_tuned_on(tmp_path, cap
     assert np.abs(found - truth).mean() < 0.2 * np.abs(truth - truth.mean()).mean()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_evaluate_draws_them(folder, capsys):
     page = folder / "e.html"
     run("evaluate", folder / "m.aucmax", folder / "new.csv", "--html", page)
@@ -507,7 +508,7 @@ MUST_FAIL = {
 
 
 @parametrize_with_checks(
-    [AUCClassifierCV(alphas=[0.01, 1.0], cv=3, probability=True)],
+    [AUCClassifierCV(alphas=[0.1], losses=("square",), cv=3, probability=True)],
     expected_failed_checks=lambda model: MUST_FAIL,
 )
 def test_checks_of_scikit_learn(estimator, check):

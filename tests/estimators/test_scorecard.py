@@ -26,7 +26,7 @@ from exported import run_onnx, run_sql
 from oracles.divisions import best_division
 
 
-def loans(n=1500, seed=0):
+def loans(n=1200, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {

@@ -19,7 +19,9 @@ from aucmax.report.page import plain
 
 @pytest.fixture(scope="module")
 def seen():
-    return demo.computed(0)
+    with pytest.MonkeyPatch.context() as patch:  # three are enough for the rival
+        patch.setattr("aucmax.experiments.rivals.GRID", [1e-2, 1.0, 1e2])
+        return demo.computed(0)
 
 
 def printed(*words):

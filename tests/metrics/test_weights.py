@@ -314,7 +314,7 @@ def test_folds_of_commands_hold_no_rows_of_weight_zero(run, tmp_path):
     for rows in (frame, pd.concat([frame, nothing])):
         rows.to_csv(tmp_path / "rows.csv", index=False)
         reading = (tmp_path / "rows.csv", "--target", "y", "--weight", "w", "--json")
-        code, out, err = run("train", *reading, "-o", tmp_path / "model")
+        code, out, err = run("train", *reading, "--shape", "line", "-o", tmp_path / "model")
         assert code == 0, err
         reports.append(json.loads(out))
     one, other = reports

@@ -285,7 +285,7 @@ def test_a_solver_reaches_the_minimum_of_what_it_says_it_takes(solver, loss, wor
     settings = dict(loss=loss, standardize=1.0, random_state=0, max_iter=3000, tol=1e-10)
     if solver in STOCHASTIC:
         given = dict(average=False) if solver == "spam" else {}
-        own = SOLVERS[solver](**{"spam": dict(n_epochs=3000), "vrspam": dict(n_stages=400)}[solver])
+        own = SOLVERS[solver](**{"spam": dict(n_epochs=1500), "vrspam": dict(n_stages=400)}[solver])
         solver, slack = own.set_params(**given), 1e-2 if solver == "spam" else 1e-5
     else:
         slack = 1e-9

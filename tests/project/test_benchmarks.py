@@ -285,7 +285,11 @@ def test_files_have_a_rare_class_that_can_be_ranked(name, large):
     ("run", "passes"),
     [
         (large_files.reading, [1, 2]),
-        (partial(large_files.sgd, "hinge"), [0.25, 0.5, *range(1, 16)]),
+        pytest.param(
+            partial(large_files.sgd, "hinge"),
+            [0.25, 0.5, *range(1, 16)],
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_there_is_a_checkpoint_for_each_pass(run, passes, large):

@@ -135,7 +135,7 @@ def test_text_at_its_best_alpha(name, plain, half):
     X, y = binary(name, split="train")
     alphas = np.logspace(-5, -2, 7)
     found = {0.0: [], 0.5: []}
-    for train, test in splits(X, y, 5):
+    for train, test in splits(X, y, 3):
         whole = RowsProblem.of(as_rows(X[train]), y[train].astype(float))
         for gamma, table in found.items():
             problem = whole.scaled(gamma)

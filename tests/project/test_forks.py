@@ -85,11 +85,12 @@ def test_a_pool_of_processes_scores(data):
         np.testing.assert_array_equal(part, clf.decision_function(X))
 
 
+@pytest.mark.parametrize("data", ["csr"], indirect=True)
 def test_children_that_are_killed_leave_their_parent_working(data):
     """No lock is shared: a child that dies with one would stop all others."""
     expected = coefs(*data)
     rng = np.random.default_rng(1)
-    for _ in range(20):
+    for _ in range(10):
         pid = forked(lambda: [coefs(*data) for _ in range(100)])
         time.sleep(rng.uniform(0.0, 0.05))
         os.kill(pid, signal.SIGKILL)

@@ -1,8 +1,5 @@
 """Displays: scikit-learn's convention, and the figures of the pages."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas
 import pytest
@@ -210,12 +207,6 @@ def test_displays_of_models(data):
     both = plots.ConvergenceDisplay.from_estimator(told)
     assert list(both.lines_) == ["spam", "vrspam"]
     assert both.ax_.get_yscale() == "log"
-
-
-def test_matplotlib_is_imported_when_something_is_drawn():
-    code = "import sys, aucmax.plots; print('matplotlib' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
 
 
 def test_a_fitted_model_shows_its_card(data):

@@ -713,6 +713,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("few_penalties")
 def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     page = files / "e.html"
     other = ("--logistic", files / "rows.csv", "--json", "--html", page)
@@ -735,6 +736,7 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
         assert f"<td>{budget['flagged']:,}</td>" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_model_with_pairs(files, capsys):
     rng = np.random.default_rng(0)
     rows = pandas.DataFrame({"age": rng.integers(20, 23, 400), "city": rng.choice(["A", "B"], 400)})
@@ -756,6 +758,7 @@ def test_the_page_of_a_model_with_pairs(files, capsys):
     assert re.search(row, text)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_model_with_probabilities(files, capsys):
     rows = pandas.read_csv(files / "rows.csv")
     model = make_pipeline(StandardScaler(), LogisticRegression())
@@ -768,6 +771,7 @@ def test_the_page_of_a_model_with_probabilities(files, capsys):
     assert "the objective of a LogisticRegression is not known" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_demo_for_research_writes_a_page(tmp_path, capsys):
     assert run("demo", "--research", "--html", tmp_path / "d.html") == 0
     text = (tmp_path / "d.html").read_text(encoding="utf-8")

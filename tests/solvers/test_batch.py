@@ -200,6 +200,7 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
     data, loss = given(make), loss_by(solver)
     pairs = Pairs(*data, gamma=gamma)
     tol, rounding = tight(solver), 1e-13
+    alpha = max(alpha, 0.03) if solver == "cutting_plane" else alpha  # for less many planes
     clf = fit(data, alpha, solver=named(solver), standardize=gamma, tol=tol)
     w = pairs.from_features(clf.coef_[0])
     assert clf.solver_ == solver.split()[0]
@@ -360,6 +361,7 @@ def test_moments_alone_give_the_same_fit(penalty, gamma):
 # ---- multi-shift -------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("make", [balanced, sparse, weighted, more_features_than_rows, imbalanced])
 @each_gamma
 def test_a_path_equals_separate_solves(make, gamma):
@@ -442,6 +444,7 @@ def test_every_batch_solver_is_held_to_the_invariances():
     assert with_l1 == {solver.split()[0] for solver, penalty in SOLVED if penalty != "l2"}
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_nothing_changes_when_all_rows_are_shifted(solver, penalty, gamma, named):
@@ -457,6 +460,7 @@ def test_nothing_changes_when_all_rows_are_shifted(solver, penalty, gamma, named
     close(b.decision_function(X + shift), a.decision_function(X))
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_rows_far_from_the_origin(solver, penalty, gamma, named):
@@ -471,6 +475,7 @@ def test_rows_far_from_the_origin(solver, penalty, gamma, named):
     close(b.coef_, a.coef_, 1e-6)
 
 
+@pytest.mark.covering(1)
 @each_solve
 @each_gamma
 def test_a_solver_ends_where_rounding_forbids_its_tolerance(solver, penalty, gamma, named):
@@ -660,6 +665,7 @@ def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
 # ---- forms of the same data --------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @each_solve
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
@@ -670,6 +676,7 @@ def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
     close(a.coef_, b.coef_, 2e-8)
 
 
+@pytest.mark.covering(1)
 @each_solve
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_weights_are_repetitions(solver, penalty, gamma, named):

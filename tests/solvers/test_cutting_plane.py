@@ -76,11 +76,11 @@ def test_it_is_the_support_vector_machine_of_the_pairs(seed, alpha):
 @each_form
 @pytest.mark.parametrize("seed", range(4))
 def test_the_certificate_is_at_least_the_true_gap(seed, form):
-    X, y = rows(10 + seed, n=80, d=8, share=0.2, density=0.5)
+    X, y = rows(10 + seed, n=60, d=6, share=0.2, density=0.5)
     pairs = Pairs(X, y)
     best = fit(form(X), y, 1e-3, tol=1e-13)
     assert pairs.hinge_gap(best.coef_[0], 1e-3) < 1e-8
-    for tol in (0.3, 1e-1, 1e-2, 1e-4, 1e-6):
+    for tol in (0.3, 1e-2, 1e-6):
         clf = fit(form(X), y, 1e-3, tol=tol)
         gap = (clf.objective_ - best.objective_) / (0.5 - best.objective_)
         assert -1e-12 < gap <= clf.optimality_ + 1e-12
@@ -143,7 +143,7 @@ def test_the_weights_solve_the_quadratic_program(k, d, seed, scale):
 
 
 def test_idle_planes_are_dropped_and_the_bound_still_holds(monkeypatch, watched):
-    X, y = rows(3, n=200, d=20, share=0.3)
+    X, y = rows(3, n=120, d=15, share=0.3)
     whole = fit(X, y, 1e-4)
     monkeypatch.setattr(cutting_plane, "MAX_IDLE_PROGRAMS", 1)
     watched.clear()
@@ -174,7 +174,7 @@ def test_shift_class_weights_and_forms():
 
 
 def test_a_warm_start_saves_planes(tmp_path):
-    X, y = rows(5, n=300, d=15, share=0.3)
+    X, y = rows(5, n=150, d=10, share=0.3)
     cold = fit(X, y, 1e-3, tol=1e-6)
     near = fit(X, y, 1.3e-3, tol=1e-6, warm_start=True)
     warm = near.set_params(alpha=1e-3).fit(X, y)
@@ -249,7 +249,7 @@ def test_any_scale_ends_no_higher_than_it_began(scale, alpha):
 @pytest.mark.parametrize(("name", "how"), [("a9a", None), ("news20", "even-odd")])
 def test_few_planes_are_enough_on_real_data(name, how):
     data = datasets.load(name, split="train", binarize=how, scale="unit-norm")
-    for alpha, most in ((1e-3, 20), (1e-5, 80)):
+    for alpha, most in ((1e-3, 20), (1e-4, 40)):
         clf = fit(data.data, data.target, alpha, tol=1e-4)
         assert clf.optimality_ <= 1e-4
         assert clf.n_iter_ <= most

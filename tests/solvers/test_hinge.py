@@ -422,7 +422,7 @@ def test_the_bound_is_a_fixed_number():
 @pytest.mark.parametrize(
     ("rho", "gap", "loss"),
     [
-        (0.1, 0.372, 0.375),
+        pytest.param(0.1, 0.372, 0.375, marks=pytest.mark.exhaustive),
         pytest.param(1.0, 0.311, 0.314, marks=pytest.mark.exhaustive),
         (10.0, 0.080, 0.082),
     ],

@@ -1,6 +1,7 @@
 """SOLAM and OPAUC against literal, dense NumPy versions of their papers' algorithms."""
 
 import warnings
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -470,7 +471,8 @@ def test_solam_on_a9a_as_its_authors_ran_it():
     data = datasets.load("a9a", split="train", scale="unit-norm")
     X, y, aucs = data.data, data.target, []
     solver = SOLAM(100.0, n_epochs=15, order="cyclic", radius=10.0)
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+    for train, test in islice(folds, 2):
         clf = AUCClassifier(0.0, solver=solver).fit(X[train], y[train])
         aucs.append(metrics.roc_auc(y[test], clf.decision_function(X[test])))
     assert np.mean(aucs) == pytest.approx(0.899, abs=0.004)
@@ -512,7 +514,7 @@ def test_defaults_do_not_diverge(name, scale):
 def test_one_pass_of_opauc_comes_near_the_optimum(name, scale, within):
     data = datasets.load(name, binarize=SMALLER[name], scale=scale)
     X, y, gaps = data.data, data.target, []
-    split = StratifiedShuffleSplit(3, test_size=0.2, random_state=0)
+    split = StratifiedShuffleSplit(2, test_size=0.2, random_state=0)
     for train, test in split.split(X, y):
         auc = {
             solver: metrics.roc_auc(

@@ -290,6 +290,7 @@ def visits(tmp_path):
     return tmp_path / "visits.csv"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_tells_the_auc_within_strata_and_saves_their_model(visits, tmp_path, run):
     X, y, day, _ = values()
     model, page = tmp_path / "m.aucmax", tmp_path / "page.html"
