@@ -250,6 +250,7 @@ def main(
     l1_ratio: float = 1.0,
     rounds: int = 3,
     adelie: Annotated[str, typer.Option(help="A Python that has adelie.")] = "",
+    without: Annotated[list[str], typer.Option(help="A method to leave out.")] = [],
 ) -> None:
     methods: dict[str, Method] = {"aucmax": ours, "scikit-learn, saga": scikit_learn}
     if adelie:
@@ -258,6 +259,7 @@ def main(
         methods["skglm"] = skglm
     if shutil.which("Rscript"):
         methods["glmnet"] = glmnet
+    methods = {name: fit for name, fit in methods.items() if name not in without}
     ours(Task(*generated(500, 8, 4), np.logspace(-2, -3, 5), l1_ratio), 1e-4)  # compiles
     table = (row for name in sets for row in rows(name, l1_ratio, methods, rounds))
     show(["data", "method", "path", "distance"], table)

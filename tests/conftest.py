@@ -189,7 +189,7 @@ def few_penalties(monkeypatch: pytest.MonkeyPatch) -> None:
 def folds_drawn_once() -> Iterator[None]:
     """Draw automatic folds of few rows once, not as often as makes a choice steady."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aucmax.estimators.folds._ROUNDS", 1)
+        patch.setattr("aucmax.estimators.folds.ROUNDS", 1)
         yield
 
 

@@ -50,7 +50,7 @@ def test_a_sample_of_digests_estimates_what_is_shared(n):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 3))
     digests = RowDigests.of(X)
-    digests._check_state()
+    digests.check_state()
     assert len(digests.smallest) == min(n, MOST_KEPT)
     assert (digests.rows, digests.repeated) == (n, 0.0)
     compared, shared = digests.shared_with(X)

@@ -113,7 +113,7 @@ def test_sums_of_engines_in_this_process(rows, engine):
 
 @pytest.mark.parametrize("k", [pytest.param(0, marks=pytest.mark.exhaustive), 2])
 def test_sums_by_groups(rows, k, monkeypatch):
-    monkeypatch.setattr("aucmax.estimators.pair_rows._PAIRS_OF_A_QUERY", 10)
+    monkeypatch.setattr("aucmax.estimators.pair_rows.PAIRS_OF_A_QUERY", 10)
     _, new, y, weight, models = rows
     table = ibis.memtable(new.assign(result=y, times=weight))
     sums = models[k].pair_sums(table, "result", "times")

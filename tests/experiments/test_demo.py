@@ -89,7 +89,7 @@ def test_alerts_are_counted(seen):
 
 
 def test_no_hit_is_no_division():
-    (first, *_) = demo._alerts(Scored(np.arange(301) == 300, -np.arange(301.0)))
+    (first, *_) = demo.alerts(Scored(np.arange(301) == 300, -np.arange(301.0)))
     assert (first.hits, first.false_alarms_per_hit) == (0, None)
 
 

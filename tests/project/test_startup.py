@@ -112,7 +112,7 @@ def test_helps_list_what_there_is():
     assert tuple(export.Dialect) == DIALECTS
     assert {*stream.StreamFormat} == {*FORMATS, "tsv"}
     assert common.MIN_ROWS == MIN_ROWS
-    assert {*stream._OF_SETTINGS} == {
+    assert {*stream.OF_SETTINGS} == {
         setting.name
         for setting in dataclasses.fields(Settings)
         if setting.name in FIELDS and not hasattr(stream.Lines, setting.name)

@@ -529,7 +529,7 @@ def reports(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:  # few rows, folds and penalties are enough
         patch.setattr(demo, "PAYMENTS", 1000)
         patch.setattr(demo, "CUSTOMERS", 50)
-        patch.setattr("aucmax.estimators.folds._ROUNDS", 1)
+        patch.setattr("aucmax.estimators.folds.ROUNDS", 1)
         patch.setattr("aucmax.experiments.rivals.GRID", [1e-2, 1.0, 1e2])
         for name, command in commands.items():
             page = () if name == "train" else ("--html", folder / f"{name}.html")

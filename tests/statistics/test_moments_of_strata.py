@@ -188,7 +188,7 @@ def test_rows_as_they_lie_and_stratum_by_stratum_give_the_same(monkeypatch, form
     weight[::7] = 0.0
     of_rows = form(X), y, weight
     at_once = ClassMoments.from_data(*of_rows, strata=stratum, strata_weight=mode)
-    monkeypatch.setattr("aucmax.statistics.strata._CACHED_NUMBERS", 0)
+    monkeypatch.setattr("aucmax.statistics.strata.CACHED_NUMBERS", 0)
     in_blocks = ClassMoments.from_data(*of_rows, strata=stratum, strata_weight=mode)
     close(at_once, in_blocks, rtol=1e-11, atol=1e-12)
     for moments in (at_once, in_blocks):

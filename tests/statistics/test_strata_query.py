@@ -36,7 +36,7 @@ def route(monkeypatch):
     def route(rows):
         monkeypatch.setattr(query, "MAX_LOCAL_FEATURES", 0 if rows else 1000)
         monkeypatch.setattr(query, "MAX_FEATURES", 0 if rows else 1000)
-        monkeypatch.setattr("aucmax.statistics.relation._BATCH_ROWS", 50)
+        monkeypatch.setattr("aucmax.statistics.relation.BATCH_ROWS", 50)
 
     return route
 

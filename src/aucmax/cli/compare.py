@@ -9,6 +9,7 @@ from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.options import (
+    LOSS_NAMES,
     Cuts,
     DataArgument,
     Fitting,
@@ -26,7 +27,7 @@ from aucmax.report.text import auc_text
 with postponed():
     import numpy as np
 
-    from aucmax.cli.front import labelled_rows
+    from aucmax.cli.front import prepared_rows
     from aucmax.data.labelled import Labelled
     from aucmax.experiments.comparison import Comparison
     from aucmax.experiments.methods import CONTESTANTS, USUAL_CONTESTANTS, Task, contestants_named
@@ -95,7 +96,7 @@ class Minimised:
 
     alpha: float = option(1e-4, "Strength of the penalty, 0 or more.")
     l1_ratio: float = option(0.0, "Share of the l1 penalty, from 0 to 1.")
-    loss: str = option("square", "Loss: square, squared_hinge, hinge, logistic.")
+    loss: str = option("square", f"Loss: {LOSS_NAMES}.")
     standardize: float = option(
         0.0, "From 0 (features as they are) to 1 (features of equal spread)."
     )
@@ -147,7 +148,7 @@ def compare(
     division.check(reading)
     task = Task(**vars(objective), **fitting.arguments, seed=division.seed)
     task.check()
-    prepared = labelled_rows(data, reading, transforms, as_json)
+    prepared = prepared_rows(data, reading, transforms, as_json)
     rows, facts = prepared.rows, prepared.facts()
     fitting.check(rows)
     parts = division.of(rows)

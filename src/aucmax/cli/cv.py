@@ -15,6 +15,7 @@ from aucmax.cli.common import counted, listed, listed_numbers, persist, show
 from aucmax.cli.errors import interrupted
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
+    LOSS_NAMES,
     DataArgument,
     Fitting,
     Html,
@@ -30,7 +31,7 @@ from aucmax.cli.paths import check_paths
 with postponed():
     import numpy as np
 
-    from aucmax.cli.front import labelled_rows
+    from aucmax.cli.front import prepared_rows
     from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
     from aucmax.data.labelled import Labelled
     from aucmax.estimators.folds import FOLDS, Folding, Pairs, folds_of
@@ -69,7 +70,7 @@ class Settings:
 
     losses: str | None = option(
         None,
-        "Losses to try: square, squared_hinge, hinge, logistic; all but hinge by default.",
+        f"Losses to try: {LOSS_NAMES}; all but hinge by default.",
         metavar="A,B",
     )
     within: str | None = option(
@@ -191,7 +192,7 @@ def cv(
     grid, asked = settings.given(), vars(chosen_by)
     scoring_of(**asked)
     with ids_are_said_later():
-        prepared = labelled_rows(data, reading, transforms, as_json, large)
+        prepared = prepared_rows(data, reading, transforms, as_json, large)
     rows, facts = prepared.rows, prepared.facts()
     fitting.check(rows)
     grid["losses"] = settings.losses_for(rows, fitting)

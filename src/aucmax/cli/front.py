@@ -1,6 +1,6 @@
 """From a command line to rows for a model.
 
-`labelled_rows` opens a file or a data set known by name for a command that learns from two classes.
+`prepared_rows` opens a file or a data set known by name for a command that learns from two classes.
 `rows_for` opens one for a model, which determines the columns and labels.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from aucmax.report.facts import TrainingRows
 
 __all__ = [
-    "Prepared", "columns_listed", "encoded", "labelled_rows", "parts_of_rows", "parts_of_table",
+    "Prepared", "columns_listed", "encoded", "parts_of_rows", "parts_of_table", "prepared_rows",
     "rows_for", "tell_doubts", "tell_doubts_of_parts",
 ]  # fmt: skip
 
@@ -149,7 +149,7 @@ class Prepared:
 # ---- for a command that learns
 
 
-def labelled_rows(
+def prepared_rows(
     data: str,
     reading: Reading,
     transforms: Transforms | None,
@@ -183,9 +183,9 @@ def labelled_rows(
             if large is not None and large.plan.takes(path, reading):
                 source = large.read(path, _with_own_labels(reading), transforms)
             elif transforms is None and reader_of(path, reading.format).columns is not None:
-                source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
+                source = _of_two_classes(path, reading, text=True, missing=True, dates=True)
             else:
-                source = _of_two_classes(data, reading)
+                source = _of_two_classes(path, reading)
         except TableError as error:
             raise _with_worth(error, reading) from None
         source = of_usual_labels(source, reading)
@@ -234,19 +234,19 @@ def _sample(rows: Labelled, source: Bunch) -> Labelled | None:
     return replace(rows, X=table, columns=columns, statistics=None, store=None, **of_rows)
 
 
-def _opened(data: Any, reading: Reading, check: Any = None, **more: Any) -> Bunch:
+def _opened(path: Any, reading: Reading, check: Any = None, **more: Any) -> Bunch:
     """The rows of a file, or of a data set known by name; ``more`` are not options."""
-    path, reading = given_file(data), _with_own_labels(reading)
+    reading = _with_own_labels(reading)
     if isinstance(path, Path) and not path.exists():
         try:
-            datasets.about(str(data))
+            datasets.about(str(path))
         except ValueError as error:
             if not path.suffix and len(path.parts) == 1:
-                raise ValueError(f"{data}: there is no such file, and {error}") from None
+                raise ValueError(f"{path}: there is no such file, and {error}") from None
         else:
             for name in reading.given():
-                raise ValueError(f"{name}= is for files; {data} is a data set known by name.")
-            return datasets.load(str(data))
+                raise ValueError(f"{name}= is for files; {path} is a data set known by name.")
+            return datasets.load(str(path))
     return rows_of(path, replace(reading, **more), check)
 
 
@@ -255,7 +255,7 @@ def _with_own_labels(reading: Reading) -> Reading:
     return replace(reading, positive=None, binarize=None)
 
 
-def _of_two_classes(data: Any, reading: Reading, **more: Any) -> Bunch:
+def _of_two_classes(path: Any, reading: Reading, **more: Any) -> Bunch:
     """The rows of a file, or of a data set; an error also says what is wrong with their labels."""
 
     def check(first: Bunch) -> None:
@@ -267,7 +267,7 @@ def _of_two_classes(data: Any, reading: Reading, **more: Any) -> Bunch:
             pass
 
     try:
-        return _opened(data, reading, check, **more)
+        return _opened(path, reading, check, **more)
     except TableError as error:
         raise _with_labels(error, reading) from None
 
@@ -331,7 +331,7 @@ def rows_for(
     model : estimator
         Fitted.
     data : path or str
-        As for `labelled_rows`.
+        As for `prepared_rows`.
     reading : Reading
         What the options say; the label column is by default the one the model was trained on.
     labels : {"required", "none"}
@@ -353,7 +353,7 @@ def rows_for(
             columns = tuple(named(rows.data.feature_names or [], rows.data.columns))
             rows.data = rows.data.mapped(partial(inputs.taken, columns))
         return rows
-    rows = _opened(data, reading, **more)
+    rows = _opened(path, reading, **more)
     tell_doubts(rows.decisions, data)
     return _for_model(rows, inputs, data)
 
@@ -397,7 +397,7 @@ def parts_of_rows(
     model : estimator or None
         The rows are as it takes them; without one they are numbers.
     data, reading
-        As for `labelled_rows`, whose errors it raises.
+        As for `prepared_rows`, whose errors it raises.
     task, plan
         As for `parts_of_table`.
     n_features : int, optional
@@ -446,7 +446,7 @@ def parts_of_table(
             yield from source.each(_on_table, repeat(()), (task, about))
         else:
             large = exists(path) and (size_of(path) or 0) > plan.part_bytes
-            parts = ahead(plan.parts(path, reading)) if large else iter([_opened(name, reading)])
+            parts = ahead(plan.parts(path, reading)) if large else iter([_opened(path, reading)])
             for rows in parts:
                 about = rows
                 yield task(rows)

@@ -161,6 +161,7 @@ class WeightOfStrata(StrEnum):
     strata = "strata"
 
 
+LOSS_NAMES = "square, squared_hinge, hinge, logistic"  # help must not import the losses
 WEIGHT_OF_STRATA = (
     "With --strata, what the weight of a stratum is proportional to: its positives, its pairs, or "
     "the same for all strata."

@@ -32,7 +32,7 @@ with postponed():
     from aucmax.additive import Binning, Scorecard
     from aucmax.basics.checks import weights_in_rows
     from aucmax.basics.quantiles import quantiles
-    from aucmax.cli.front import labelled_rows, rows_for
+    from aucmax.cli.front import prepared_rows, rows_for
     from aucmax.data.classes import labelled_for
     from aucmax.data.labelled import Labelled
     from aucmax.estimators.files import save
@@ -121,7 +121,7 @@ def scorecard(
         aucmax scorecard loans.csv -o loans.card --monotone income=decreasing --against new.csv
     """  # fmt: skip
     check_paths({"--output": output, "--html": html}, {"DATA": data, "--against": against})
-    prepared = labelled_rows(data, reading, None, as_json)
+    prepared = prepared_rows(data, reading, None, as_json)
     rows, facts = prepared.rows, prepared.facts()
     few_positives(rows.positive, "row")
     card = Scorecard(bins.binning(rows), **vars(points), positive=rows.positive_label)

@@ -111,7 +111,7 @@ class Lines:
         target = self.target
         if target is None and kind != "svmlight":  # which has no names
             target = template.target
-        return {name: getattr(reading, name) for name in _OF_SETTINGS} | {
+        return {name: getattr(reading, name) for name in OF_SETTINGS} | {
             "format": kind,
             "target": target,
             "sep": reading.sep or ("\t" if tabs else ","),
@@ -126,9 +126,9 @@ class Lines:
         return encoding_of(self.encoding or "utf-8")
 
 
-_OF_SETTINGS = ("drop", "sep", "weight", "strata")  # which are read as by the other commands
+OF_SETTINGS = ("drop", "sep", "weight", "strata")  # which are read as by the other commands
 _READING = (
-    *_OF_SETTINGS,
+    *OF_SETTINGS,
     *("decimal", "dates", "missing", "text", "categories", "numbers", "day_first"),
     *("prepare", "strict"),
 )

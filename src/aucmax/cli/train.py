@@ -13,6 +13,7 @@ from aucmax.basics.doors import Door, postponed
 from aucmax.cli.common import persist, show, working
 from aucmax.cli.large import Large, going_on, passes_over
 from aucmax.cli.options import (
+    LOSS_NAMES,
     NO_STRATA_TO_WEIGH,
     DataArgument,
     Fitting,
@@ -32,7 +33,7 @@ from aucmax.data.reading import Reading
 from aucmax.objective import MAX_MATRIX_FEATURES
 
 with postponed():
-    from aucmax.cli.front import labelled_rows
+    from aucmax.cli.front import prepared_rows
     from aucmax.cli.suspicions import about_training_rows, ids_are_said_later, with_digests
     from aucmax.data.digests import Watch
     from aucmax.data.labelled import Labelled
@@ -58,7 +59,7 @@ _ONE_PASS = (
     "--one-pass, or fit the curves of a model to rows that are read once with 'aucmax moments "
     "build --like MODEL' and 'moments fit'"
 )
-_FEW = "too few rows of a class, groups or times for folds"
+_TOO_FEW_ROWS = "too few rows of a class, groups or times for folds"
 
 
 OnePass = Annotated[
@@ -85,7 +86,7 @@ Output = Annotated[
 class Fixed(Settings):
     """Settings of a model that is not tuned."""
 
-    loss: str | None = option(None, "One of square, squared_hinge, hinge, logistic.")
+    loss: str | None = option(None, f"One of {LOSS_NAMES}.")
     solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
     def bytes_of_row(self, rows: Labelled) -> float:
@@ -117,7 +118,7 @@ class OnFolds(Form):
 
     def check_folds(self, name: str) -> None:
         """Raise ValueError for options that need folds, if there are too few rows for them."""
-        self.check_straight(_FEW)
+        self.check_straight(_TOO_FEW_ROWS)
         if self.probability:
             raise ValueError(
                 f"{name}: --probability needs folds, and a class has too few rows for them."
@@ -193,7 +194,7 @@ def train(
             fit = _fit_in_one_pass(data, reading, transforms, large, model, output)
         return show(fit, as_json)
     with ids_are_said_later():
-        prepared = labelled_rows(data, reading, transforms, as_json, large)
+        prepared = prepared_rows(data, reading, transforms, as_json, large)
     rows, folding = prepared.rows, Folding.of(prepared.rows)
     fitting.check(rows)
     started, tuning, result = time.perf_counter(), None, None
@@ -219,7 +220,7 @@ def train(
             auc,
             model=str(output),
             tuning=tuning,
-            why_not_tuned=f"{options} given" if options else _FEW,
+            why_not_tuned=f"{options} given" if options else _TOO_FEW_ROWS,
             fitted=_facts.FittedModel.of(model),
             odds=_odds_ratios(rows, prepared, model),
             suspicions=about_training_rows(prepared, data, reading, result),

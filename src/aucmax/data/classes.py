@@ -177,13 +177,13 @@ def of_usual_labels(rows: Bunch, reading: Reading) -> Bunch:
     These are labels that differ only in case, or labels that all mean yes or no.
     """
     y = np.asarray(rows.target)
-    if not reading.prepare or y.dtype.kind not in "OU":
+    if not reading.prepare or y.dtype.kind not in "OU" or "respelt" in rows:
         return rows
     labels, place, counts = np.unique(y, return_inverse=True, return_counts=True)
     names = labels.tolist()
     usual = usual_labels(dict(zip(names, counts.tolist(), strict=True)))
     if not usual:
-        return rows
+        return Bunch(**(rows | {"respelt": False}))
     in_meaning = [name for name, word in usual.items() if name.casefold() != word.casefold()]
     odd, alike = [*in_meaning, *usual][0], "mean the same" if in_meaning else "differ only in case"
     finding = f"labels that {alike} are merged, such as {odd!r} and {usual[odd]!r}"

@@ -82,7 +82,7 @@ class RowDigests:
             digests = digests[digests <= self.smallest[-1]]
         return len(digests), int(np.isin(digests, self.smallest).sum())
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Raise ValueError unless rows could have these digests."""
         kept = self.smallest
         if not (

@@ -36,7 +36,7 @@ dask = needs("dask", "aucmax.distributed")
 task_spec = needs("dask.task_spec", "aucmax.distributed")
 cloudpickle = needs("cloudpickle", "aucmax.distributed")
 
-_SMALL = 10_000  # bytes that are sent with each task, because fetching them takes longer
+_MAX_SENT_BYTES = 10_000  # sent with each task, because fetching them takes longer
 _LOOK = 0.5  # seconds between looks for a straggler
 _RETRIES = 2  # of a failed task, since storage may fail for a moment
 # Ctrl-C reaches all processes of a terminal; workers ignore it, because this process ends them
@@ -348,7 +348,7 @@ class _OnDask(Source):
         them on, once to each, and they are made again if the workers that have them are lost.
         """
         pickled = _pickled((self._alike, *common))
-        if len(pickled) < _SMALL:
+        if len(pickled) < _MAX_SENT_BYTES:
             yield pickled
             return
         graph: dict[Any, Any] = {}

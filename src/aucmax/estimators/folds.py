@@ -19,7 +19,7 @@ Pairs = list[Pair]
 
 FOLDS = 5  # unless there are too few rows
 FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is too noisy
-_ROUNDS = 4
+ROUNDS = 4
 
 
 def time_folds(time: ArrayLike, n_folds: int, groups: ArrayLike | None = None) -> Pairs:
@@ -196,7 +196,7 @@ class Folding:
 
     def rounds(self, rarer: int) -> int:
         """Return how often folds are drawn by default, given the rows of the rarer class."""
-        return 1 if self.time is not None or rarer >= FEW_ROWS else _ROUNDS
+        return 1 if self.time is not None or rarer >= FEW_ROWS else ROUNDS
 
     def folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int = 1) -> Pairs:
         """Return folds, as pairs of row numbers.

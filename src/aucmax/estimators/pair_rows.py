@@ -22,7 +22,7 @@ from aucmax.statistics.relation import Relation, plain
 
 __all__ = ["ScoredPairs", "as_table", "sums_of", "sums_of_rows"]
 
-_PAIRS_OF_A_QUERY = 100
+PAIRS_OF_A_QUERY = 100
 _ALL = 2**62  # rows
 
 
@@ -139,9 +139,9 @@ def _by_groups(rows: Relation, table: Any, scored: ScoredPairs) -> PairSums:
     if table.implementation.is_ibis():
         table = table.head(_ALL)  # a limit keeps a database from computing scores for each pair
     weighed = (nw.col("w") * nw.col("s")).alias("s")
-    for first in range(0, len(pairs), _PAIRS_OF_A_QUERY):
+    for first in range(0, len(pairs), PAIRS_OF_A_QUERY):
         queries = []
-        for m, (i, j) in enumerate(pairs[first : first + _PAIRS_OF_A_QUERY].tolist(), first):
+        for m, (i, j) in enumerate(pairs[first : first + PAIRS_OF_A_QUERY].tolist(), first):
             cell = nw.col(f"p{i}") * float(sizes[j]) + nw.col(f"p{j}") + float(m * most)
             of_pair = table.select("y", "w", weighed, cell.alias("cell")).group_by("y", "cell")
             queries.append(of_pair.agg(nw.col("w").sum(), nw.col("s").sum()))

@@ -275,7 +275,7 @@ def computed(seed: int, tell: Callable[[str], object] = lambda task: None) -> De
         return Demo(
             seed=seed,
             comparison=[on_payments, on_digits],
-            alerts=_alerts(held_out["aucmax"]),
+            alerts=alerts(held_out["aucmax"]),
             deletion=_deletion(data, customer, model),
             merging=_merging(data, model),
             seconds=time.perf_counter() - started,
@@ -376,7 +376,7 @@ def _tested(model: Any, data: Data) -> tuple[float, Scored]:
     return seconds, Scored(data.y_test == 1, model.decision_function(data.X_test))
 
 
-def _alerts(test: Scored) -> list[Alerts]:
+def alerts(test: Scored) -> list[Alerts]:
     """Count the positives among the rows with the highest scores."""
     hits = np.cumsum(test.positive[np.argsort(-test.score, kind="stable")])
     return [

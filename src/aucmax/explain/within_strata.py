@@ -30,7 +30,7 @@ __all__ = [
 
 
 _DEPENDENT = 1e-10  # share of a feature's information not in the others, below which there is none
-_MANY = 1e9  # degrees of freedom, as good as infinitely many
+_NORMAL_DEGREES = 1e9  # degrees of freedom, as good as infinitely many
 MAX_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
 
 
@@ -142,7 +142,7 @@ def varying(
     if isinstance(objective, ConditionalObjective):
         if not pieces.bend[free].any():
             _check_finite(part, z)
-        between, freedom = bent / _cases(part), _MANY
+        between, freedom = bent / _cases(part), _NORMAL_DEGREES
     else:
         slopes, omega = _slopes(part, objective.at(z).gradient[:]), part.strata.omega
         apart, strata_count = slopes - np.outer(omega, slopes.sum(axis=0)), effective_rows(omega)

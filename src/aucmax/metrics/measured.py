@@ -40,7 +40,7 @@ __all__ = [
     "recall_at_k_test",
 ]
 
-_FEW = 0.5  # flagged rows per positive, below which their number limits the recall
+_MIN_FLAGGED_SHARE = 0.5  # flagged rows per positive, below which their number limits the recall
 _UNSEEN_UNITS = 1.0  # units of the largest possible variance that a sample may have missed
 
 
@@ -535,7 +535,9 @@ def interval_of_recall(
 ) -> MeasureInterval:
     """Return the interval of the recall among k rows, which their precision limits if k is low."""
     own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
-    if own.value >= _FEW * of_few.value:  # k is not small, or no positive is among these rows
+    if (
+        own.value >= _MIN_FLAGGED_SHARE * of_few.value
+    ):  # k is not small, or no positive is among them
         return own
     ratio = own.value / of_few.value
     rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))

@@ -21,7 +21,7 @@ from aucmax.data.rows.kernels import compiled, unless
 
 __all__ = ["Cells", "all_pairs", "cell_sums", "steps"]
 
-_FEW = 100_000  # summands over all pairs
+_NUMPY_SUMS = 100_000  # summands over all pairs, up to which NumPy adds them
 _PAIRS_AT_A_TIME = 256  # pairs whose cells are in memory
 
 Floats = NDArray[np.float64]
@@ -113,7 +113,9 @@ def _add_few(
             out[m, :, k] = np.bincount(cell, summand, minlength=out.shape[1])
 
 
-@unless(lambda counted, sizes, pairs, out: len(pairs) * counted.summands.size <= _FEW, _add_few)
+@unless(
+    lambda counted, sizes, pairs, out: len(pairs) * counted.summands.size <= _NUMPY_SUMS, _add_few
+)
 @compiled
 def _add_up(counted, sizes, pairs, out):
     # visit only rows that are not at the common place of one column: the other sums follow

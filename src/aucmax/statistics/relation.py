@@ -12,7 +12,7 @@ from aucmax.basics.needs import needs
 
 __all__ = ["Relation", "plain"]
 
-_BATCH_ROWS = 65_536
+BATCH_ROWS = 65_536
 
 
 class Relation:
@@ -88,21 +88,21 @@ class Relation:
     def _parts(self, table: Any) -> Iterator[Any]:
         native = table.to_native()
         if self.eager:
-            for lo in range(0, len(table), _BATCH_ROWS):
-                yield table[lo : lo + _BATCH_ROWS].to_native()
+            for lo in range(0, len(table), BATCH_ROWS):
+                yield table[lo : lo + BATCH_ROWS].to_native()
             return
         if hasattr(native, "to_pyarrow_batches"):  # Ibis
-            yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH_ROWS))
+            yield from map(_table, native.to_pyarrow_batches(chunk_size=BATCH_ROWS))
         elif hasattr(native, "fetch_record_batch"):  # DuckDB; new releases have another name
             read = getattr(native, "to_arrow_reader", native.fetch_record_batch)
-            yield from map(_table, read(_BATCH_ROWS))
+            yield from map(_table, read(BATCH_ROWS))
         elif hasattr(native, "collect_batches"):  # Polars
-            yield from native.collect_batches(chunk_size=_BATCH_ROWS)
+            yield from native.collect_batches(chunk_size=BATCH_ROWS)
         elif hasattr(native, "toLocalIterator"):  # PySpark
             pa = needs("pyarrow", "a PySpark frame")
 
             rows = native.toLocalIterator(prefetchPartitions=True)
-            while batch := list(islice(rows, _BATCH_ROWS)):
+            while batch := list(islice(rows, BATCH_ROWS)):
                 yield pa.Table.from_pylist([row.asDict() for row in batch])
         elif hasattr(native, "partitions"):  # Dask
             for part in native.partitions:

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BLOCK_CELLS, _BLOCK_ROWS = 1 << 18, 1 << 8  # numbers in a block, but at least so many rows
-_NUMBERS, _CACHED_NUMBERS = 3, 1 << 19  # for each stratum and feature, and how many fit the cache
+_NUMBERS, CACHED_NUMBERS = 3, 1 << 19  # for each stratum and feature, and how many fit the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +286,7 @@ def seen_from_strata(
     """
     counted, d = compared.of_stratum > 0.0, n_features(X)
     G, buffer = int(counted.sum()), buffer_of(d)
-    if at_once and _NUMBERS * G * d <= _CACHED_NUMBERS:
+    if at_once and _NUMBERS * G * d <= CACHED_NUMBERS:
         rows = np.flatnonzero(compared.of_row > 0.0)
         place = (np.cumsum(counted) - 1)[strata.code[rows]]
         weights = _weights(rows, positive, weight, compared)

@@ -43,7 +43,7 @@ _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a produc
 _MAX_PRODUCTS_PER_MATRIX = 3  # what a decrement takes at least: a matrix of this cost replaces them
 _COLUMNS_PER_BLOCK = 64  # columns of that matrix computed at a time
 _SET_TOL = 0.01  # a working set is solved to this share of its features' possible gain
-_ENOUGH = 0.1  # of the gap that remains at ``tol``: less possible gain than that is not sought
+_SOUGHT_SHARE = 0.1  # of the gap that remains at ``tol``: the least possible gain that is sought
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
@@ -130,7 +130,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
-    before, enough, reached = np.inf, 0.0 if run.sure else _ENOUGH, None
+    before, enough, reached = np.inf, 0.0 if run.sure else _SOUGHT_SHARE, None
     while True:
         point = trace.point(objective, w, None if run.sure else reached)
         promise = penalty.promise(point.gradient, w, curvature)
