@@ -97,7 +97,7 @@ def test_sums_of_parts_add_up(rows):
     same(model.pair_sums(new, y), model.pair_sums(source, sample_weight=np.ones(len(y))))
     with pytest.raises(ValueError, match="of other pairs, or of another model"):
         expected + models[0].pair_sums(new, y, weight)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only rows of one class"):
         model.pair_gains(model.pair_sums(new[y == "ill"], y[y == "ill"]))
 
 

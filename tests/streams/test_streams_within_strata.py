@@ -305,7 +305,7 @@ def test_the_command_tells_the_auc_within_strata_and_saves_their_model(visits, t
     assert saved.strata_.column == "day"
     text = page.read_text(encoding="utf-8")
     assert "Have strata changed?" in text
-    assert "Within strata, those of day" in text
+    assert "Within strata of day, which are the units." in text
     assert "within strata" in run("evaluate", model, visits)[1]
 
 
