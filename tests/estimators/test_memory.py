@@ -75,7 +75,7 @@ def test_preparing_a_table_in_parts_keeps_few_words_of_each(tmp_path):
     assert beside[1] < 2 * beside[0]
 
 
-@pytest.mark.parametrize(("command", "most"), [("evaluate", 32), ("cv", 72)])
+@pytest.mark.parametrize(("command", "most"), [("evaluate", 32), ("cv", 64)])
 def test_commands_keep_few_bytes_of_each_row_in_parts(command, most, tmp_path):
     sizes, peaks = (40_000, 160_000), []
     for n in sizes:

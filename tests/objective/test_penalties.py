@@ -68,6 +68,10 @@ def test_a_penalty_is_quadratic_on_its_pieces(kind, w):
     left, right, bend, start, end = penalty.pieces(w)
     assert np.all((start <= w) & (w <= end) & (left <= right))
     assert penalty.value(w) == pytest.approx(penalty.values(w).sum())
+    gradient = np.random.default_rng(0).normal(size=len(w))
+    slope, bend_there = penalty.slope_and_bend(gradient, w)
+    np.testing.assert_array_equal(slope, penalty.pieces(w).slope(gradient))
+    np.testing.assert_array_equal(np.broadcast_to(bend_there, bend.shape), bend)
     for t in (1e-3, 0.1, 0.5, 1.0):
         smooth = left == right
         up = np.where(np.isfinite(end), t * (end - w), t)

@@ -1177,7 +1177,7 @@ ignored = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationW
 @no_fork
 @ignored
 def test_a_run_that_was_killed_ends_with_the_same_bits(clicks, tmp_path, run):
-    assert len(attack(clicks, tmp_path, run, 6)) >= 6
+    assert len(attack(clicks, tmp_path, run, 10)) >= 10
 
 
 @no_fork

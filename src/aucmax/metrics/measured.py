@@ -535,9 +535,8 @@ def interval_of_recall(
 ) -> MeasureInterval:
     """Return the interval of the recall among k rows, which their precision limits if k is low."""
     own, of_few = interval_of(recall, confidence), interval_of(precision, confidence)
-    if (
-        own.value >= _MIN_FLAGGED_SHARE * of_few.value
-    ):  # k is not small, or no positive is among them
+    # k is not small, or no positive is among these rows
+    if own.value >= _MIN_FLAGGED_SHARE * of_few.value:
         return own
     ratio = own.value / of_few.value
     rest = np.sqrt(max(recall.variance - ratio**2 * precision.variance, 0.0))

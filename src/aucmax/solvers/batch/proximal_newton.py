@@ -40,7 +40,7 @@ MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a
 _MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 MIN_DENSITY = 0.05  # share of stored entries above which sparse columns are held dense
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
-_MAX_PRODUCTS_PER_MATRIX = 3  # what a decrement takes at least: a matrix of this cost replaces them
+_MIN_PRODUCTS_PER_DECREMENT = 3  # a matrix that costs no more replaces them
 _COLUMNS_PER_BLOCK = 64  # columns of that matrix computed at a time
 _SET_TOL = 0.01  # a working set is solved to this share of its features' possible gain
 _SOUGHT_SHARE = 0.1  # of the gap that remains at ``tol``: the least possible gain that is sought
@@ -182,7 +182,7 @@ def _decrement(
         value = term.value + objective.penalty.value(point.w)
         if objective.relative(most, value) <= run.tol:
             return most
-    if part.small and (run.sure or len(S) <= _MAX_PRODUCTS_PER_MATRIX * _DENSE_COST):
+    if part.small and (run.sure or len(S) <= _MIN_PRODUCTS_PER_DECREMENT * _DENSE_COST):
         return decrement(part.bend(term), *place)
     if isinstance(term, ByRow) and not part.small:
         columns = part.weighted(term)
