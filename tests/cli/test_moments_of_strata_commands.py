@@ -109,8 +109,8 @@ def same_moments(one, other):
     assert (one.steps, one.feature_names) == (other.steps, other.feature_names)
     assert one.target_name == other.target_name
     np.testing.assert_array_equal(one.strata.digests, other.strata.digests)
-    for name, values in one._parts.items():
-        np.testing.assert_allclose(other._parts[name], values, rtol=1e-9, atol=1e-9)
+    for name, values in one.kept.items():
+        np.testing.assert_allclose(other.kept[name], values, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from aucmax.data.tables.written import are_bounds, unit_of_each
 @pytest.fixture
 def many(monkeypatch):
     """Let compiled loops read few words, too."""
-    monkeypatch.setattr(digits, "_NUMBA_WORDS", 0)
+    monkeypatch.setattr(digits, "NUMBA_WORDS", 0)
 
 
 def test_a_line_that_ends_within_quotes_is_seen_in_pieces_of_any_size():
@@ -45,7 +45,7 @@ def test_signs_are_what_remains_of_numbers(many, monkeypatch):
     words = pa.array(["".join(word) for word in itertools.product(pieces, repeat=3)] + [""])
     fast, signs = unit_of_each(words).to_pylist(), signs_of(words)
     assert {SIGNS[sign] for sign in signs[signs >= 0]} == set(SIGNS)
-    monkeypatch.setattr(digits, "_NUMBA_WORDS", len(words))
+    monkeypatch.setattr(digits, "NUMBA_WORDS", len(words))
     assert np.all(signs_of(words) == -1)
     assert fast == unit_of_each(words).to_pylist()
 

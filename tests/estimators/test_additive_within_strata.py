@@ -201,7 +201,7 @@ def test_what_does_not_go_with_strata_is_said(monkeypatch):
         with pytest.raises(ValueError, match=match):
             AdditiveAUCClassifier(**settings).fit(X, y, sample_weight, strata=of_rows)
 
-    monkeypatch.setattr(additive, "_Search", None)  # nothing is searched in vain
+    monkeypatch.setattr(additive, "Search", None)  # nothing is searched in vain
     fails(r"strata must have one value for each of 240 rows", stratum[1:])
     fails("strata has no value for 1 rows", np.where(np.arange(240) == 7, np.nan, stratum))
     fails("strata_weight must be 'positives', 'pairs' or", strata_weight="rows")

@@ -72,7 +72,7 @@ def literal(X, y, weight, stratum, by, grades, gamma=0.0):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("cells", [1, 10 * D, 1 << 20])
 def test_values_and_derivatives_are_those_of_all_pairs(monkeypatch, kind, by, grades, form, cells):
-    monkeypatch.setattr(compared, "_BLOCK_CELLS", cells)  # rows that come in one or in many blocks
+    monkeypatch.setattr(compared, "BLOCK_CELLS", cells)  # rows that come in one or in many blocks
     X, *of_rows = sample(kind)
     problem = problem_of(form(X), *of_rows, by, grades)
     pairs = literal(X, *of_rows, by, grades)

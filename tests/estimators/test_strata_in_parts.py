@@ -53,9 +53,9 @@ def test_moments_are_those_in_memory_after_two_passes_more(form, mode):
     fitted = AUCClassifier(**known).fit(in_parts(form(X), y, weight, stratum))
     same(fitted, whole, rtol=1e-8)
     assert fitted.passes_ == 3
-    for name, values in whole.moments_._parts.items():
+    for name, values in whole.moments_.kept.items():
         atol = 1e-7 if name == "origins" else 1e-10
-        np.testing.assert_allclose(fitted.moments_._parts[name], values, rtol=1e-9, atol=atol)
+        np.testing.assert_allclose(fitted.moments_.kept[name], values, rtol=1e-9, atol=atol)
     np.testing.assert_array_equal(fitted.moments_.strata.digests, whole.moments_.strata.digests)
     np.testing.assert_array_equal(fitted.moments_.strata.rows, whole.moments_.strata.rows)
     assert whole.strata_.of_one_class > 0

@@ -294,7 +294,7 @@ def test_parts_far_from_their_optimum_take_more_steps(loss):
         moments = RowsProblem.of(take_rows(rows, some), sign[some]).moments()
         parts.append(Objective(whole.part(some, moments).scaled(0.5), LOSSES[loss], L2(1e-3)))
     expansions = PartExpansions(Expansion(everything, v), parts)
-    first = expansions._step(1e-3, 1e-6, 1000)[1]
+    first = expansions.step(1e-3, 1e-6, 1000)[1]
     W, last = expansions.optima(1e-3, 1e-6, 1000)
     assert np.all(first > 1e-6)
     assert np.all(last <= 1e-6)

@@ -20,13 +20,13 @@ def drawn(n=240, groups=30, d=3, seed=0):
 
 
 def close(a, b, **tol):
-    assert a._parts.keys() == b._parts.keys()
-    for name, values in a._parts.items():
+    assert a.kept.keys() == b.kept.keys()
+    for name, values in a.kept.items():
         if name == "rows":  # of a sketch, whose signs are arbitrary
-            values, b_rows = np.abs(values), np.abs(b._parts[name])
+            values, b_rows = np.abs(values), np.abs(b.kept[name])
             np.testing.assert_allclose(values, b_rows, **tol)
             continue
-        np.testing.assert_allclose(values, b._parts[name], err_msg=name, **tol)
+        np.testing.assert_allclose(values, b.kept[name], err_msg=name, **tol)
 
 
 @pytest.mark.parametrize("mode", MODES)

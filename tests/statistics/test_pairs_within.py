@@ -37,7 +37,7 @@ def pairs_of(cells, positive, weight, z, stratum, mode="positives"):
 
 @pytest.mark.parametrize("mode", ["positives", "pairs", "strata"])
 def test_a_gain_is_the_fall_of_the_loss_by_the_best_map(rows, mode, monkeypatch):
-    monkeypatch.setattr(pairs_within, "_NUMBERS_AT_A_TIME", 300)  # one pair at a time
+    monkeypatch.setattr(pairs_within, "NUMBERS_AT_A_TIME", 300)  # one pair at a time
     cells, positive, weight, z, stratum = rows
     of_pairs = pairs_of(*rows, mode)
     gains, steps = of_pairs.gains(ALPHA), of_pairs.steps(ALPHA)

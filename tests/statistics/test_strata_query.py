@@ -59,10 +59,10 @@ def expected(frame, g, y, mode):
 
 def same(found, moments):
     assert found.classes.tolist() == moments.classes.tolist()
-    for name, values in moments._parts.items():
+    for name, values in moments.kept.items():
         scale = 1e5 if name == "origins" else 1.0
         np.testing.assert_allclose(
-            found._parts[name], values, rtol=1e-9, atol=1e-9 * scale, err_msg=name
+            found.kept[name], values, rtol=1e-9, atol=1e-9 * scale, err_msg=name
         )
     np.testing.assert_array_equal(found.strata.digests, moments.strata.digests)
     np.testing.assert_array_equal(found.strata.rows, moments.strata.rows)

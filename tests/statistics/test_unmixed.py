@@ -21,13 +21,13 @@ def test_the_moments_of_the_negatives_follow_from_the_mixture():
     X, labelled, truth, prior = drawn()
     unmixed = ClassMoments.from_data(X, labelled).unmixed(prior)
     known = ClassMoments.from_data(X[:130], truth)
-    for name, values in known._parts.items():
-        np.testing.assert_allclose(unmixed._parts[name], values, atol=1e-12, err_msg=name)
+    for name, values in known.kept.items():
+        np.testing.assert_allclose(unmixed.kept[name], values, atol=1e-12, err_msg=name)
     fitted, of_truth = (AUCClassifier().fit_moments(m) for m in (unmixed, known))
     np.testing.assert_allclose(fitted.coef_, of_truth.coef_, rtol=1e-9)
     same = ClassMoments.from_data(X, labelled)
-    for name, values in same.unmixed(0.0)._parts.items():
-        np.testing.assert_allclose(values, same._parts[name], atol=1e-12)
+    for name, values in same.unmixed(0.0).kept.items():
+        np.testing.assert_allclose(values, same.kept[name], atol=1e-12)
 
 
 def test_a_prior_that_the_mixture_contradicts_is_refused():

@@ -21,7 +21,7 @@ __all__ = ["SIGNS", "dates_of", "ends_within_quotes", "first_bytes", "numbers_of
 
 SIGNS = ("", "$", "%", "€", "£")
 
-_NUMBA_WORDS = 10_000  # below which importing Numba takes longer than parsing them
+NUMBA_WORDS = 10_000  # below which importing Numba takes longer than parsing them
 _NUMBER, _OTHER, _UNSURE = 0, 1, 2  # what a word is; another parser decides if unsure
 _POWERS = 10.0 ** np.arange(23)  # all exact
 
@@ -41,7 +41,7 @@ def numbers_of(
         ignored, and every word that is not a number is left to another parser.
     """
     numbers, states = np.full(len(words), np.nan), np.full(len(words), _UNSURE, np.uint8)
-    if len(words) > _NUMBA_WORDS:
+    if len(words) > NUMBA_WORDS:
         marks = ord(decimal), ord(thousands or "\0")
         _read_numbers(*_bytes_of(words), marks, _POWERS, numbers, states)
     return numbers, states == _UNSURE
@@ -57,7 +57,7 @@ def dates_of(words: pa.Array, form: str) -> tuple[NDArray[np.float64], NDArray[n
         The date part of a `strptime` format.
     """
     days, states = np.full(len(words), np.nan), np.full(len(words), _UNSURE, np.uint8)
-    if len(words) > _NUMBA_WORDS and "%b" not in form and "%y" not in form:
+    if len(words) > NUMBA_WORDS and "%b" not in form and "%y" not in form:
         _read_dates(*_bytes_of(words), np.frombuffer(form.encode(), np.uint8), days, states)
     return days, states == _UNSURE
 
@@ -65,7 +65,7 @@ def dates_of(words: pa.Array, form: str) -> tuple[NDArray[np.float64], NDArray[n
 def signs_of(words: pa.Array) -> NDArray[np.int8]:
     """Return which of `SIGNS` words (n,) contain beside digits and marks; −1 if unsure."""
     signs = np.full(len(words), -1, np.int8)
-    if len(words) > _NUMBA_WORDS:
+    if len(words) > NUMBA_WORDS:
         _read_signs(*_bytes_of(words), signs)
     return signs
 

@@ -596,7 +596,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
             share = 1.0  # the best α is inversely proportional to the rows of the rarer class
             if every is not None and (self.alphas is None or len(self.alphas) > 1):
                 share = rows.rarest / every.table.rarest
-            search = _Search(features, rows, X, self._settings(), scoring, self.shape)
+            search = Search(features, rows, X, self._settings(), scoring, self.shape)
             walk, cell = search.run(folds, self._grid(features, rows, share), n_folds, line)
             scores = {SHAPES[c.shape]: walk.held_out[c] for c in walk.of_shapes()}
             if cell is None:
@@ -637,7 +637,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         return replace(rows, strata=strata.weighed(self.strata_weight))
 
     def _confirm(
-        self, every: ManyRows, share: float, search: "_Search", part: Part, grid: Grid, cell: Cell
+        self, every: ManyRows, share: float, search: "Search", part: Part, grid: Grid, cell: Cell
     ) -> None:
         """Fit the model chosen on a sample to all rows, which also confirm the pairs."""
         features = copy.copy(self.best_estimator_[0])
@@ -849,7 +849,7 @@ def _codes(strata: Any, X: Any) -> np.ndarray | None:
     return None if strata is None else Strata.of(strata, _num_samples(X)).code
 
 
-class _Search:
+class Search:
     """The search over all rows of a table.
 
     Parameters

@@ -23,7 +23,7 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["PairMoments", "pair_moments"]
 
-_BLOCK_CELLS = 1 << 20  # numbers in a block of rows
+BLOCK_CELLS = 1 << 20  # numbers in a block of rows
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def _blocks(
     """Yield rows by degree, relative to the mean of their stratum, with their b."""
     rows, start, d = pairs.rows, pairs.start, n_features(X)
     facts = _Facts(pairs.ahead, pairs.behind, pairs.lead, pairs.trail, weight, pairs.level)
-    size = max(_BLOCK_CELLS // max(d, 1), 1)
+    size = max(BLOCK_CELLS // max(d, 1), 1)
     centred, beside = np.empty((2, min(size, len(rows)), d))
     for first in range(0, len(rows), size):
         block = rows[first : first + size]

@@ -24,7 +24,7 @@ from aucmax.statistics.pairs import Cells, cell_sums
 
 __all__ = ["PairsWithin"]
 
-_NUMBERS_AT_A_TIME = 1 << 22  # in the matrices C of the pairs in memory
+NUMBERS_AT_A_TIME = 1 << 22  # in the matrices C of the pairs in memory
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class PairsWithin:
         rows = self.cells[:, counted], self.positive[counted], self.share[counted]
         summands = np.column_stack([self.share, self.slope])
         most = int(np.prod(self.sizes[self.pairs], axis=1).max(initial=1))
-        at_a_time = max(_NUMBERS_AT_A_TIME // most**2, 1)
+        at_a_time = max(NUMBERS_AT_A_TIME // most**2, 1)
         for first in range(0, len(self.pairs), at_a_time):
             pairs = self.pairs[first : first + at_a_time]
             sums = np.zeros((len(pairs), most, 2))

@@ -150,17 +150,17 @@ class PartExpansions:
         optimality : ndarray, shape (k,)
             As for `Expansion.optimum`.
         """
-        points, optimality = self._step(l2, tol, max_iter)
+        points, optimality = self.step(l2, tol, max_iter)
         for _ in range(_MAX_STEPS - 1):
             far = np.flatnonzero((optimality > tol) & (optimality <= MAX_STEP_GAP))
             if not len(far):
                 break
             parts = [self.parts[k] for k in far.tolist()]
             nearer = PartExpansions(self.centre, parts, points[far])
-            points[far], optimality[far] = nearer._step(l2, tol, max_iter)
+            points[far], optimality[far] = nearer.step(l2, tol, max_iter)
         return points * self.ratios, optimality
 
-    def _step(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the optima of the expansions (k, d), and estimates of their optimality (k,)."""
         near = self.centre.near(l2)
         ridges = [l2 * ratio**2 for ratio in self.ratios]
