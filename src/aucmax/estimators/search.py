@@ -22,6 +22,7 @@ from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows.source import Source, opened, opened_with_labels
+from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata, StrataWeight, check_strata_weight
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.classifier import AUCClassifier
@@ -278,7 +279,8 @@ class AUCClassifierCV(LinearScorer):
                 f"scoring={self.scoring!r} needs the rows, but those of a Source are not in "
                 f"memory; use one of {', '.join(map(repr, METRICS))}."
             )
-        with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
+        quiet = not self.verbose
+        with one_blas_thread(), unchanged_on_error(self), working("tuning", quiet=quiet) as stage:
             rows = labelled_rows(self, X, y, sample_weight, strata=strata).without_zeros()
             within = rows.coded_strata and rows.coded_strata.weighed(self.strata_weight)
             if groups is not None:

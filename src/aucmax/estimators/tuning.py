@@ -21,7 +21,6 @@ from aucmax.basics.visible import counted
 from aucmax.data.labelled import Labelled
 from aucmax.data.rows import Rows
 from aucmax.data.rows.store import ByClass, Formula
-from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.strata import Strata
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
@@ -45,7 +44,6 @@ _ROWS_PER_FEATURE = 10  # of a training part, from which other rows hardly move 
 _MIN_EFFECTIVE_ROWS = 100  # effective rows of each class; with fewer, one row may move it far
 
 
-@one_blas_thread()
 def tune(
     table: Table, training: Sequence[ClassMoments | None], centres: Centres, n_jobs: int | None
 ) -> None:
@@ -85,7 +83,6 @@ def _fill(table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]") -> None
     table.fill({fold.k: fold.solutions(lines) for fold in folds})
 
 
-@one_blas_thread()
 def fold_moments(
     labelled: Labelled, folds: Pairs, strata: Strata | None = None
 ) -> tuple[list[ClassMoments], ClassMoments]:

@@ -222,8 +222,9 @@ def carrying_rows(
     square = weight**2 if square is None else square
     numbers = []
     for part in (loss, 1 - loss):
-        fourth = float(square @ part**4)  # 0 also if the squares of decayed weights underflow
-        numbers.append(float(weight @ part**2) ** 2 / fourth if fourth > 0.0 else 0.0)
+        second = part**2
+        fourth = float(square @ second**2)  # 0 also if the squares of decayed weights underflow
+        numbers.append(float(weight @ second) ** 2 / fourth if fourth > 0.0 else 0.0)
     return min(numbers)
 
 

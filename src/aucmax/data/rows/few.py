@@ -1,11 +1,13 @@
 """The kernels of `products` in NumPy, for few numbers, where starting Numba would take longer.
 
 Each function takes the arguments of its kernel, but adds in another order, so that sums differ by
-rounding. ``einsum`` uses no threads, which could wait for a busy core.
+rounding. ``einsum`` uses no threads, which could wait for a busy core; products with several
+columns are for fits, in which BLAS has one thread.
 """
 
 import numpy as np
 
+from aucmax.data.rows.lanes import LANES
 from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
 
 __all__ = [
@@ -39,12 +41,9 @@ def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
         np.einsum("ij,j->i", X[lo:hi], w, out=out[lo:hi])
 
 
-def scores_of(X: Rows, rows: np.ndarray, V: np.ndarray, out: np.ndarray) -> None:
-    """Write the products of some rows (m,) with each row of V (k, d) to ``out`` (k, m)."""
-    if isinstance(X, CSR):
-        out[...] = (to_scipy(X)[rows] @ V.T).T
-    else:
-        np.einsum("ij,kj->ki", X[rows], V, out=out)
+def scores_of(X: Rows, rows: np.ndarray, tables: np.ndarray, out: np.ndarray) -> None:
+    """Write the products of some rows (m,) with the first k columns of tables to ``out`` (k, m)."""
+    out[...] = (to_scipy(X)[rows] @ np.hstack([*tables])[:, : len(out)]).T
 
 
 def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None:
@@ -52,10 +51,12 @@ def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None
     total += _sum_of_rows(X, lo, hi, g[lo:hi])
 
 
-def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, totals: np.ndarray) -> None:
-    """Add the rows, multiplied by each row of G (k, n), to the rows of ``totals`` (k, d)."""
-    for g, total in zip(G, totals, strict=True):
-        adjoint(X, lo, hi, g, total)
+def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, tables: np.ndarray) -> None:
+    """Add the rows, multiplied by each row of G (k, n), to the first k columns of ``tables``."""
+    total = to_scipy(X)[lo:hi].T @ G[:, lo:hi].T
+    for k, table in enumerate(tables):
+        columns = total[:, k * LANES : (k + 1) * LANES]
+        table[:, : columns.shape[1]] += columns
 
 
 def _sum_of_rows(X: Rows, lo: int, hi: int, g: np.ndarray) -> np.ndarray:

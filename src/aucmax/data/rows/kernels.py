@@ -24,6 +24,7 @@ __all__ = [
     "compiled",
     "fetch",
     "inlined",
+    "instructions",
     "overloaded",
     "start_numba",
     "unless",
@@ -148,10 +149,25 @@ def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., An
     return decorate
 
 
+def instructions(
+    *functions: Callable[..., Any],
+) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Let the decorated function register instructions of the processor for some functions."""
+
+    def decorate(register: Callable[[], None]) -> Callable[[], None]:
+        _pending_registrations.append(register)
+        for function in functions:
+            OVERLOADS[function] = [register]
+        return register
+
+    return decorate
+
+
 def fetch(values, k):
     """Prefetch the k-th number of a C-contiguous array for a later step."""
 
 
+@instructions(fetch)
 def _register_fetch() -> None:
     from llvmlite import ir
     from numba.core import types
@@ -170,10 +186,6 @@ def _register_fetch() -> None:
 
     instruction: Any = intrinsic(prefetch)
     overload(fetch, jit_options=INLINE)(lambda values, k: lambda values, k: instruction(values, k))
-
-
-_pending_registrations.append(_register_fetch)
-OVERLOADS[fetch] = [_register_fetch]
 
 
 @functools.cache

@@ -29,8 +29,9 @@ from aucmax.data.rows import (
     to_scipy,
 )
 from aucmax.data.rows.kernels import unless, vectorised
+from aucmax.data.rows.lanes import LANES
 from aucmax.data.rows.threads import on_threads
-from aucmax.data.rows.view import LONG_VECTOR
+from aucmax.data.rows.view import LONG_VECTOR, rows_add, rows_dot
 
 __all__ = [
     "CANCELLED",
@@ -61,7 +62,7 @@ _ENTRIES_PER_CELL = 4  # least entries of a dense block, per cell of the d × d 
 _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may exceed the rows
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
-_COLUMNS_AT_ONCE = 10  # columns of W up to which a row's scores are computed together
+_PIECE_ROWS = 64  # a multiple of four
 _MAX_SINGLE_BY_FOURS = 256  # features up to which four float32 rows are added at once
 _MIN_WIDE_FEATURES = 2000  # above which a sum of dense rows does not stay in the nearest cache
 GRAM_ENTRIES = 120_000  # entries of a piece, so that it fits into the cache
@@ -128,36 +129,35 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     ndarray of float64, shape (n,) or (n, k)
     """
     if W.ndim == 2:
-        if W.shape[1] > _COLUMNS_AT_ONCE:
-            return _many_scores(X, W)
-        of_columns, V = np.empty((W.shape[1], n_rows(X))), np.ascontiguousarray(W.T)
-        _each_block(X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), V, of_columns[:, lo:hi]))
-        return of_columns.T
+        tables, columns = _tables(W), np.empty((W.shape[1], n_rows(X)))
+        _each_block(
+            X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), tables, columns[:, lo:hi])
+        )
+        return columns.T
     w = np.ascontiguousarray(W, dtype=np.float64)
     z = np.empty(n_rows(X))
     _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, z))
     return z
 
 
-def _many_scores(X: Rows, W: np.ndarray) -> np.ndarray:
-    if isinstance(X, CSR):
-        return np.asarray(to_scipy(X) @ W, dtype=np.float64)
-    table = np.empty((n_rows(X), W.shape[1]))
-
-    def work(k: int, lo: int, hi: int) -> None:
-        np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=table[lo:hi])
-
-    _each_block(X, work)
-    return table
-
-
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
-    if W.shape[1] > _COLUMNS_AT_ONCE:
-        return scores(take_rows(X, rows), W)
-    of_columns = np.empty((W.shape[1], len(rows)))
-    _scores_of(X, rows, np.ascontiguousarray(W.T), of_columns)
-    return of_columns.T
+    columns = np.empty((W.shape[1], len(rows)))
+    _scores_of(X, rows, _tables(W), columns)
+    return columns.T
+
+
+def _tables(W: np.ndarray) -> np.ndarray:
+    """Return the columns of W (d, k), eight to a table, with columns of zeros at the end."""
+    tables = np.zeros((_n_tables(W.shape[1]), len(W), LANES))
+    for k, table in enumerate(tables):
+        columns = W[:, k * LANES : (k + 1) * LANES]
+        table[:, : columns.shape[1]] = columns
+    return tables
+
+
+def _n_tables(k: int) -> int:
+    return max(-(-k // LANES), 1)
 
 
 def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
@@ -177,8 +177,9 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
         kernel = _adjoint_by_fours if _is_wide(X) else _adjoint
         return _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, g, out))
     columns = np.ascontiguousarray(g.T)
-    shape = len(columns), n_features(X)
-    return _sum_of_blocks(X, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape).T
+    shape = _n_tables(len(columns)), n_features(X), LANES
+    tables = _sum_of_blocks(X, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape)
+    return np.hstack([*tables])[:, : len(columns)]
 
 
 def _is_wide(X: Rows) -> bool:
@@ -423,13 +424,19 @@ def _scores(X, lo, hi, w, out):
         out[i] = row_dot(X, i, w)
 
 
+# A piece stays in the cache while it moves between columns and lanes.
 @unless(few.few_entries, few.scores_of)
 @compiled
-def _scores_of(X, rows, V, out):
-    # a row stays in the cache for all columns
-    for r in range(len(rows)):
-        for k in range(len(V)):
-            out[k, r] = row_dot(X, rows[r], V[k])
+def _scores_of(X, rows, tables, out):
+    piece = np.empty((_PIECE_ROWS, LANES))
+    for first in range(0, len(rows), _PIECE_ROWS):
+        members = rows[first : first + _PIECE_ROWS]
+        for t in range(len(tables)):
+            piece[:] = 0.0
+            rows_dot(X, members, tables[t], piece)
+            for k in range(t * LANES, min((t + 1) * LANES, len(out))):
+                for r in range(len(members)):
+                    out[k, first + r] = piece[r, k % LANES]
 
 
 @unless(few.few_entries, few.adjoint)
@@ -454,11 +461,20 @@ def _adjoint_by_fours(X, lo, hi, g, out):
 
 @unless(few.few_entries, few.adjoints)
 @compiled
-def _adjoints(X, lo, hi, G, out):
-    for i in range(lo, hi):
-        for k in range(len(G)):
-            if G[k, i] != 0.0:
-                row_add(X, i, G[k, i], out[k])
+def _adjoints(X, lo, hi, G, tables):
+    piece, rows = np.empty((_PIECE_ROWS, LANES)), np.empty(_PIECE_ROWS, np.int64)
+    for first in range(lo, hi, _PIECE_ROWS):
+        for t in range(len(tables)):
+            piece[:], count = 0.0, 0
+            for i in range(first, min(first + _PIECE_ROWS, hi)):
+                size = 0.0
+                for k in range(t * LANES, min((t + 1) * LANES, len(G))):
+                    piece[count, k % LANES] = G[k, i]
+                    size += abs(G[k, i])
+                if size != 0.0:
+                    rows[count] = i
+                    count += 1
+            rows_add(X, rows[:count], piece, tables[t])
 
 
 @inlined

@@ -16,6 +16,7 @@ import numpy as np
 
 from aucmax.basics.sparse import sp
 from aucmax.data.rows.kernels import INLINE, REORDER, fetch, overloaded
+from aucmax.data.rows.lanes import lanes_at, plus_times, put_lanes
 
 __all__ = [
     "CSR",
@@ -55,6 +56,7 @@ class CSR(NamedTuple):
 
 Rows = np.ndarray | CSR
 
+_FAR_ENTRIES = 1_000_000  # of all rows, above which a row in random order is not in the cache
 _STEPS_AHEAD = 4  # distance of the prefetched row
 _ENTRIES_AHEAD = 64  # distance of the prefetched entries
 LONG_VECTOR = 200_000  # length above which a vector does not stay in the cache
@@ -231,7 +233,7 @@ def _csr_entry(X, i, k):
 
 # A cache line has 64 bytes. The start of a CSR row must be loaded before the row is prefetched.
 def _dense_ahead(order, t, X):
-    if t + _STEPS_AHEAD < len(order):
+    if X.size > _FAR_ENTRIES and t + _STEPS_AHEAD < len(order):
         size = X.shape[1] if X.ndim == 2 else 1
         first = order[t + _STEPS_AHEAD] * size
         for k in range(first, first + size, 64 // X.itemsize):
@@ -239,6 +241,8 @@ def _dense_ahead(order, t, X):
 
 
 def _csr_ahead(order, t, X):
+    if len(X.data) < _FAR_ENTRIES:
+        return
     if t + 2 * _STEPS_AHEAD < len(order):
         fetch(X.indptr, order[t + 2 * _STEPS_AHEAD])
     if t + _STEPS_AHEAD < len(order):
@@ -259,6 +263,56 @@ def _csr_entries(X, i, w):
         ahead = min(_ENTRIES_AHEAD, len(X.indices) - end)
         for k in range(np.uint64(first + ahead), np.uint64(end + ahead)):
             fetch(w, np.uint64(X.indices[k]))
+
+
+# Four dense rows at a time: additions need not wait for each other, and the table is read once.
+# Where fewer are left, the last one takes the place of the others.
+def _dense_rows_dot(X, rows, table, out):
+    last = len(rows) - 1
+    for r in range(0, len(rows), 4):
+        for ahead in range(r, min(r + 4, last)):
+            fetch_ahead(rows, ahead, X)
+        g, h = rows[r], rows[min(r + 1, last)]
+        i, k = rows[min(r + 2, last)], rows[min(r + 3, last)]
+        a, b = lanes_at(out, r), lanes_at(out, r + 1)
+        c, d = lanes_at(out, r + 2), lanes_at(out, r + 3)
+        for j in range(X.shape[1]):
+            w = lanes_at(table, j)
+            a, b = plus_times(a, X[g, j], w), plus_times(b, X[h, j], w)
+            c, d = plus_times(c, X[i, j], w), plus_times(d, X[k, j], w)
+        put_lanes(out, r, a)
+        put_lanes(out, r + 1, b)
+        put_lanes(out, r + 2, c)
+        put_lanes(out, r + 3, d)
+
+
+def _csr_rows_dot(X, rows, table, out):
+    for r in range(len(rows)):
+        fetch_ahead(rows, r, X)
+        total = lanes_at(out, r)
+        for k in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
+            total = plus_times(total, X.data[k], lanes_at(table, np.uint64(X.indices[k])))
+        put_lanes(out, r, total)
+
+
+def _dense_rows_add(X, rows, factors, out):
+    last = len(rows) - 1
+    for r in range(0, len(rows), 4):
+        g, h = rows[r], rows[min(r + 1, last)]
+        i, k = rows[min(r + 2, last)], rows[min(r + 3, last)]
+        a, b = lanes_at(factors, r), lanes_at(factors, r + 1)
+        c, d = lanes_at(factors, r + 2), lanes_at(factors, r + 3)
+        for j in range(X.shape[1]):
+            total = plus_times(plus_times(lanes_at(out, j), X[g, j], a), X[h, j], b)
+            put_lanes(out, j, plus_times(plus_times(total, X[i, j], c), X[k, j], d))
+
+
+def _csr_rows_add(X, rows, factors, out):
+    for r in range(len(rows)):
+        a = lanes_at(factors, r)
+        for k in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
+            j = np.uint64(X.indices[k])
+            put_lanes(out, j, plus_times(lanes_at(out, j), X.data[k], a))
 
 
 def row_dot(X, i, w):
@@ -297,6 +351,22 @@ def fetch_ahead(order, t, X):
 def fetch_entries(X, i, w):
     """Prefetch the entries of a long w that rows soon after x_i read or change."""
     (_csr_entries if isinstance(X, CSR) else _dense_entries)(X, i, w)
+
+
+def rows_dot(X, rows, table, out):
+    """Add the product of each row with a table (d, 8) to a row of ``out`` (m, 8).
+
+    ``out`` has a multiple of four rows, so those beyond ``rows`` may be changed.
+    """
+    (_csr_rows_dot if isinstance(X, CSR) else _dense_rows_dot)(X, rows, table, out)
+
+
+def rows_add(X, rows, factors, out):
+    """Add x_i times its row of ``factors`` (m, 8) to the columns of ``out`` (d, 8).
+
+    ``factors`` has a multiple of four rows; those beyond ``rows`` are 0.
+    """
+    (_csr_rows_add if isinstance(X, CSR) else _dense_rows_add)(X, rows, factors, out)
 
 
 def _is_csr(kind):
@@ -349,3 +419,13 @@ def _fetch_ahead(order, t, X):
 @overloaded(fetch_entries, **INLINE)
 def _fetch_entries(X, i, w):
     return _csr_entries if _is_csr(X) else _dense_entries
+
+
+@overloaded(rows_dot, **INLINE)
+def _rows_dot(X, rows, table, out):
+    return _csr_rows_dot if _is_csr(X) else _dense_rows_dot
+
+
+@overloaded(rows_add, **INLINE)
+def _rows_add(X, rows, factors, out):
+    return _csr_rows_add if _is_csr(X) else _dense_rows_add
