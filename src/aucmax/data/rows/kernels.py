@@ -171,21 +171,19 @@ def fetch(values, k):
 def _register_fetch() -> None:
     from llvmlite import ir
     from numba.core import types
-    from numba.extending import intrinsic, overload
+    from numba.extending import lower_builtin, type_callable
 
-    def prefetch(typing, values, k):
-        def generate(context, builder, signature, arguments):
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.PointerType(byte))
-            call = builder.module.declare_intrinsic("llvm.prefetch", [ir.PointerType(byte)], kind)
-            builder.call(call, [place, number(0), number(2), number(1)])  # a read, into level two
+    byte, number = ir.IntType(8), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(byte), *[number] * 3])
+    type_callable(fetch)(lambda context: lambda values, k: types.none)
 
-        byte, number = ir.IntType(8), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(byte), *[number] * 3])
-        return types.void(values, k), generate
-
-    instruction: Any = intrinsic(prefetch)
-    overload(fetch, jit_options=INLINE)(lambda values, k: lambda values, k: instruction(values, k))
+    @lower_builtin(fetch, types.Array, types.Integer)
+    def prefetch(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.PointerType(byte))
+        call = builder.module.declare_intrinsic("llvm.prefetch", [ir.PointerType(byte)], kind)
+        builder.call(call, [place, number(0), number(2), number(1)])  # a read, into level two
+        return context.get_dummy_value()
 
 
 @functools.cache

@@ -4,11 +4,9 @@ The compiler makes such vectors for sums along the entries of a dense row. For s
 a time, vectors across the columns serve dense and CSR rows, and take half as long.
 """
 
-from typing import Any
-
 import numpy as np
 
-from aucmax.data.rows.kernels import INLINE, instructions
+from aucmax.data.rows.kernels import instructions
 
 __all__ = ["LANES", "lanes_at", "plus_times", "put_lanes"]
 
@@ -34,7 +32,7 @@ def put_lanes(table, i, lanes):
 def _register() -> None:
     from llvmlite import ir
     from numba.core import types
-    from numba.extending import intrinsic, models, overload, register_model
+    from numba.extending import lower_builtin, models, register_model, type_callable
 
     class Lanes(types.Type):
         def __init__(self):
@@ -48,42 +46,30 @@ def _register() -> None:
     number = ir.IntType(32)
     vector, firsts = (ir.VectorType(of, LANES) for of in (ir.DoubleType(), number))
     lanes_type = Lanes()
+    type_callable(lanes_at)(lambda context: lambda table, i: lanes_type)
+    type_callable(plus_times)(lambda context: lambda total, x, lanes: lanes_type)
+    type_callable(put_lanes)(lambda context: lambda table, i, lanes: types.none)
 
     def place(context, builder, kind, table, i):
         data = context.make_array(kind)(context, builder, table).data
         first = builder.mul(i, ir.Constant(i.type, LANES))
         return builder.bitcast(builder.gep(data, [first]), ir.PointerType(vector))
 
-    def load(typing, table, i):
-        def generate(context, builder, signature, arguments):
-            return builder.load(place(context, builder, signature.args[0], *arguments), align=8)
+    @lower_builtin(lanes_at, types.Array, types.Integer)
+    def load(context, builder, signature, arguments):
+        return builder.load(place(context, builder, signature.args[0], *arguments), align=8)
 
-        return lanes_type(table, i), generate
+    @lower_builtin(put_lanes, types.Array, types.Integer, Lanes)
+    def store(context, builder, signature, arguments):
+        *where, lanes = arguments
+        builder.store(lanes, place(context, builder, signature.args[0], *where), align=8)
+        return context.get_dummy_value()
 
-    def store(typing, table, i, lanes):
-        def generate(context, builder, signature, arguments):
-            *where, lanes = arguments
-            builder.store(lanes, place(context, builder, signature.args[0], *where), align=8)
-
-        return types.void(table, i, lanes), generate
-
-    def multiply_and_add(typing, total, x, lanes):
-        def generate(context, builder, signature, arguments):
-            total, x, lanes = arguments
-            x_first = builder.insert_element(ir.Constant(vector, None), x, number(0))
-            all_x = builder.shuffle_vector(x_first, x_first, ir.Constant(firsts, None))
-            product = builder.fmul(all_x, lanes, flags=("contract",))
-            return builder.fadd(total, product, flags=("contract",))
-
-        return lanes_type(total, types.float64, lanes), generate
-
-    at: Any = intrinsic(load)
-    put: Any = intrinsic(store)
-    plus: Any = intrinsic(multiply_and_add)
-    overload(lanes_at, jit_options=INLINE)(lambda table, i: lambda table, i: at(table, i))
-    overload(put_lanes, jit_options=INLINE)(
-        lambda table, i, lanes: lambda table, i, lanes: put(table, i, lanes)
-    )
-    overload(plus_times, jit_options=INLINE)(
-        lambda total, x, lanes: lambda total, x, lanes: plus(total, np.float64(x), lanes)
-    )
+    @lower_builtin(plus_times, Lanes, types.Float, Lanes)
+    def multiply_and_add(context, builder, signature, arguments):
+        total, x, lanes = arguments
+        x = context.cast(builder, x, signature.args[1], types.float64)
+        x_first = builder.insert_element(ir.Constant(vector, None), x, number(0))
+        all_x = builder.shuffle_vector(x_first, x_first, ir.Constant(firsts, None))
+        product = builder.fmul(all_x, lanes, flags=("contract",))
+        return builder.fadd(total, product, flags=("contract",))

@@ -431,6 +431,8 @@ def _scores_of(X, rows, tables, out):
     piece = np.empty((_PIECE_ROWS, LANES))
     for first in range(0, len(rows), _PIECE_ROWS):
         members = rows[first : first + _PIECE_ROWS]
+        for r in range(len(members)):
+            fetch_ahead(rows, first + r + len(members), X)
         for t in range(len(tables)):
             piece[:] = 0.0
             rows_dot(X, members, tables[t], piece)

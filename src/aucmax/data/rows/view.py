@@ -247,9 +247,8 @@ def _csr_ahead(order, t, X):
         fetch(X.indptr, order[t + 2 * _STEPS_AHEAD])
     if t + _STEPS_AHEAD < len(order):
         i = order[t + _STEPS_AHEAD]
-        for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.data.itemsize):
+        for k in range(X.indptr[i], X.indptr[i + 1], 8):
             fetch(X.data, k)
-        for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.indices.itemsize):
             fetch(X.indices, k)
 
 
@@ -270,8 +269,6 @@ def _csr_entries(X, i, w):
 def _dense_rows_dot(X, rows, table, out):
     last = len(rows) - 1
     for r in range(0, len(rows), 4):
-        for ahead in range(r, min(r + 4, last)):
-            fetch_ahead(rows, ahead, X)
         g, h = rows[r], rows[min(r + 1, last)]
         i, k = rows[min(r + 2, last)], rows[min(r + 3, last)]
         a, b = lanes_at(out, r), lanes_at(out, r + 1)
@@ -288,7 +285,6 @@ def _dense_rows_dot(X, rows, table, out):
 
 def _csr_rows_dot(X, rows, table, out):
     for r in range(len(rows)):
-        fetch_ahead(rows, r, X)
         total = lanes_at(out, r)
         for k in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
             total = plus_times(total, X.data[k], lanes_at(table, np.uint64(X.indices[k])))
