@@ -97,12 +97,16 @@ def test_kernels_agree_with_their_forms_for_few_numbers(monkeypatch):
     assert missing == []
 
 
-def test_few_rows_are_sorted_as_many_are(monkeypatch):
+@pytest.mark.parametrize("highest", [0.0, 1e12])
+def test_few_rows_are_sorted_as_many_are(monkeypatch, highest):
     rng = np.random.default_rng(1)
     z, rows = rng.integers(0, 50, 400) / 7.0, rng.permutation(400)[:300]
-    few = ascending(z, rows)
-    monkeypatch.setattr("aucmax.data.rows.sorting.FEW_ROWS", 0)
-    np.testing.assert_array_equal(ascending(z, rows), few)
+    z[rows[0]] = highest  # far above the others: digits do not tell these apart
+    orders = []
+    for is_loaded in (False, True):
+        monkeypatch.setattr(Kernel, "is_loaded", is_loaded)
+        orders.append(ascending(z, rows))
+    np.testing.assert_array_equal(*orders)
 
 
 @pytest.mark.parametrize("full", [[], [2], [0, 3, 4]])

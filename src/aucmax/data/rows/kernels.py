@@ -70,6 +70,11 @@ class Kernel:
         return (self._dispatcher or self.dispatcher)(*arguments)
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether a call need not load or compile it."""
+        return bool(getattr(self._dispatcher, "signatures", ()))
+
+    @property
     def dispatcher(self) -> Any:
         """Numba's dispatcher, or with ``NUMBA_DISABLE_JIT=1`` the body itself."""
         with _lock:  # otherwise two threads could each compile the kernel

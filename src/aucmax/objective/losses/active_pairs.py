@@ -403,7 +403,7 @@ def _reaches(z, sign, code, side, centre, guide, out):
 
 
 def _few_sums(u: np.ndarray, few: np.ndarray, s: np.ndarray, start: np.ndarray, *_: object) -> bool:
-    return len(few) <= FEW_ROWS and len(start) <= _FEW_STRATA
+    return len(u) <= FEW_ROWS and len(start) <= _FEW_STRATA
 
 
 def _before_few(
