@@ -204,7 +204,7 @@ def _won_by_few(z: NDArray[Any], pos: NDArray[np.intp], neg: NDArray[np.intp]) -
     return 0.5 * float(np.sum(sides))
 
 
-@unless(lambda z, pos, neg: len(pos) + len(neg) <= FEW_ROWS, _won_by_few)
+@unless(lambda z, pos, neg: len(pos) + len(neg) <= FEW_ROWS, _won_by_few, same_bits=True)
 @compiled
 def _won(z, pos, neg):
     # weight of the pairs ranked correctly, ties half, from each class's rows in ascending order

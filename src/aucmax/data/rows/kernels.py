@@ -54,10 +54,13 @@ class Kernel:
     ----------
     few, in_numpy : callable or None
         If ``few(*arguments)`` is true, ``in_numpy(*arguments)`` does the work: see `unless`.
+    same_bits : bool
+        Whether both give the same bits.
     """
 
     few: Callable[..., bool] | None = None
     in_numpy: Callable[..., Any]
+    same_bits = False
 
     def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
         functools.update_wrapper(self, body)
@@ -65,13 +68,17 @@ class Kernel:
         self._body, self._dispatcher = body, None
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.few is not None and self.few(*arguments):
+        if (
+            self.few is not None
+            and not (self.same_bits and self.is_loaded)
+            and self.few(*arguments)
+        ):
             return self.in_numpy(*arguments)
         return (self._dispatcher or self.dispatcher)(*arguments)
 
     @property
     def is_loaded(self) -> bool:
-        """Whether a call need not load or compile it."""
+        """Whether Numba has compiled it, or loaded it from the cache, in this process."""
         return bool(getattr(self._dispatcher, "signatures", ()))
 
     @property
@@ -102,12 +109,15 @@ def vectorised(kernel: Callable[..., Any]) -> Kernel:
 
 
 def unless(
-    few: Callable[..., bool], in_numpy: Callable[..., Any] | None = None
+    few: Callable[..., bool],
+    in_numpy: Callable[..., Any] | None = None,
+    *,
+    same_bits: bool = False,
 ) -> Callable[[Kernel], Kernel]:
     """Let another function replace a kernel in calls with few numbers.
 
     The choice depends on the arguments alone, not on whether Numba has started, so that the same
-    call always returns the same bits.
+    call always returns the same bits; unless both functions do, when a loaded kernel is faster.
 
     Parameters
     ----------
@@ -115,12 +125,14 @@ def unless(
         Returns from the kernel's arguments whether there are few numbers.
     in_numpy : callable, optional
         The other function; by default the kernel's body in Python.
+    same_bits : bool
+        Whether both functions return the same bits.
     """
 
     def decorate(kernel: Kernel) -> Kernel:
         # 1/0 is infinite, as in compiled code
         body = np.errstate(all="ignore")(kernel.__wrapped__)  # type: ignore[attr-defined]
-        kernel.few, kernel.in_numpy = few, in_numpy or body
+        kernel.few, kernel.in_numpy, kernel.same_bits = few, in_numpy or body, same_bits
         return kernel
 
     return decorate

@@ -650,7 +650,7 @@ def _centred(X, i, origin, x):
     row_add(X, i, 1.0, x)
 
 
-@unless(few.few_entries, few.sparse_gram)
+@unless(few.few_entries, few.sparse_gram, same_bits=True)
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices are ascending within a row, so this fills the lower triangle

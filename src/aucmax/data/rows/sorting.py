@@ -20,12 +20,10 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
     z : ndarray, shape (n,)
     rows : ndarray of int, shape (k,)
     """
-    # few rows load no kernel, but use one that is loaded: the order is the same
-    if len(rows) > FEW_ROWS or _sorted_by_digits.is_loaded:
-        order = np.empty_like(rows)
-        if _sorted_by_digits(z, rows, order):
-            return order
-    return rows[np.argsort(z[rows], kind="stable")]
+    order = np.empty_like(rows)
+    if not _sorted_by_digits(z, rows, order):
+        _sorted_few(z, rows, order)
+    return order
 
 
 def grouped(
@@ -53,7 +51,7 @@ def _group_few(code: np.ndarray, rows: np.ndarray, start: np.ndarray, order: np.
     order[...] = rows[np.argsort(code_of_row, kind="stable")]
 
 
-@unless(lambda code, rows, *_: len(rows) <= FEW_ROWS, _group_few)
+@unless(lambda code, rows, *_: len(rows) <= FEW_ROWS, _group_few, same_bits=True)
 @compiled
 def _group(code, rows, start, order):
     for i in rows:
@@ -66,6 +64,12 @@ def _group(code, rows, start, order):
         place[code[i]] += 1
 
 
+def _sorted_few(z: np.ndarray, rows: np.ndarray, order: np.ndarray) -> bool:
+    order[...] = rows[np.argsort(z[rows], kind="stable")]
+    return True
+
+
+@unless(lambda z, rows, out: len(rows) <= FEW_ROWS, _sorted_few, same_bits=True)
 @compiled
 def _sorted_by_digits(z, rows, out):
     # returns False if many scores are so close, relative to their range, that their digits agree

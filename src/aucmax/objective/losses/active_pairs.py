@@ -332,7 +332,7 @@ def _ranges_of(guide: _Guide, x: np.ndarray, code: np.ndarray | int) -> np.ndarr
     return guide.first[code] + np.where(place > 0.0, np.minimum(place, last), 0.0).astype(np.int64)
 
 
-@unless(lambda guide: len(guide.scores) <= FEW_ROWS, _guide_of_few)
+@unless(lambda guide: len(guide.scores) <= FEW_ROWS, _guide_of_few, same_bits=True)
 @compiled
 def _guide(guide):
     # below[b]: how many of the ascending scores lie below range b
@@ -379,7 +379,7 @@ def _reaches_of_few(
     out[:] = np.where(own, -1 - k - g, k + g)
 
 
-@unless(lambda z, *_: len(z) <= FEW_ROWS, _reaches_of_few)
+@unless(lambda z, *_: len(z) <= FEW_ROWS, _reaches_of_few, same_bits=True)
 @compiled
 def _reaches(z, sign, code, side, centre, guide, out):
     # for each row, how many scores of the rarer class are below 1 + its own; for rows of the rarer
@@ -419,7 +419,7 @@ def _before_few(
         np.cumsum(summands[first:end], axis=0, out=table[first + g + 1 : end + g + 1, :2])
 
 
-@unless(_few_sums, _before_few)
+@unless(_few_sums, _before_few, same_bits=True)
 @compiled
 def _before(u, few, s, start, shift, table):
     # Σ s_i and Σ s_i u_i over the rows of the rarer class before each place of a stratum
