@@ -79,7 +79,7 @@ class Kernel:
     @property
     def is_loaded(self) -> bool:
         """Whether Numba has compiled it, or loaded it from the cache, in this process."""
-        return bool(getattr(self._dispatcher, "signatures", ()))
+        return bool(getattr(self._dispatcher, "overloads", ()))
 
     @property
     def dispatcher(self) -> Any:
