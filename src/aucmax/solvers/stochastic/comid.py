@@ -84,12 +84,11 @@ class COMID(HingeSolver):
         self.check_penalty(penalty)
         v, u, k = state["v"], state["u"], state["k"][0]
         eta = self._step_sizes(state, batch, penalty.l2)
-        average = bool(self.average)
         if "l2" in penalty.offers:
-            _l2_steps(batch.visits, eta, penalty.l2, average, v, u, k)
+            _l2_steps(batch.visits, eta, penalty.l2, v, u, k)
         else:
             unscaled(state)
-            missed = Missed.of(eta * penalty.l1, len(v))
+            missed, average = Missed.of(eta * penalty.l1, len(v)), bool(self.average)
             _l1_steps(batch.visits, eta, missed, average, v, u)
             missed.catch_up(v, u, average)
         k["steps"] += len(eta)
@@ -108,7 +107,7 @@ class COMID(HingeSolver):
 
 
 @compiled
-def _l2_steps(visits, eta, alpha, average, v, u, k):
+def _l2_steps(visits, eta, alpha, v, u, k):
     # w = c v,  Σ w = S v − u
     X, order, rows = visits
     c, S = k["scale"], k["sum"]
@@ -119,7 +118,7 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
         y = rows[i]["sign"]
         if y * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
-            scaled_add(X, i, eta[t] * rows[i]["weight"] * y / c, S, average, v, u)
+            scaled_add(X, i, eta[t] * rows[i]["weight"] * y / c, S, v, u)
         c /= 1.0 + eta[t] * alpha
         S += c
         if c < MIN_SCALE:

@@ -94,12 +94,12 @@ class SPAM(StochasticSolver):
         eta = self._step_sizes(state, batch, penalty)
         dots = np.zeros((0, 2)) if running else batch.dots
         mass = batch.by_step("mass")
-        inner, average = total @ v, bool(self.average)  # the products with w, updated from here on
+        inner = total @ v  # the products with w, updated from here on
         if "l2" in penalty.offers:
-            settings = (penalty.l2, average, *inner)
+            settings = (penalty.l2, *inner)
             _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)
             return
-        inner = k["scale"] * inner
+        inner, average = k["scale"] * inner, bool(self.average)
         unscaled(state)
         X = batch.X
         if "elastic net" in penalty.offers and _MIN_FEATURES_PER_ENTRY * n_stored(X) < n_rows(
@@ -148,7 +148,7 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
     # w = c v,  Σ w = S v − u;  a, b = v·total
     X, order, rows = visits
     mass, dots, running = classes
-    l2, average, a, b = settings
+    l2, a, b = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -156,6 +156,7 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
         fetch_ahead(order, t, dots)
         i = order[t]
         q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
+        rate = eta[t] * weight / c  # divided before the row's product is needed
         vx = row_dot(X, i, v)
         if running:  # the row enters its class's sum first
             row_add(X, i, weight, total[q])
@@ -165,8 +166,8 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
             xa, xb = dots[i, 0], dots[i, 1]
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
-        h = -eta[t] * weight * g / c
-        scaled_add(X, i, h, S, average, v, u)
+        h = -rate * g
+        scaled_add(X, i, h, S, v, u)
         a += h * xa
         b += h * xb
         c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2

@@ -104,7 +104,7 @@ class UnivariateSGD(StochasticSolver):
         C = self.given_step()
         if C is None:
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
-        settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
+        settings = (self.automatic, loss.compiled(), penalty.l2)
         rates = C / np.sqrt(times(state, batch)), batch.by_step("mass")
         _steps(batch.visits, *rates, settings, state["v"], state["u"], k)
         k["steps"] += len(batch.order)
@@ -114,7 +114,7 @@ class UnivariateSGD(StochasticSolver):
 def _steps(visits, eta, mass, settings, v, u, k):
     # w = c v,  Σ w = S v − u
     X, order, rows = visits
-    automatic, loss, alpha, average = settings
+    automatic, loss, alpha = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -131,7 +131,7 @@ def _steps(visits, eta, mass, settings, v, u, k):
                 rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)
         h = -rate * balance * derivative1(loss, margin) * y / c
-        scaled_add(X, i, h, S, average, v, u)
+        scaled_add(X, i, h, S, v, u)
         c /= 1.0 + rate * alpha
         S += c
         if c < MIN_SCALE:
