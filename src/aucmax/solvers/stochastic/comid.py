@@ -8,7 +8,7 @@ linearises the loss but not the penalty: soft(w − ηg, ηα) for l1, (w − η
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.data.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot, row_entry, row_size
 from aucmax.objective.penalties import Penalty
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
@@ -84,11 +84,12 @@ class COMID(HingeSolver):
         self.check_penalty(penalty)
         v, u, k = state["v"], state["u"], state["k"][0]
         eta = self._step_sizes(state, batch, penalty.l2)
+        average = bool(self.average)
         if "l2" in penalty.offers:
-            _l2_steps(batch.visits, eta, penalty.l2, v, u, k)
+            _l2_steps(batch.visits, eta, penalty.l2, average, v, u, k)
         else:
             unscaled(state)
-            missed, average = Missed.of(eta * penalty.l1, len(v)), bool(self.average)
+            missed = Missed.of(eta * penalty.l1, len(v))
             _l1_steps(batch.visits, eta, missed, average, v, u)
             missed.catch_up(v, u, average)
         k["steps"] += len(eta)
@@ -107,7 +108,7 @@ class COMID(HingeSolver):
 
 
 @compiled
-def _l2_steps(visits, eta, alpha, v, u, k):
+def _l2_steps(visits, eta, alpha, average, v, u, k):
     # w = c v,  Σ w = S v − u
     X, order, rows = visits
     c, S = k["scale"], k["sum"]
@@ -118,7 +119,11 @@ def _l2_steps(visits, eta, alpha, v, u, k):
         y = rows[i]["sign"]
         if y * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
-            scaled_add(X, i, eta[t] * rows[i]["weight"] * y / c, S, v, u)
+            h = eta[t] * rows[i]["weight"] * y / c
+            if average:
+                scaled_add(X, i, h, S, v, u)
+            else:
+                row_add(X, i, h, v)
         c /= 1.0 + eta[t] * alpha
         S += c
         if c < MIN_SCALE:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.data.rows import compiled, fetch_ahead, row_dot
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.solvers.base import lacking
@@ -84,14 +84,15 @@ class Pegasos(HingeSolver):
         elif state["slower"][0] > 1.0:
             t = t + 0.25 * state["slower"] * batch.mean_norm2() / alpha
         radius = alpha**-0.5 if self.project else np.inf
-        _steps(batch.visits, t, (alpha, radius), state["v"], state["u"], k)
+        settings = (alpha, radius, bool(self.average))
+        _steps(batch.visits, t, settings, state["v"], state["u"], k)
 
 
 @compiled
 def _steps(visits, times, settings, v, u, k):
     # w = c v,  Σ w = S v − u,  vv = ‖v‖²
     X, order, rows = visits
-    alpha, R = settings
+    alpha, R, average = settings
     c, S, vv = k["scale"], k["sum"], squared(v)
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -108,7 +109,10 @@ def _steps(visits, times, settings, v, u, k):
         if short:
             # w ← w + η y x
             h = rows[i]["weight"] * y / (alpha * times[t] * c)
-            scaled_add(X, i, h, S, v, u)
+            if average:
+                scaled_add(X, i, h, S, v, u)
+            else:
+                row_add(X, i, h, v)
             vv += h * (2.0 * vx + h * rows[i]["norm2"])
         if c * c * vv > R * R:
             c = R / np.sqrt(vv)

@@ -94,12 +94,12 @@ class SPAM(StochasticSolver):
         eta = self._step_sizes(state, batch, penalty)
         dots = np.zeros((0, 2)) if running else batch.dots
         mass = batch.by_step("mass")
-        inner = total @ v  # the products with w, updated from here on
+        inner, average = total @ v, bool(self.average)  # the products with w, updated from here on
         if "l2" in penalty.offers:
-            settings = (penalty.l2, *inner)
+            settings = (penalty.l2, average, *inner)
             _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)
             return
-        inner, average = k["scale"] * inner, bool(self.average)
+        inner = k["scale"] * inner
         unscaled(state)
         X = batch.X
         if "elastic net" in penalty.offers and _MIN_FEATURES_PER_ENTRY * n_stored(X) < n_rows(
@@ -148,7 +148,7 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
     # w = c v,  Σ w = S v − u;  a, b = v·total
     X, order, rows = visits
     mass, dots, running = classes
-    l2, a, b = settings
+    l2, average, a, b = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -167,7 +167,10 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
         h = -rate * g
-        scaled_add(X, i, h, S, v, u)
+        if average:
+            scaled_add(X, i, h, S, v, u)
+        else:
+            row_add(X, i, h, v)
         a += h * xa
         b += h * xb
         c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.data.rows import compiled, fetch_ahead, row_dot
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import Penalty
@@ -104,7 +104,7 @@ class UnivariateSGD(StochasticSolver):
         C = self.given_step()
         if C is None:
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
-        settings = (self.automatic, loss.compiled(), penalty.l2)
+        settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
         rates = C / np.sqrt(times(state, batch)), batch.by_step("mass")
         _steps(batch.visits, *rates, settings, state["v"], state["u"], k)
         k["steps"] += len(batch.order)
@@ -114,7 +114,7 @@ class UnivariateSGD(StochasticSolver):
 def _steps(visits, eta, mass, settings, v, u, k):
     # w = c v,  Σ w = S v − u
     X, order, rows = visits
-    automatic, loss, alpha = settings
+    automatic, loss, alpha, average = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -131,7 +131,10 @@ def _steps(visits, eta, mass, settings, v, u, k):
                 rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)
         h = -rate * balance * derivative1(loss, margin) * y / c
-        scaled_add(X, i, h, S, v, u)
+        if average:
+            scaled_add(X, i, h, S, v, u)
+        else:
+            row_add(X, i, h, v)
         c /= 1.0 + rate * alpha
         S += c
         if c < MIN_SCALE:
