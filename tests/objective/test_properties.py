@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aucmax.data.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
+from aucmax.data.rows import as_rows, products, row_add, row_add_both, row_dot, row_norm2, take_rows
 from aucmax.data.rows.products import row_blocks
 from aucmax.data.rows.view import LONG_VECTOR
 from aucmax.objective.losses import LOSSES, PairwiseLoss
@@ -253,7 +253,7 @@ def test_a_full_column_far_from_zero_keeps_its_digits_among_sparse_ones():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_three_verbs_of_a_row(form, dtype):
+def test_the_verbs_of_a_row(form, dtype):
     """The plain bodies, as they run with NUMBA_DISABLE_JIT=1."""
     X = rows(2, n=6, d=5, density=0.5)[0].astype(dtype)
     R, X = as_rows(form(X)), X.astype(np.float64)
@@ -264,6 +264,10 @@ def test_the_three_verbs_of_a_row(form, dtype):
         v = w.copy()
         row_add(R, i, 0.5, v)
         np.testing.assert_allclose(v, w + 0.5 * X[i], rtol=1e-12)
+        u = -w
+        row_add_both(R, i, 2.0, v, -4.0, u)
+        np.testing.assert_allclose(v, w + 2.5 * X[i], rtol=1e-12)
+        np.testing.assert_allclose(u, -w - 4.0 * X[i], rtol=1e-12)
 
 
 def test_rows_are_not_copied_without_need_and_never_written():

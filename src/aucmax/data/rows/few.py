@@ -41,7 +41,7 @@ def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
         np.einsum("ij,j->i", X[lo:hi], w, out=out[lo:hi])
 
 
-def scores_of(X: Rows, rows: np.ndarray, tables: np.ndarray, out: np.ndarray) -> None:
+def scores_of(X: Rows, rows: np.ndarray, _: bool, tables: np.ndarray, out: np.ndarray) -> None:
     """Write the products of some rows (m,) with the first k columns of tables to ``out`` (k, m)."""
     out[...] = (to_scipy(X)[rows] @ np.hstack([*tables])[:, : len(out)]).T
 

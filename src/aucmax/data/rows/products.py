@@ -63,6 +63,7 @@ _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may ex
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
 _PIECE_ROWS = 64  # a multiple of four
+_FAR_ENTRIES = 1_000_000  # stored entries above which the rows do not fit into the cache
 _MAX_SINGLE_BY_FOURS = 256  # features up to which four float32 rows are added at once
 _MIN_WIDE_FEATURES = 2000  # above which a sum of dense rows does not stay in the nearest cache
 GRAM_ENTRIES = 120_000  # entries of a piece, so that it fits into the cache
@@ -131,7 +132,7 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     if W.ndim == 2:
         tables, columns = _tables(W), np.empty((W.shape[1], n_rows(X)))
         _each_block(
-            X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), tables, columns[:, lo:hi])
+            X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), False, tables, columns[:, lo:hi])
         )
         return columns.T
     w = np.ascontiguousarray(W, dtype=np.float64)
@@ -143,7 +144,7 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
     columns = np.empty((W.shape[1], len(rows)))
-    _scores_of(X, rows, _tables(W), columns)
+    _scores_of(X, rows, n_stored(X) > _FAR_ENTRIES, _tables(W), columns)
     return columns.T
 
 
@@ -427,12 +428,13 @@ def _scores(X, lo, hi, w, out):
 # A piece stays in the cache while it moves between columns and lanes.
 @unless(few.few_entries, few.scores_of)
 @compiled
-def _scores_of(X, rows, tables, out):
+def _scores_of(X, rows, far, tables, out):
     piece = np.empty((_PIECE_ROWS, LANES))
     for first in range(0, len(rows), _PIECE_ROWS):
         members = rows[first : first + _PIECE_ROWS]
-        for r in range(len(members)):
-            fetch_ahead(rows, first + r + len(members), X)
+        if far:  # the next piece
+            for r in range(len(members)):
+                fetch_ahead(rows, first + r + len(members), X)
         for t in range(len(tables)):
             piece[:] = 0.0
             rows_dot(X, members, tables[t], piece)

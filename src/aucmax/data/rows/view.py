@@ -1,10 +1,10 @@
 """Dense and CSR rows behind one interface, so that each kernel is written once.
 
-A kernel uses row ``i`` of ``X`` through three functions: its product with a vector (`row_dot`), its
-addition to a vector (`row_add`) and its squared norm (`row_norm2`). Kernels that treat stored
-entries individually also use their number (`row_size`) and single entries (`row_entry`). In
-compiled code the type of ``X`` selects the body at compile time; with ``NUMBA_DISABLE_JIT=1`` the
-same two bodies are selected at run time.
+A kernel uses row ``i`` of ``X`` through four functions: its product with a vector (`row_dot`), its
+addition to a vector (`row_add`) or to two (`row_add_both`), and its squared norm (`row_norm2`).
+Kernels that treat stored entries individually also use their number (`row_size`) and single entries
+(`row_entry`). In compiled code the type of ``X`` selects the body at compile time; with
+``NUMBA_DISABLE_JIT=1`` the same two bodies are selected at run time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "n_rows",
     "n_stored",
     "row_add",
+    "row_add_both",
     "row_dot",
     "row_entry",
     "row_norm2",
@@ -56,7 +57,6 @@ class CSR(NamedTuple):
 
 Rows = np.ndarray | CSR
 
-_FAR_ENTRIES = 1_000_000  # of all rows, above which a row in random order is not in the cache
 _STEPS_AHEAD = 4  # distance of the prefetched row
 _ENTRIES_AHEAD = 64  # distance of the prefetched entries
 LONG_VECTOR = 200_000  # length above which a vector does not stay in the cache
@@ -200,6 +200,21 @@ def _csr_add(X, i, c, w):
         w[np.uint64(X.indices[k])] += c * X.data[k]
 
 
+def _dense_add_both(X, i, c, v, d, u):
+    for j in range(X.shape[1]):
+        v[j] += c * X[i, j]
+        u[j] += d * X[i, j]
+
+
+# Both sums are formed before either is stored, as the compiler cannot know that v and u are apart.
+def _csr_add_both(X, i, c, v, d, u):
+    for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+        j, x = np.uint64(X.indices[k]), X.data[k]
+        of_v, of_u = v[j] + c * x, u[j] + d * x
+        v[j] = of_v
+        u[j] = of_u
+
+
 def _dense_norm2(X, i):
     s = 0.0
     for j in range(X.shape[1]):
@@ -231,25 +246,29 @@ def _csr_entry(X, i, k):
     return np.uint64(X.indices[at]), X.data[at]
 
 
-# A cache line has 64 bytes. The start of a CSR row must be loaded before the row is prefetched.
+# A cache line of 64 bytes holds 8 numbers of 8 bytes, or 16 indices. Steps of the loops that are
+# constants, and unsigned positions, spare divisions that take longer than the prefetching. The
+# start of a CSR row must be loaded before the row is prefetched.
 def _dense_ahead(order, t, X):
-    if X.size > _FAR_ENTRIES and t + _STEPS_AHEAD < len(order):
+    if t + _STEPS_AHEAD < len(order):
         size = X.shape[1] if X.ndim == 2 else 1
         first = order[t + _STEPS_AHEAD] * size
-        for k in range(first, first + size, 64 // X.itemsize):
+        for k in range(first, first + size, 8):
             fetch(X, k)
 
 
 def _csr_ahead(order, t, X):
-    if len(X.data) < _FAR_ENTRIES:
-        return
     if t + 2 * _STEPS_AHEAD < len(order):
         fetch(X.indptr, order[t + 2 * _STEPS_AHEAD])
     if t + _STEPS_AHEAD < len(order):
-        i = order[t + _STEPS_AHEAD]
-        for k in range(X.indptr[i], X.indptr[i + 1], 8):
-            fetch(X.data, k)
+        i = np.uint64(order[t + _STEPS_AHEAD])
+        first, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + np.uint64(1)])
+        for k in range(first, end, np.uint64(16)):
             fetch(X.indices, k)
+            fetch(X.data, k)
+            fetch(X.data, k + np.uint64(8))
+        fetch(X.indices, end)
+        fetch(X.data, end)
 
 
 def _dense_entries(X, i, w):
@@ -321,6 +340,11 @@ def row_add(X, i, c, w):
     (_csr_add if isinstance(X, CSR) else _dense_add)(X, i, c, w)
 
 
+def row_add_both(X, i, c, v, d, u):
+    """Add c x_i to v and d x_i to u in place, where v and u do not overlap."""
+    (_csr_add_both if isinstance(X, CSR) else _dense_add_both)(X, i, c, v, d, u)
+
+
 def row_norm2(X, i):
     """Return ‖x_i‖², summed in float64."""
     return (_csr_norm2 if isinstance(X, CSR) else _dense_norm2)(X, i)
@@ -383,13 +407,13 @@ def _row_dot_csr(X, i, w):
 
 
 @overloaded(row_add, **INLINE)
-def _row_add_dense(X, i, c, w):
-    return None if _is_csr(X) else _dense_add
+def _row_add(X, i, c, w):
+    return _csr_add if _is_csr(X) else _dense_add
 
 
-@overloaded(row_add, **INLINE)
-def _row_add_csr(X, i, c, w):
-    return _csr_add if _is_csr(X) else None
+@overloaded(row_add_both, **INLINE)
+def _row_add_both(X, i, c, v, d, u):
+    return _csr_add_both if _is_csr(X) else _dense_add_both
 
 
 @overloaded(row_norm2, fastmath=REORDER)

@@ -204,7 +204,8 @@ class _SquarePairs(NamedTuple):
         """
         pos = self.sign > 0
         if self.strata is None:
-            m_pos, m_neg = float(self.s[pos] @ u[pos]), float(self.s[~pos] @ u[~pos])
+            of_pos = np.where(pos, self.s, 0.0)
+            m_pos, m_neg = float(of_pos @ u), float((self.s - of_pos) @ u)
             return u - np.where(pos, m_pos, m_neg), m_pos - m_neg
         code, omega = self.strata.code, np.where(self.strata.omega > 0.0, self.strata.omega, 1.0)
         near = self.strata.apart(u)

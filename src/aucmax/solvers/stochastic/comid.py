@@ -8,7 +8,7 @@ linearises the loss but not the penalty: soft(w − ηg, ηα) for l1, (w − η
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.data.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot, row_entry, row_size
 from aucmax.objective.penalties import Penalty
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
@@ -119,7 +119,11 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
         y = rows[i]["sign"]
         if y * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
-            scaled_add(X, i, eta[t] * rows[i]["weight"] * y / c, S, average, v, u)
+            h = eta[t] * rows[i]["weight"] * y / c
+            if average:
+                scaled_add(X, i, h, S, v, u)
+            else:
+                row_add(X, i, h, v)
         c /= 1.0 + eta[t] * alpha
         S += c
         if c < MIN_SCALE:

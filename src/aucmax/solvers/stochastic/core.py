@@ -144,7 +144,7 @@ class StochasticSolver(Solver):
             if run.monitor(w, epoch.passes) or (tol > 0.0 and run.monitor.measure(w) <= tol):
                 break
         if message is None:
-            value = objective.value(w) if value is None else value
+            value = self._value(objective, w) if value is None else value
             if not value <= (1 + self.slack) * objective.at_zero:
                 message = self._diverged("the objective at the end is above its value at w = 0")
         return Result(w, max(count, 1), message, state=state)
@@ -179,9 +179,9 @@ class StochasticSolver(Solver):
                 self.step(state, batch, penalty, rng)
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
-            # J costs a pass over the data: compute it after 1, 2, 4, 8, … epochs and the last
-            if self.automatic and (epoch & (epoch - 1) == 0 or epoch == n_epochs):
-                value = objective.value(w)
+            # J costs a pass over the data: compute it after 1, 4, 16, … epochs and the last
+            if self.automatic and epoch in (max(4 * since, 1), n_epochs):
+                value = self._value(objective, w)
                 if value <= objective.at_zero:
                     sound, since = copy.deepcopy(state), epoch
                 elif slower < 4.0**_MAX_STEP_CUTS:
@@ -219,6 +219,12 @@ class StochasticSolver(Solver):
         """Return the state before the first row, with the base class's sums over the classes."""
         classes = Classes(np.zeros(2), np.zeros((2, d * self.sums_rows)), np.zeros(2))
         return classes._asdict() | {"slower": np.ones(1)} | self.begin(d, penalty)
+
+    def _value(self, objective: Objective, w: np.ndarray) -> float:
+        """Return J(w) from the scores: `Objective.value` may also compute a gradient."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            value = objective.at(objective.problem.scores(w)).value
+            return value + objective.penalty.value(w)
 
     def _diverged(self, sign: str) -> str:
         name = self.step_setting

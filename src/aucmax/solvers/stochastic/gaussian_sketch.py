@@ -193,7 +193,7 @@ def _steps(visits, draws, settings, k, sketch, weights, inner):
             _fold(omega, Omega, w, sum_w, v, g, Zw, tw)
             omega, Omega = 1.0, 0.0
         h = -rate * residual / omega, rate * (residual + f / T) / (T * omega), -rate / (T * omega)
-        scaled_add(X, i, h[0], Omega, average, w, sum_w)
+        scaled_add(X, i, h[0], Omega, w, sum_w)
         _weights_move(h, o, u, v, g)
         _sums_move(h, o, u, tx, tw, Zt, tt)
         _sketches_move(h, o, u, zx, Zw, ZZ, Zt)

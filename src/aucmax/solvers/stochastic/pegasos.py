@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.data.rows import compiled, fetch_ahead, row_dot
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.solvers.base import lacking
@@ -109,7 +109,10 @@ def _steps(visits, times, settings, v, u, k):
         if short:
             # w ← w + η y x
             h = rows[i]["weight"] * y / (alpha * times[t] * c)
-            scaled_add(X, i, h, S, average, v, u)
+            if average:
+                scaled_add(X, i, h, S, v, u)
+            else:
+                row_add(X, i, h, v)
             vv += h * (2.0 * vx + h * rows[i]["norm2"])
         if c * c * vv > R * R:
             c = R / np.sqrt(vv)

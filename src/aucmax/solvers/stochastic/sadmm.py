@@ -11,7 +11,7 @@ row (x, y) with loss l_t is
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.data.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot, row_entry, row_size
 from aucmax.objective.penalties import Penalty, soft
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
@@ -82,8 +82,7 @@ class SADMM(HingeSolver):
         else:
             rho = np.full(len(batch.order), step)
         if "l2" in penalty.offers:
-            settings = (penalty.l2, average)
-            _l2_steps(batch.visits, rho, settings, v, u, k)
+            _l2_steps(batch.visits, rho, penalty.l2, average, v, u, k)
             mu[:] = penalty.l2 * k["scale"] * v
         else:
             unscaled(state)
@@ -98,10 +97,9 @@ class SADMM(HingeSolver):
 
 
 @compiled
-def _l2_steps(visits, rho, settings, v, u, k):
+def _l2_steps(visits, rho, alpha, average, v, u, k):
     # z = c v,  Σ z = S v − u
     X, order, rows = visits
-    alpha, average = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -112,7 +110,11 @@ def _l2_steps(visits, rho, settings, v, u, k):
         if short > 0.0 and norm2 > 0.0:
             # z ← (ρz + β y x)/(ρ + α)
             beta = min(r * short / norm2, rows[i]["weight"])
-            scaled_add(X, i, beta * y / (r * c), S, average, v, u)
+            h = beta * y / (r * c)
+            if average:
+                scaled_add(X, i, h, S, v, u)
+            else:
+                row_add(X, i, h, v)
         c *= r / (r + alpha)
         S += c
         if c < MIN_SCALE:

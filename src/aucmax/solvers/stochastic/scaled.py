@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.data.rows import compiled, inlined, row_add
+from aucmax.data.rows import compiled, inlined, row_add_both
 from aucmax.solvers.stochastic.samples import Batch
 
 __all__ = [
@@ -72,11 +72,13 @@ def fold(c, S, v, u):
 
 
 @inlined
-def scaled_add(X, i, h, S, average, v, u):
-    """Add h x_i to v, and with ``average`` S h x_i to u, for the sum of the iterates."""
-    row_add(X, i, h, v)
-    if average:
-        row_add(X, i, h * S, u)
+def scaled_add(X, i, h, S, v, u):
+    """Add h x_i to v and S h x_i to u, for the sum of the iterates.
+
+    Without an average, call `row_add` instead. That choice belongs into the kernel: with a branch
+    here, Numba would count references to all arrays at each step.
+    """
+    row_add_both(X, i, h, v, h * S, u)
 
 
 @compiled

@@ -184,6 +184,7 @@ def _steps(visits, schedule, R, v, u, k):
         fetch_ahead(order, t, rows)
         i, p_t = order[t], p[t]
         y, weight, norm2 = rows[i]["sign"], rows[i]["weight"], rows[i]["norm2"]
+        rate = eta[t] * weight / c
         S += gamma[t] * c
         vx = row_dot(X, i, v)
         wx = c * vx
@@ -202,13 +203,13 @@ def _steps(visits, schedule, R, v, u, k):
         b = min(max(b, -bound[t]), bound[t])
         alpha = min(max(alpha, -2.0 * bound[t]), 2.0 * bound[t])
         # w ← (w − η r x)/(1 + ηβ),  then  w ← w min(1, R/‖w‖)
-        h = -eta[t] * weight * r / c
+        h = -rate * r
         N += h * (2.0 * vx + h * norm2)
         c *= shrink[t]
         length = c * np.sqrt(max(N, 0.0))
         if length > R:
             c *= R / length
-        scaled_add(X, i, h, S, True, v, u)
+        scaled_add(X, i, h, S, v, u)
         if c < MIN_SCALE:
             fold(c, S, v, u)
             N, c, S = c * c * N, 1.0, 0.0

@@ -156,6 +156,7 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
         fetch_ahead(order, t, dots)
         i = order[t]
         q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
+        rate = eta[t] * weight / c  # divided before the row's product is needed
         vx = row_dot(X, i, v)
         if running:  # the row enters its class's sum first
             row_add(X, i, weight, total[q])
@@ -165,8 +166,11 @@ def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
             xa, xb = dots[i, 0], dots[i, 1]
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
-        h = -eta[t] * weight * g / c
-        scaled_add(X, i, h, S, average, v, u)
+        h = -rate * g
+        if average:
+            scaled_add(X, i, h, S, v, u)
+        else:
+            row_add(X, i, h, v)
         a += h * xa
         b += h * xb
         c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.data.rows import compiled, fetch_ahead, row_dot
+from aucmax.data.rows import compiled, fetch_ahead, row_add, row_dot
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import Penalty
@@ -131,7 +131,10 @@ def _steps(visits, eta, mass, settings, v, u, k):
                 rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)
         h = -rate * balance * derivative1(loss, margin) * y / c
-        scaled_add(X, i, h, S, average, v, u)
+        if average:
+            scaled_add(X, i, h, S, v, u)
+        else:
+            row_add(X, i, h, v)
         c /= 1.0 + rate * alpha
         S += c
         if c < MIN_SCALE:

@@ -213,13 +213,14 @@ def _shrinking_steps(visits, k, dots, along, z, v):
         fetch_ahead(order, t, along)
         fetch_ahead(order, t, z)
         i = order[t]
+        rate = eta * rows[i]["weight"] / c
         moved = c * row_dot(X, i, v) + e * along[i] - z[i]  # (w − w̃)·x
         if rows[i]["sign"] > 0:
             r = 2.0 * (1.0 - p) * (moved - (c * b + e * slope_b - start_b))
         else:
             r = 2.0 * p * (moved - (c * a + e * slope_a - start_a))
         # w ← (w − η (r x + μ̃))/(1 + ηβ)
-        h = -eta * rows[i]["weight"] * r / c
+        h = -rate * r
         row_add(X, i, h, v)
         a += h * dots[i, 0]
         b += h * dots[i, 1]
