@@ -23,6 +23,7 @@ from aucmax.solvers.base import Minimum, Monitor, Run
 from aucmax.solvers.batch.columns import WeightedColumns, about_mean, shifted, weighted_gram
 from aucmax.solvers.batch.coordinate_descent import on_matrix
 from aucmax.solvers.batch.model import MAX_PRODUCTS_PER_MODEL, ColumnModel, Model
+from aucmax.solvers.batch.slopes import Slopes
 from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     NEAR,
@@ -46,12 +47,16 @@ _SET_TOL = 0.01  # a working set is solved to this share of its features' possib
 _SOUGHT_SHARE = 0.1  # of the gap that remains at ``tol``: the least possible gain that is sought
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_MAX_RATIO = 4.0  # by which one step raises or lowers a kept matrix
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
 
 
 class Point(NamedTuple):
-    """A point w (d,), the rows' scores z (n,), the data term there, and its gradient (d,)."""
+    """A point w (d,), the rows' scores z (n,), the data term there, and its gradient (d,).
+
+    The gradient is one of `Slopes`: where it does not matter, it may be inexact.
+    """
 
     w: np.ndarray
     z: np.ndarray
@@ -60,14 +65,11 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The scores (n,) and the data term after steps on a working set.
-
-    The gradient (d,) is known if the set holds all features.
-    """
+    """The scores (n,) and the data term after steps on a working set, and its slopes (k,) there."""
 
     z: np.ndarray
     term: LossAt
-    gradient: np.ndarray | None
+    slopes: np.ndarray
 
 
 class Trace:
@@ -84,18 +86,21 @@ class Trace:
     def __init__(self) -> None:
         self.part: ColumnSet | None = None
         self.in_parts: AtIntercept | None = None
+        self._slopes: Slopes | None = None
         self._end: Point | None = None
 
     def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
         """Return the data term at w; its scores are known if steps have ended there."""
+        self._slopes = slopes = self._slopes or Slopes(objective)
         if self._end is None or not np.array_equal(self._end.w, w):
-            if reached is None:
-                z = objective.problem.scores(w)
-                reached = Reached(z, objective.at(z), None)
-            z, term, gradient = reached
-            if gradient is None:
-                gradient = objective.adjoint(term.gradient)
-            self._end = Point(w.copy(), z, term, gradient)
+            z = objective.problem.scores(w) if reached is None else reached.z
+            term = objective.at(z) if reached is None else reached.term
+            slopes.move(term.gradient)
+            if self.part is not None:
+                on_set = self.part.slopes(term) if reached is None else reached.slopes
+                slopes.learn(self.part.S, on_set)
+            self._end = Point(w.copy(), z, term, slopes.gradient)
+        slopes.complete(objective.penalty, w)
         return self._end
 
     def columns(
@@ -117,6 +122,8 @@ class Trace:
             S = np.arange(len(promise))  # to copy columns again for each set would cost more
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self.part)
+            assert self._slopes is not None
+            self._slopes.learn(S, self.part.slopes(point.term))
         return self.part
 
 
@@ -250,6 +257,16 @@ class ColumnSet:
             self._weights = term.bent[:]
         return self.bent
 
+    def follow(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Scale ``bent`` to the curvature along a step (k,), from the change of the gradient (k,).
+
+        Along a path the rows' weights fall, most of them by similar factors.
+        """
+        if self.bent is not None and (curvature := dot(step, self.bent @ step)) > 0.0:
+            ratio = min(max(dot(step, change) / curvature, 1.0 / _MAX_RATIO), _MAX_RATIO)
+            self.bent *= ratio
+            self._weights = ratio * self._weights
+
     def share(self, term: LossAt) -> float:
         """Return a c for which the second derivative at ``term`` is at least c times ``bent``.
 
@@ -291,6 +308,10 @@ class ColumnSet:
             self._term = term
         return self._columns
 
+    def slopes(self, term: LossAt) -> np.ndarray:
+        """Return the slopes of the data term along the features (k,)."""
+        return self.transposed @ term.gradient[:]
+
     def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of the data term times v."""
         return self.transposed @ term.product(self.matrix @ v)
@@ -313,7 +334,7 @@ def _on_set(
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
     while True:
-        gradient, promise = iterate.promise()
+        promise = iterate.promise()
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
         # reuse the matrix of an earlier point as long as its steps gain enough
@@ -321,9 +342,9 @@ def _on_set(
             part.bend(iterate.term)
             is_fresh = True
         inner = max(_MODEL_TOL * promise, 0.1 * aim)
-        target, spent = iterate.target(gradient, inner, max_cost - cost)
+        target, spent = iterate.target(inner, max_cost - cost)
         cost += spent
-        if iterate.advance(gradient, target):
+        if iterate.advance(target):
             last = promise
         elif part.small and not is_fresh:
             last = 0.0
@@ -340,8 +361,7 @@ def _on_set(
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    of_all = iterate.gradient if len(part.S) == len(w) else None
-    return w, Reached(iterate.z, iterate.term, of_all), steps, cost
+    return w, Reached(iterate.z, iterate.term, iterate.gradient), steps, cost
 
 
 class _Iterate:
@@ -351,24 +371,22 @@ class _Iterate:
         self.objective, self.part = objective, part
         self.penalty, self.v = objective.penalty.of(part.S), start.w[part.S]
         self.z, self.term = start.z, start.term
-        self.gradient: np.ndarray | None = start.gradient[part.S]
+        self.gradient = start.gradient[part.S]
         self.value = self.term.value + self.penalty.value(self.v)
 
     def recompute_scores(self) -> None:
         """Recompute the scores, in which rounding errors accumulate."""
         self.z = self.part.matrix @ self.v
-        self.term, self.gradient = self.objective.at(self.z), None
+        self.term = self.objective.at(self.z)
+        self.gradient = self.part.slopes(self.term)
 
-    def promise(self) -> tuple[np.ndarray, float]:
-        """Return the data term's gradient, and the possible gain of all features."""
-        if self.gradient is None:
-            self.gradient = self.part.transposed @ self.term.gradient[:]
-        promise = self.penalty.promise(self.gradient, self.v, self.part.curvature)
-        return self.gradient, float(promise.sum())
+    def promise(self) -> float:
+        """Return the possible gain of all features."""
+        return float(self.penalty.promise(self.gradient, self.v, self.part.curvature).sum())
 
-    def target(self, gradient: np.ndarray, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
+    def target(self, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
         """Return the model's minimum, up to a possible gain of ``aim``, and its cost."""
-        part, v, term = self.part, self.v, self.term
+        part, v, term, gradient = self.part, self.v, self.term, self.gradient
         if part.small:
             H = part.bent
             assert H is not None
@@ -381,13 +399,13 @@ class _Iterate:
         model.minimise(aim)
         return model.v, model.spent
 
-    def advance(self, gradient: np.ndarray, target: np.ndarray) -> bool:
+    def advance(self, target: np.ndarray) -> bool:
         """Move to the target, or part of the way, so that J falls enough; False if impossible."""
         v, penalty, at = self.v, self.penalty, self.objective.at
         direction = target - v
         move = self.part.matrix @ direction
         # a lower bound on the gain of the model
-        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
+        fall = dot(self.gradient, direction) + penalty.value(target) - penalty.value(v)
         t, term = 1.0, at(self.z + move)
         for _ in range(30):
             value = term.value + penalty.value(v + t * direction)
@@ -397,7 +415,8 @@ class _Iterate:
             term = at(self.z + t * move)
         else:
             return False
+        before, self.gradient = self.gradient, self.part.slopes(term)
+        self.part.follow(t * direction, self.gradient - before)
         self.v = target if t == 1.0 else v + t * direction
         self.z, self.term, self.value = self.z + t * move, term, value
-        self.gradient = None
         return True
