@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.data.rows.products import dot
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.products import adjoint, dot
 from aucmax.objective import Objective
 from aucmax.objective.at_intercept import AtIntercept
 from aucmax.objective.losses import ByRow, LossAt
@@ -86,8 +87,15 @@ class Trace:
     def __init__(self) -> None:
         self.part: ColumnSet | None = None
         self.in_parts: AtIntercept | None = None
+        self._curvature: np.ndarray | None = None
         self._slopes: Slopes | None = None
         self._end: Point | None = None
+
+    def curvature(self, objective: Objective) -> np.ndarray:
+        """Return the data term's curvature at w = 0, shape (d,), which penalties do not change."""
+        if self._curvature is None:
+            self._curvature = objective.data_curvature()
+        return self._curvature
 
     def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
         """Return the data term at w; its scores are known if steps have ended there."""
@@ -134,7 +142,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     ``tol``, when the cost reaches ``max_iter``, when the monitor says so, or when rounding prevents
     progress. It reuses from the ``trace`` of the last solve what has not changed.
     """
-    penalty, curvature = objective.penalty, objective.data_curvature()
+    penalty, curvature = objective.penalty, trace.curvature(objective)
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
     before, enough, reached = np.inf, 0.0 if run.sure else _SOUGHT_SHARE, None
@@ -156,11 +164,11 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         if size >= len(w) and stalled(float(promise.sum())):
             return Minimum(w, value, gap, steps, cost)
         last, part = trace.part, trace.columns(objective, promise, point, size)
-        aim = _SET_TOL * float(promise[part.S].sum())
-        aim = max(aim, enough * run.tol * (objective.at_zero - value))
+        promise_on_set = float(promise[part.S].sum())
+        aim = max(_SET_TOL * promise_on_set, enough * run.tol * (objective.at_zero - value))
         enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
         w, reached, newton_steps, spent = _on_set(
-            objective, part, point, aim, run.max_iter - cost, steps, run.monitor
+            objective, part, point, promise_on_set, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
         if part is not last:
@@ -176,7 +184,7 @@ def _decrement(
     current second derivative: by its matrix if ``run.sure``, otherwise by products. It is infinite
     if too many features promise a gain.
     """
-    part, curvature = trace.part, objective.data_curvature()
+    part, curvature = trace.part, trace.curvature(objective)
     assert part is not None
     if promises_off(part.S, promise, point.w, curvature):
         part = trace.new_columns(objective, promise, point, size)
@@ -230,6 +238,7 @@ class ColumnSet:
         else:
             self.matrix = _columns(objective, S, few)
         self.transposed = self.matrix.T
+        self._rows = as_rows(self.transposed)
         self.bent: np.ndarray | None = None
         self._weights = np.zeros(0)  # of the rows in it
         self._term: ByRow | None = None  # whose weights `weighted` has
@@ -308,19 +317,24 @@ class ColumnSet:
             self._term = term
         return self._columns
 
+    def scores(self, v: np.ndarray) -> np.ndarray:
+        """Return the rows' scores (n,) for v (k,), from the columns where v is not 0."""
+        return adjoint(self._rows, v)
+
     def slopes(self, term: LossAt) -> np.ndarray:
         """Return the slopes of the data term along the features (k,)."""
         return self.transposed @ term.gradient[:]
 
     def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of the data term times v."""
-        return self.transposed @ term.product(self.matrix @ v)
+        return self.transposed @ term.product(self.scores(v))
 
 
 def _on_set(
     objective: Objective,
     part: ColumnSet,
     start: Point,
+    promise: float,
     aim: float,
     max_cost: int,
     before: int,
@@ -328,15 +342,13 @@ def _on_set(
 ) -> tuple[np.ndarray, Reached, int, int]:
     """Take steps over a working set until the possible gain of its features is at most ``aim``.
 
-    Return w, the scores and data term there, the number of steps, and their cost.
+    It is ``promise`` at the start. Return w, what is known there, the number of steps, and their
+    cost.
     """
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
-    while True:
-        promise = iterate.promise()
-        if promise <= aim or cost >= max_cost or stalled(promise):
-            break
+    while promise > aim and cost < max_cost and not stalled(promise):
         # reuse the matrix of an earlier point as long as its steps gain enough
         if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
             part.bend(iterate.term)
@@ -355,6 +367,7 @@ def _on_set(
         steps += 1
         if steps % 10 == 0:
             iterate.recompute_scores()
+        promise = iterate.promise()
         if monitor.active or monitor.keep is not None:
             w = w.copy()
             w[part.S] = iterate.v
@@ -376,7 +389,7 @@ class _Iterate:
 
     def recompute_scores(self) -> None:
         """Recompute the scores, in which rounding errors accumulate."""
-        self.z = self.part.matrix @ self.v
+        self.z = self.part.scores(self.v)
         self.term = self.objective.at(self.z)
         self.gradient = self.part.slopes(self.term)
 
@@ -403,20 +416,22 @@ class _Iterate:
         """Move to the target, or part of the way, so that J falls enough; False if impossible."""
         v, penalty, at = self.v, self.penalty, self.objective.at
         direction = target - v
-        move = self.part.matrix @ direction
+        move = self.part.scores(direction)
         # a lower bound on the gain of the model
         fall = dot(self.gradient, direction) + penalty.value(target) - penalty.value(v)
-        t, term = 1.0, at(self.z + move)
+        t, z = 1.0, self.z + move
+        term = at(z)
         for _ in range(30):
             value = term.value + penalty.value(v + t * direction)
             if value <= self.value + 1e-4 * t * fall + 1e-15 * abs(self.value):
                 break
             t *= 0.5
-            term = at(self.z + t * move)
+            z = self.z + t * move
+            term = at(z)
         else:
             return False
         before, self.gradient = self.gradient, self.part.slopes(term)
         self.part.follow(t * direction, self.gradient - before)
         self.v = target if t == 1.0 else v + t * direction
-        self.z, self.term, self.value = self.z + t * move, term, value
+        self.z, self.term, self.value = z, term, value
         return True

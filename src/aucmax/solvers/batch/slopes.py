@@ -20,7 +20,7 @@ __all__ = ["Slopes"]
 
 _MIN_FEATURES = 1000  # up to which working sets soon have all features
 _EARLIER = 5  # derivatives to combine
-_MAX_SINGLE_SHARE = 0.01  # of the features: a product with all costs less than with more columns
+_MAX_SINGLE_SHARE = 0.02  # of the features: a product with all costs less than with more columns
 _ROUNDING_FACTOR = 100.0  # times rounding: the error of the slopes that are combined
 
 
