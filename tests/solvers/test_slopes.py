@@ -5,11 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax.data.rows import as_rows
+from aucmax.estimators.tuning import path
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.losses.logistic import Logistic
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
+from aucmax.solvers.base import Monitor, Run
+from aucmax.solvers.batch.newton import Newton
 from aucmax.solvers.batch.slopes import Slopes
 
 D = 1500
@@ -62,3 +65,16 @@ def test_the_first_slopes_are_computed(form):
     np.testing.assert_array_equal(slopes.gradient[:3], 1.0)
     slopes.complete(objective.penalty, w)
     np.testing.assert_allclose(slopes.gradient, objective.adjoint(gradient), rtol=1e-12)
+
+
+def test_a_path_is_as_close_to_the_optima_as_asked():
+    goal = objective_of(np.asarray, "ranking")
+    largest = 2.0 * float(np.abs(goal.slope_at_zero).max())
+    alphas = largest * np.logspace(-1.5, -0.05, 20)
+    objectives = [goal.with_penalty(ElasticNet(alpha, 0.5)) for alpha in alphas.tolist()]
+    solutions, messages = path(objectives, alphas, 1e-4, 1000, None)
+    assert messages == []
+    for one, w in zip(objectives, solutions, strict=True):
+        run = Run(Monitor(one), tol=1e-9)
+        least = one.value(Newton().solve(one, None, run).coef)
+        assert one.value(w) - least <= 1e-4 * (one.at_zero - least)
