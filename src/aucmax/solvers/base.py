@@ -295,7 +295,7 @@ class Solver(BaseEstimator):
             value = getattr(self, name, None)
             if value is not None:
                 own[name] = number(value, f"{name} of {type(self).__name__}", **limits)
-        return replace(run, **own)
+        return replace(run, **own) if own else run
 
 
 def unfinished(objective: Objective, run: Run, quality: float, spent: int, stop: str) -> str | None:

@@ -13,7 +13,7 @@ from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
 __all__ = [
     "FEW_ROWS", "adjoint", "adjoints", "centred_rows", "class_sums", "csr_squares",
     "dense_variances", "few_entries", "normal_product", "row_norms2", "scores", "scores_of",
-    "sparse_gram",
+    "sparse_gram", "take_columns",
 ]  # fmt: skip
 
 FEW_ROWS = 3_000  # NumPy sorts and looks up so many numbers faster than Numba starts
@@ -139,3 +139,8 @@ def sparse_gram(X: CSR, lo: int, hi: int, s: np.ndarray, matrix: np.ndarray) -> 
     """Add the lower triangle of Xᵀ diag(s) X to ``matrix`` (d, d)."""
     rows = to_scipy(X)[lo:hi].astype(np.float64)
     matrix += np.tril(((rows.multiply(s[lo:hi, None])).T @ rows).toarray())
+
+
+def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray, out: np.ndarray) -> None:
+    """Write the columns S (k,) of dense rows, times ``factor`` (k,), to ``out`` (k, n)."""
+    np.multiply(X[:, S].T, factor[:, None], out=out)

@@ -66,6 +66,7 @@ _PIECE_ROWS = 64  # a multiple of four
 _FAR_ENTRIES = 1_000_000  # stored entries above which the rows do not fit into the cache
 _MAX_SINGLE_BY_FOURS = 256  # features up to which four float32 rows are added at once
 _MIN_WIDE_FEATURES = 2000  # above which a sum of dense rows does not stay in the nearest cache
+_ROWS_AT_ONCE = 16  # rows from which columns are taken together
 GRAM_ENTRIES = 120_000  # entries of a piece, so that it fits into the cache
 _SHORT_VECTOR = 10_000  # length of vectors up to which BLAS computes a dot product on one thread
 _GRAM_ROWS = 1_000  # rows of a piece if rows are wide, since each piece reads and writes d² numbers
@@ -312,11 +313,9 @@ def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
-    columns = np.empty((len(X), len(S)), order="F")
-    step = max(GRAM_ENTRIES // max(len(S), 1), 1)
-    for lo in range(0, len(X), step):  # avoids a second copy of all rows
-        columns[lo : lo + step] = X[lo : lo + step, S] * factor
-    return columns
+    columns = np.empty((len(S), len(X)))
+    _take_columns(X, S, factor, columns)
+    return columns.T
 
 
 def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -443,6 +442,16 @@ def _scores_of(X, rows, far, tables, out):
                     out[k, first + r] = piece[r, k % LANES]
 
 
+@unless(few.few_entries, few.take_columns)
+@compiled
+def _take_columns(X, S, factor, out):
+    # rows are in different pages of memory, of which few are fetched at once
+    for lo in range(0, len(X), _ROWS_AT_ONCE):
+        for k in range(len(S)):
+            for i in range(lo, min(lo + _ROWS_AT_ONCE, len(X))):
+                out[k, i] = X[i, S[k]] * factor[k]
+
+
 @unless(few.few_entries, few.adjoint)
 @compiled
 def _adjoint(X, lo, hi, g, out):
@@ -455,12 +464,14 @@ def _adjoint(X, lo, hi, g, out):
 @unless(few.few_entries, few.adjoint)
 @compiled
 def _adjoint_by_fours(X, lo, hi, g, out):
-    # reads and writes the result once for every four rows
-    for i in range(lo, hi - 3, 4):
-        a, b, c, d = g[i], g[i + 1], g[i + 2], g[i + 3]
-        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-            _add_four(X, i, a, b, c, d, out)
-    _adjoint(X, hi - (hi - lo) % 4, hi, g, out)
+    # reads and writes the result once for every four rows that count
+    rows = lo + np.flatnonzero(g[lo:hi])
+    rest = len(rows) % 4
+    for k in range(0, len(rows) - rest, 4):
+        four = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        _add_four(X, four, (g[four[0]], g[four[1]], g[four[2]], g[four[3]]), out)
+    for i in rows[len(rows) - rest :]:
+        row_add(X, i, g[i], out)
 
 
 @unless(few.few_entries, few.adjoints)
@@ -498,9 +509,10 @@ def _normal_product(X, lo, hi, s, v, m, out):
 
 
 @vectorised
-def _add_four(X, i, a, b, c, d, out):
+def _add_four(X, rows, factors, out):
+    (h, i, k, m), (a, b, c, d) = rows, factors
     for j in range(X.shape[1]):
-        out[j] += (a * X[i, j] + b * X[i + 1, j]) + (c * X[i + 2, j] + d * X[i + 3, j])
+        out[j] += (a * X[h, j] + b * X[i, j]) + (c * X[k, j] + d * X[m, j])
 
 
 @unless(few.few_entries, few.normal_product)
@@ -511,7 +523,7 @@ def _product_by_fours(X, lo, hi, s, v, m, out):
     for i in range(lo, hi - 3, 4):
         a, b = _slope(X, i, s, v, m), _slope(X, i + 1, s, v, m)
         c, d = _slope(X, i + 2, s, v, m), _slope(X, i + 3, s, v, m)
-        _add_four(X, i, a, b, c, d, out)
+        _add_four(X, (i, i + 1, i + 2, i + 3), (a, b, c, d), out)
         total += (a + b) + (c + d)
     out[len(v)] += total
     _normal_product(X, hi - (hi - lo) % 4, hi, s, v, m, out)

@@ -147,7 +147,7 @@ def _on_support(
         S = support_of(h, pieces)
         if len(S) == 0:
             break
-        slope, bend, system = H[S] @ w - b[S] + pieces.left[S], pieces.bend[S], H[np.ix_(S, S)]
+        slope, bend, system = H[S] @ w - b[S] + pieces.left[S], pieces.bend[S], H[S[:, None], S]
         direction = solved(system.copy(), bend, -slope)
         if direction is None:
             break

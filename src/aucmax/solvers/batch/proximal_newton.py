@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.data.rows.products import dot
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.products import adjoint, dot
 from aucmax.objective import Objective
 from aucmax.objective.at_intercept import AtIntercept
 from aucmax.objective.losses import ByRow, LossAt
@@ -23,6 +24,7 @@ from aucmax.solvers.base import Minimum, Monitor, Run
 from aucmax.solvers.batch.columns import WeightedColumns, about_mean, shifted, weighted_gram
 from aucmax.solvers.batch.coordinate_descent import on_matrix
 from aucmax.solvers.batch.model import MAX_PRODUCTS_PER_MODEL, ColumnModel, Model
+from aucmax.solvers.batch.slopes import Slopes
 from aucmax.solvers.batch.working_set import (
     FIRST_SET_FEATURES,
     NEAR,
@@ -46,12 +48,16 @@ _SET_TOL = 0.01  # a working set is solved to this share of its features' possib
 _SOUGHT_SHARE = 0.1  # of the gap that remains at ``tol``: the least possible gain that is sought
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_MAX_RATIO = 4.0  # by which one step raises or lowers a kept matrix
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
 
 
 class Point(NamedTuple):
-    """A point w (d,), the rows' scores z (n,), the data term there, and its gradient (d,)."""
+    """A point w (d,), the rows' scores z (n,), the data term there, and its gradient (d,).
+
+    The gradient is one of `Slopes`: where it does not matter, it may be inexact.
+    """
 
     w: np.ndarray
     z: np.ndarray
@@ -60,14 +66,11 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The scores (n,) and the data term after steps on a working set.
-
-    The gradient (d,) is known if the set holds all features.
-    """
+    """The scores (n,) and the data term after steps on a working set, and its slopes (k,) there."""
 
     z: np.ndarray
     term: LossAt
-    gradient: np.ndarray | None
+    slopes: np.ndarray
 
 
 class Trace:
@@ -84,18 +87,28 @@ class Trace:
     def __init__(self) -> None:
         self.part: ColumnSet | None = None
         self.in_parts: AtIntercept | None = None
+        self._curvature: np.ndarray | None = None
+        self._slopes: Slopes | None = None
         self._end: Point | None = None
+
+    def curvature(self, objective: Objective) -> np.ndarray:
+        """Return the data term's curvature at w = 0, shape (d,), which penalties do not change."""
+        if self._curvature is None:
+            self._curvature = objective.data_curvature()
+        return self._curvature
 
     def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
         """Return the data term at w; its scores are known if steps have ended there."""
+        self._slopes = slopes = self._slopes or Slopes(objective)
         if self._end is None or not np.array_equal(self._end.w, w):
-            if reached is None:
-                z = objective.problem.scores(w)
-                reached = Reached(z, objective.at(z), None)
-            z, term, gradient = reached
-            if gradient is None:
-                gradient = objective.adjoint(term.gradient)
-            self._end = Point(w.copy(), z, term, gradient)
+            z = objective.problem.scores(w) if reached is None else reached.z
+            term = objective.at(z) if reached is None else reached.term
+            slopes.move(term.gradient)
+            if self.part is not None:
+                on_set = self.part.slopes(term) if reached is None else reached.slopes
+                slopes.learn(self.part.S, on_set)
+            self._end = Point(w.copy(), z, term, slopes.gradient)
+        slopes.complete(objective.penalty, w)
         return self._end
 
     def columns(
@@ -117,6 +130,8 @@ class Trace:
             S = np.arange(len(promise))  # to copy columns again for each set would cost more
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self.part)
+            assert self._slopes is not None
+            self._slopes.learn(S, self.part.slopes(point.term))
         return self.part
 
 
@@ -127,7 +142,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     ``tol``, when the cost reaches ``max_iter``, when the monitor says so, or when rounding prevents
     progress. It reuses from the ``trace`` of the last solve what has not changed.
     """
-    penalty, curvature = objective.penalty, objective.data_curvature()
+    penalty, curvature = objective.penalty, trace.curvature(objective)
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
     before, enough, reached = np.inf, 0.0 if run.sure else _SOUGHT_SHARE, None
@@ -149,11 +164,11 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         if size >= len(w) and stalled(float(promise.sum())):
             return Minimum(w, value, gap, steps, cost)
         last, part = trace.part, trace.columns(objective, promise, point, size)
-        aim = _SET_TOL * float(promise[part.S].sum())
-        aim = max(aim, enough * run.tol * (objective.at_zero - value))
+        promise_on_set = float(promise[part.S].sum())
+        aim = max(_SET_TOL * promise_on_set, enough * run.tol * (objective.at_zero - value))
         enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
         w, reached, newton_steps, spent = _on_set(
-            objective, part, point, aim, run.max_iter - cost, steps, run.monitor
+            objective, part, point, promise_on_set, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
         if part is not last:
@@ -169,7 +184,7 @@ def _decrement(
     current second derivative: by its matrix if ``run.sure``, otherwise by products. It is infinite
     if too many features promise a gain.
     """
-    part, curvature = trace.part, objective.data_curvature()
+    part, curvature = trace.part, trace.curvature(objective)
     assert part is not None
     if promises_off(part.S, promise, point.w, curvature):
         part = trace.new_columns(objective, promise, point, size)
@@ -223,6 +238,7 @@ class ColumnSet:
         else:
             self.matrix = _columns(objective, S, few)
         self.transposed = self.matrix.T
+        self._rows = as_rows(self.transposed)
         self.bent: np.ndarray | None = None
         self._weights = np.zeros(0)  # of the rows in it
         self._term: ByRow | None = None  # whose weights `weighted` has
@@ -249,6 +265,16 @@ class ColumnSet:
         if isinstance(term, ByRow):
             self._weights = term.bent[:]
         return self.bent
+
+    def follow(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Scale ``bent`` to the curvature along a step (k,), from the change of the gradient (k,).
+
+        Along a path the rows' weights fall, most of them by similar factors.
+        """
+        if self.bent is not None and (curvature := dot(step, self.bent @ step)) > 0.0:
+            ratio = min(max(dot(step, change) / curvature, 1.0 / _MAX_RATIO), _MAX_RATIO)
+            self.bent *= ratio
+            self._weights = ratio * self._weights
 
     def share(self, term: LossAt) -> float:
         """Return a c for which the second derivative at ``term`` is at least c times ``bent``.
@@ -291,15 +317,24 @@ class ColumnSet:
             self._term = term
         return self._columns
 
+    def scores(self, v: np.ndarray) -> np.ndarray:
+        """Return the rows' scores (n,) for v (k,), from the columns where v is not 0."""
+        return adjoint(self._rows, v)
+
+    def slopes(self, term: LossAt) -> np.ndarray:
+        """Return the slopes of the data term along the features (k,)."""
+        return self.transposed @ term.gradient[:]
+
     def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of the data term times v."""
-        return self.transposed @ term.product(self.matrix @ v)
+        return self.transposed @ term.product(self.scores(v))
 
 
 def _on_set(
     objective: Objective,
     part: ColumnSet,
     start: Point,
+    promise: float,
     aim: float,
     max_cost: int,
     before: int,
@@ -307,23 +342,21 @@ def _on_set(
 ) -> tuple[np.ndarray, Reached, int, int]:
     """Take steps over a working set until the possible gain of its features is at most ``aim``.
 
-    Return w, the scores and data term there, the number of steps, and their cost.
+    It is ``promise`` at the start. Return w, what is known there, the number of steps, and their
+    cost.
     """
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
-    while True:
-        gradient, promise = iterate.promise()
-        if promise <= aim or cost >= max_cost or stalled(promise):
-            break
+    while promise > aim and cost < max_cost and not stalled(promise):
         # reuse the matrix of an earlier point as long as its steps gain enough
         if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
             part.bend(iterate.term)
             is_fresh = True
         inner = max(_MODEL_TOL * promise, 0.1 * aim)
-        target, spent = iterate.target(gradient, inner, max_cost - cost)
+        target, spent = iterate.target(inner, max_cost - cost)
         cost += spent
-        if iterate.advance(gradient, target):
+        if iterate.advance(target):
             last = promise
         elif part.small and not is_fresh:
             last = 0.0
@@ -334,14 +367,14 @@ def _on_set(
         steps += 1
         if steps % 10 == 0:
             iterate.recompute_scores()
+        promise = iterate.promise()
         if monitor.active or monitor.keep is not None:
             w = w.copy()
             w[part.S] = iterate.v
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    of_all = iterate.gradient if len(part.S) == len(w) else None
-    return w, Reached(iterate.z, iterate.term, of_all), steps, cost
+    return w, Reached(iterate.z, iterate.term, iterate.gradient), steps, cost
 
 
 class _Iterate:
@@ -351,24 +384,22 @@ class _Iterate:
         self.objective, self.part = objective, part
         self.penalty, self.v = objective.penalty.of(part.S), start.w[part.S]
         self.z, self.term = start.z, start.term
-        self.gradient: np.ndarray | None = start.gradient[part.S]
+        self.gradient = start.gradient[part.S]
         self.value = self.term.value + self.penalty.value(self.v)
 
     def recompute_scores(self) -> None:
         """Recompute the scores, in which rounding errors accumulate."""
-        self.z = self.part.matrix @ self.v
-        self.term, self.gradient = self.objective.at(self.z), None
+        self.z = self.part.scores(self.v)
+        self.term = self.objective.at(self.z)
+        self.gradient = self.part.slopes(self.term)
 
-    def promise(self) -> tuple[np.ndarray, float]:
-        """Return the data term's gradient, and the possible gain of all features."""
-        if self.gradient is None:
-            self.gradient = self.part.transposed @ self.term.gradient[:]
-        promise = self.penalty.promise(self.gradient, self.v, self.part.curvature)
-        return self.gradient, float(promise.sum())
+    def promise(self) -> float:
+        """Return the possible gain of all features."""
+        return float(self.penalty.promise(self.gradient, self.v, self.part.curvature).sum())
 
-    def target(self, gradient: np.ndarray, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
+    def target(self, aim: float, max_cost: int) -> tuple[np.ndarray, int]:
         """Return the model's minimum, up to a possible gain of ``aim``, and its cost."""
-        part, v, term = self.part, self.v, self.term
+        part, v, term, gradient = self.part, self.v, self.term, self.gradient
         if part.small:
             H = part.bent
             assert H is not None
@@ -381,23 +412,26 @@ class _Iterate:
         model.minimise(aim)
         return model.v, model.spent
 
-    def advance(self, gradient: np.ndarray, target: np.ndarray) -> bool:
+    def advance(self, target: np.ndarray) -> bool:
         """Move to the target, or part of the way, so that J falls enough; False if impossible."""
         v, penalty, at = self.v, self.penalty, self.objective.at
         direction = target - v
-        move = self.part.matrix @ direction
+        move = self.part.scores(direction)
         # a lower bound on the gain of the model
-        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
-        t, term = 1.0, at(self.z + move)
+        fall = dot(self.gradient, direction) + penalty.value(target) - penalty.value(v)
+        t, z = 1.0, self.z + move
+        term = at(z)
         for _ in range(30):
             value = term.value + penalty.value(v + t * direction)
             if value <= self.value + 1e-4 * t * fall + 1e-15 * abs(self.value):
                 break
             t *= 0.5
-            term = at(self.z + t * move)
+            z = self.z + t * move
+            term = at(z)
         else:
             return False
+        before, self.gradient = self.gradient, self.part.slopes(term)
+        self.part.follow(t * direction, self.gradient - before)
         self.v = target if t == 1.0 else v + t * direction
-        self.z, self.term, self.value = self.z + t * move, term, value
-        self.gradient = None
+        self.z, self.term, self.value = z, term, value
         return True

@@ -80,7 +80,7 @@ def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penal
     h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
     slope = pieces.slope(gradient)
     S = _moving(h, pieces, slope)
-    move = solved(H[np.ix_(S, S)], pieces.bend[S], slope[S])
+    move = solved(H[S[:, None], S], pieces.bend[S], slope[S])
     return float("inf") if move is None else abs(float(slope[S] @ move))
 
 
@@ -178,7 +178,7 @@ def candidates(
     """
     full = w + direction
     leaves = (full <= start) | (full >= end)
-    points = [np.clip(full, start, end)]
+    points = [np.minimum(np.maximum(full, start), end)]
     if leaves.any():
         edge = np.where(direction > 0.0, end, start)
         reach = np.full(len(w), np.inf)

@@ -1,0 +1,80 @@
+"""Slopes that are bounded instead of computed, against those of all features."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from aucmax.data.rows import as_rows
+from aucmax.estimators.tuning import path
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import UNIVARIATE_LOSSES
+from aucmax.objective.losses.logistic import Logistic
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import RowsProblem
+from aucmax.solvers.base import Monitor, Run
+from aucmax.solvers.batch.newton import Newton
+from aucmax.solvers.batch.slopes import Slopes
+
+D = 1500
+
+
+def objective_of(form, kind):
+    """Return an objective over many features, in different units and far from the origin."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(60, D)) + rng.normal(size=D)) * np.exp(rng.normal(size=D))
+    sign = np.where(rng.random(60) < 0.3, 1.0, -1.0)
+    problem = RowsProblem.of(as_rows(form(X)), sign, rng.random(60) + 0.1)
+    if kind == "univariate":
+        return UnivariateObjective(problem, UNIVARIATE_LOSSES["logistic"], ElasticNet(1.0, 0.5))
+    return Objective(problem, Logistic(0.2), ElasticNet(1.0, 0.5))
+
+
+@pytest.mark.parametrize("kind", ["ranking", "univariate"])
+def test_nothing_depends_on_slopes_that_are_not_computed(kind):
+    objective, w = objective_of(np.asarray, kind), np.zeros(D)
+    slopes, h, rng = Slopes(objective), objective.data_curvature(), np.random.default_rng(0)
+    w[:3], passes, bounded = 0.05 / np.sqrt(h[:3]), 0, 0
+    for _ in range(12):
+        w[:3] *= np.exp(0.1 * rng.normal(size=3))
+        loss_at = objective.at(objective.problem.scores(w))
+        slopes.move(loss_at.gradient)
+        exact = objective.adjoint(loss_at.gradient)
+        largest = np.sort(np.abs(exact))
+        for size in (*largest[:-100:-3], largest[D // 2]):
+            penalty = ElasticNet(2.0 * size, 0.5)
+            slopes.complete(penalty, w)
+            place, exact_place = (slopes.gradient, w), (exact, w)
+            promise = penalty.promise(*exact_place, h)
+            np.testing.assert_allclose(penalty.promise(*place, h), promise, rtol=1e-6, atol=1e-12)
+            one = objective.with_penalty(penalty)
+            gap = one.gap(loss_at.value, *exact_place)
+            assert one.gap(loss_at.value, *place) == pytest.approx(gap, rel=1e-9, abs=1e-12)
+            differ = np.abs(slopes.gradient - exact) > 1e-12 * largest[-1]
+            bounded += int(differ.sum())
+            passes += 1
+    assert bounded > passes * D / 10  # most slopes were not computed
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_first_slopes_are_computed(form):
+    objective = objective_of(form, "ranking")
+    w, slopes = np.zeros(D), Slopes(objective)
+    gradient = objective.at(objective.problem.scores(w)).gradient
+    slopes.move(gradient)
+    slopes.learn(np.arange(3), np.ones(3))
+    np.testing.assert_array_equal(slopes.gradient[:3], 1.0)
+    slopes.complete(objective.penalty, w)
+    np.testing.assert_allclose(slopes.gradient, objective.adjoint(gradient), rtol=1e-12)
+
+
+def test_a_path_is_as_close_to_the_optima_as_asked():
+    goal = objective_of(np.asarray, "ranking")
+    largest = 2.0 * float(np.abs(goal.slope_at_zero).max())
+    alphas = largest * np.logspace(-1.5, -0.05, 20)
+    objectives = [goal.with_penalty(ElasticNet(alpha, 0.5)) for alpha in alphas.tolist()]
+    solutions, messages = path(objectives, alphas, 1e-4, 1000, None)
+    assert messages == []
+    for one, w in zip(objectives, solutions, strict=True):
+        run = Run(Monitor(one), tol=1e-9)
+        least = one.value(Newton().solve(one, None, run).coef)
+        assert one.value(w) - least <= 1e-4 * (one.at_zero - least)
