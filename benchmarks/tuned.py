@@ -39,12 +39,13 @@ from benchmarks.peers.methods import glum_cv
 CS = np.logspace(-2, 3, 11)
 BALANCED = {"class_weight": "balanced", "max_iter": 1000}
 SETS = ["diabetes", "german", "fourclass", "splice", "usps", "letter", "magic04", "a9a",
-        "connect-4", "mnist"]  # fmt: skip
+        "connect-4", "mnist", "sector", "news20"]  # fmt: skip
 DENSE_ONLY = {"glum CV": 300}  # most features of methods that form dense rows
 # by condition: the threads of each library, None for its own number, and busy processes
 CONDITIONS: dict[str, tuple[int | None, int]] = {
     "one thread": (1, 0),
     "all threads": (None, 0),
+    "one thread, 8 busy processes": (1, 8),
     "all threads, 8 busy processes": (None, 8),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
