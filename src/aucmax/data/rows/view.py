@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.sparse import sp
-from aucmax.data.rows.kernels import INLINE, REORDER, fetch, overloaded
+from aucmax.data.rows.kernels import INLINE, REORDER, fetch, inlined, overloaded
 from aucmax.data.rows.lanes import lanes_at, plus_times, put_lanes
 
 __all__ = [
@@ -284,12 +284,16 @@ def _csr_entries(X, i, w):
 
 
 # Four dense rows at a time: additions need not wait for each other, and the table is read once.
-# Where fewer are left, the last one takes the place of the others.
-def _dense_rows_dot(X, rows, table, out):
+@inlined
+def _four_at(rows, r):
+    # the last row takes the place of those after it
     last = len(rows) - 1
+    return rows[r], rows[min(r + 1, last)], rows[min(r + 2, last)], rows[min(r + 3, last)]
+
+
+def _dense_rows_dot(X, rows, table, out):
     for r in range(0, len(rows), 4):
-        g, h = rows[r], rows[min(r + 1, last)]
-        i, k = rows[min(r + 2, last)], rows[min(r + 3, last)]
+        g, h, i, k = _four_at(rows, r)
         a, b = lanes_at(out, r), lanes_at(out, r + 1)
         c, d = lanes_at(out, r + 2), lanes_at(out, r + 3)
         for j in range(X.shape[1]):
@@ -311,10 +315,8 @@ def _csr_rows_dot(X, rows, table, out):
 
 
 def _dense_rows_add(X, rows, factors, out):
-    last = len(rows) - 1
     for r in range(0, len(rows), 4):
-        g, h = rows[r], rows[min(r + 1, last)]
-        i, k = rows[min(r + 2, last)], rows[min(r + 3, last)]
+        g, h, i, k = _four_at(rows, r)
         a, b = lanes_at(factors, r), lanes_at(factors, r + 1)
         c, d = lanes_at(factors, r + 2), lanes_at(factors, r + 3)
         for j in range(X.shape[1]):
