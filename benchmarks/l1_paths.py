@@ -9,7 +9,8 @@ Each method runs with tolerances from loose to tight: the first counts with whic
 1e-4 of the optimum, (F − F*)/(F(0) − F*), with F* from ours at a tolerance of 1e-7. Processor
 seconds of the path in one thread, medians of ``--rounds``; reading data is not counted. glmnet
 needs Rscript and its package; adelie asks for NumPy 1, so that ``--adelie`` names the Python of an
-environment that has it; skglm runs where it is installed. celer's paths have no intercept.
+environment that has it; skglm runs where it is installed. celer's paths have no intercept. With
+``--lower 0`` no coefficient may be negative; of the others only glmnet is then run.
 """
 
 import importlib.util
@@ -29,8 +30,8 @@ from sklearn.linear_model import LogisticRegression
 
 from aucmax.data.rows import as_rows
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.selection import penalty_of
 from aucmax.estimators.tuning import path
-from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
 from benchmarks.common.data import as_usual
 from benchmarks.common.engine import measured
@@ -38,18 +39,20 @@ from benchmarks.common.tables import Names, show
 
 ENOUGH = 1e-4
 DENSE = ("adelie", "glmnet")  # are given dense rows here
+BOUNDED = ("aucmax", "glmnet")
 TOLS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 FIRST = 5  # λ before which there is nothing to gain
 Fitted = tuple[np.ndarray, np.ndarray, float]  # w for each λ, b for each λ, seconds
 
 
 class Task(NamedTuple):
-    """Rows X (n, d), labels y (n,) of ±1, descending λ, and the share r of the l1 part."""
+    """Rows X (n, d), labels y (n,) of ±1, descending λ, the share r of the l1 part, and a bound."""
 
     X: Any
     y: np.ndarray
     lambdas: np.ndarray
     l1_ratio: float
+    lower: float = -np.inf  # of every coefficient, at most 0
 
 
 Method = Callable[[Task, float], Fitted]
@@ -75,24 +78,29 @@ SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
 }
 
 
-def task(X: Any, y: np.ndarray, l1_ratio: float) -> Task:
+def task(X: Any, y: np.ndarray, l1_ratio: float, lower: float) -> Task:
     """Return the task of 100 λ."""
     slope = X.T @ np.where(y > 0, 1.0 - (y > 0).mean(), -(y > 0).mean())
     ratio = 1e-3 if X.shape[0] > X.shape[1] else 1e-2
     largest = float(np.abs(slope).max()) / len(y) / l1_ratio
-    return Task(X, y, largest * np.logspace(0.0, np.log10(ratio), 100), l1_ratio)
+    return Task(X, y, largest * np.logspace(0.0, np.log10(ratio), 100), l1_ratio, lower)
 
 
 def ours(task: Task, tol: float) -> Fitted:
     """Return the path of `AUCClassifierCV`'s folds."""
-    X, y, lambdas, l1_ratio = task
+    X, y, lambdas, l1_ratio, lower = task
     share = float((y > 0).mean())
     alphas = lambdas[::-1] / (4.0 * share * (1.0 - share))
 
     def fit() -> tuple[Any, np.ndarray]:
         problem = RowsProblem.of(as_rows(X), np.where(y > 0, 1.0, -1.0))
-        one = NamedLoss("logistic", "pooled").objective(problem, ElasticNet(1.0, l1_ratio))
-        objectives = [one.with_penalty(ElasticNet(alpha, l1_ratio)) for alpha in alphas.tolist()]
+        bounds = np.tile([lower, np.inf], (X.shape[1], 1))
+        penalties = [
+            penalty_of(alpha, l1_ratio, None if lower == -np.inf else bounds)
+            for alpha in alphas.tolist()
+        ]
+        one = NamedLoss("logistic", "pooled").objective(problem, penalties[0])
+        objectives = [one.with_penalty(penalty) for penalty in penalties]
         return one, path(objectives, alphas, tol, 10_000, None)[0]
 
     (one, W), spent = measured(fit)
@@ -102,7 +110,7 @@ def ours(task: Task, tol: float) -> Fitted:
 
 def scikit_learn(task: Task, tol: float) -> Fitted:
     """Return scikit-learn's saga, each λ from the one before."""
-    X, y, lambdas, l1_ratio = task
+    X, y, lambdas, l1_ratio, _ = task
     model = LogisticRegression(
         l1_ratio=l1_ratio, solver="saga", tol=tol, warm_start=True, max_iter=5000
     )
@@ -122,7 +130,7 @@ def skglm(task: Task, tol: float) -> Fitted:
     """Return skglm's proximal Newton steps on working sets, each λ from the one before."""
     from skglm import SparseLogisticRegression
 
-    X, y, lambdas, l1_ratio = task
+    X, y, lambdas, l1_ratio, _ = task
     rows = X.tocsc() if sp.issparse(X) else np.asfortranarray(X)
     model = SparseLogisticRegression(
         l1_ratio=l1_ratio, tol=tol, max_iter=100, max_epochs=10_000, warm_start=True
@@ -160,13 +168,13 @@ print(spent)
 GLMNET = """
 suppressMessages(library(glmnet))
 words <- commandArgs(TRUE); folder <- words[1]; tol <- as.numeric(words[2])
-l1_ratio <- as.numeric(words[3]); size <- as.integer(words[4:5])
+l1_ratio <- as.numeric(words[3]); lower <- as.numeric(words[4]); size <- as.integer(words[5:6])
 read <- function(name, n) readBin(file.path(folder, name), "double", n)
 X <- matrix(read("X.bin", prod(size)), size[1]); y <- read("y.bin", size[1])
 lambdas <- read("lambdas.bin", 100)
 start <- proc.time()
 fit <- glmnet(X, as.integer(y > 0), family = "binomial", lambda = lambdas, standardize = FALSE,
-              alpha = l1_ratio, thresh = tol, maxit = 1e7)
+              alpha = l1_ratio, lower.limits = lower, thresh = tol, maxit = 1e7)
 spent <- sum((proc.time() - start)[1:2])
 writeBin(as.vector(as.matrix(fit$beta)), file.path(folder, "W.bin"))
 writeBin(as.vector(fit$a0), file.path(folder, "b.bin"))
@@ -175,8 +183,8 @@ cat(spent)
 
 
 def elsewhere(words: list[str], folder: Path, task: Task, tol: float) -> str:
-    """Return what a program prints, given the folder of the data, ``tol``, r and the shape."""
-    numbers = [str(number) for number in (tol, task.l1_ratio, *task.X.shape)]
+    """Return what a program prints, given the folder, ``tol``, r, the bound and the shape."""
+    numbers = [str(number) for number in (tol, task.l1_ratio, task.lower, *task.X.shape)]
     result = subprocess.run(
         [*words, str(folder), *numbers], capture_output=True, text=True, check=True
     )
@@ -199,7 +207,7 @@ def adelie_of(python: str) -> Method:
 
 def glmnet(task: Task, tol: float) -> Fitted:
     """Return R's glmnet."""
-    X, y, lambdas, _ = task
+    X, y, lambdas, *_ = task
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         X.T.tofile(folder / "X.bin")
@@ -214,7 +222,7 @@ def glmnet(task: Task, tol: float) -> Fitted:
 
 def values(task: Task, fitted: Fitted) -> np.ndarray:
     """Return F of the solution of each λ."""
-    X, y, lambdas, l1_ratio = task
+    X, y, lambdas, l1_ratio, _ = task
     W, b, _ = fitted
     scores = np.asarray(X @ W.T) + b
     losses = np.logaddexp(0.0, -np.where(y > 0, 1.0, -1.0)[:, None] * scores).mean(axis=0)
@@ -223,15 +231,15 @@ def values(task: Task, fitted: Fitted) -> np.ndarray:
 
 
 def rows(
-    name: str, l1_ratio: float, methods: dict[str, Method], rounds: int
+    name: str, l1_ratio: float, lower: float, methods: dict[str, Method], rounds: int
 ) -> Iterator[list[str]]:
     """Yield a row of the table for each method."""
-    one = task(*SETS[name](), l1_ratio)
+    one = task(*SETS[name](), l1_ratio, lower)
     share = float((one.y > 0).mean())
     at_zero = -share * np.log(share) - (1.0 - share) * np.log1p(-share)
     least = values(one, ours(one, 1e-7))
     for method, fit in methods.items():
-        if sp.issparse(one.X) and method in DENSE:
+        if (sp.issparse(one.X) and method in DENSE) or (lower > -np.inf and method not in BOUNDED):
             continue
         for tol in TOLS:
             fitted = fit(one, tol)
@@ -248,6 +256,7 @@ def rows(
 def main(
     sets: Names = [*SETS],
     l1_ratio: float = 1.0,
+    lower: Annotated[float, typer.Option(help="Least coefficient, at most 0.")] = -np.inf,
     rounds: int = 3,
     adelie: Annotated[str, typer.Option(help="A Python that has adelie.")] = "",
     without: Annotated[list[str], typer.Option(help="A method to leave out.")] = [],
@@ -261,5 +270,5 @@ def main(
         methods["glmnet"] = glmnet
     methods = {name: fit for name, fit in methods.items() if name not in without}
     ours(Task(*generated(500, 8, 4), np.logspace(-2, -3, 5), l1_ratio), 1e-4)  # compiles
-    table = (row for name in sets for row in rows(name, l1_ratio, methods, rounds))
+    table = (row for name in sets for row in rows(name, l1_ratio, lower, methods, rounds))
     show(["data", "method", "path", "distance"], table)
