@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import aucmax
 from aucmax.columns.maps import MapPlaces, map_features
 from aucmax.data.rows import as_rows, products
-from aucmax.data.rows.kernels import Kernel
+from aucmax.data.rows.kernels import Kernel, unless
 from aucmax.data.rows.sorting import ascending
 from aucmax.metrics.levels import area_of
 from aucmax.statistics import pairs
@@ -109,6 +109,14 @@ def test_few_rows_are_sorted_as_many_are(monkeypatch, highest):
         monkeypatch.setattr(Kernel, "is_loaded", is_loaded)
         orders.append(ascending(z, rows))
     np.testing.assert_array_equal(*orders)
+
+
+def test_a_loaded_kernel_serves_few_numbers_if_the_bits_are_the_same(monkeypatch):
+    monkeypatch.setattr(Kernel, "is_loaded", True)
+    for same_bits, result in ((True, "compiled"), (False, "in NumPy")):
+        kernel = unless(lambda: True, lambda: "in NumPy", same_bits=same_bits)(Kernel(lambda: None))
+        monkeypatch.setattr(Kernel, "dispatcher", property(lambda _: lambda: "compiled"))
+        assert kernel() == result
 
 
 @pytest.mark.parametrize("full", [[], [2], [0, 3, 4]])

@@ -346,3 +346,9 @@ def test_a_limit_is_told():
     assert [w.category for w in caught] == [ConvergenceWarning]
     assert "raise max_iter" in str(caught[0].message)
     assert clf.optimality_ > 1e-14
+
+
+def test_scores_so_far_apart_that_nothing_bends():
+    z, sign, s = np.array([-800.0, -800.0, 800.0]), np.array([1.0, 1.0, -1.0]), np.full(3, 0.5)
+    loss_at = Logistic(0.2).at(z, sign, s)
+    assert abs(loss_at.gradient.sum()) < 1e-9

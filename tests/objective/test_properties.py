@@ -235,6 +235,29 @@ def test_products_in_every_form_of_rows(form, dtype):
     np.testing.assert_allclose(products.row_norms2(R), (X**2).sum(axis=1), **exact)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("k", [1, 8, 9, 17])
+@pytest.mark.parametrize("are_far", [False, True])
+def test_products_with_several_columns(form, k, are_far, monkeypatch):
+    rng = np.random.default_rng(k)
+    X = np.where(rng.random((5003, 23)) < 0.3, rng.standard_normal((5003, 23)), 0.0)
+    X = X if form is sp.csr_array else rng.standard_normal((5003, 23))
+    R, W, G = as_rows(form(X)), rng.standard_normal((23, k)), rng.standard_normal((5003, k))
+    G[::3], G[4, 0], G[5] = 0.0, np.nan, rng.permutation(np.arange(k) - (k - 1) / 2)
+    tests = np.flatnonzero(rng.random(5003) < 0.2)
+    if are_far:
+        monkeypatch.setattr(products, "FAR_ENTRIES", 0)
+    np.testing.assert_allclose(products.scores(R, W), X @ W, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        products.scores_at(R, tests, W), X[tests] @ W, rtol=1e-10, atol=1e-12
+    )
+    total = products.adjoint(R, G)
+    assert np.isnan(total[X[4] != 0, 0]).all()
+    np.testing.assert_allclose(total[:, 1:], X.T @ G[:, 1:], rtol=1e-10, atol=1e-10)
+    G[4, 0] = 0.0
+    np.testing.assert_allclose(products.adjoint(R, G), X.T @ G, rtol=1e-10, atol=1e-10)
+
+
 def test_a_full_column_far_from_zero_keeps_its_digits_among_sparse_ones():
     X, y = rows(3, n=200, d=40, density=0.05)
     X[:, 3], s = 1e7 + X[:, 3] + np.arange(200) % 7, np.random.RandomState(0).rand(200)

@@ -548,3 +548,23 @@ EVERY_CASE = (
     test_weights_are_repetitions_in_what_is_reported,
 )
 EVERY_LEARNER = (test_it_stops_where_asked, test_without_both_classes_there_is_nothing_to_rank)
+
+
+class LateSPAM(SPAM):
+    """SPAM with steps that are too long from the second epoch on, unless they were shortened."""
+
+    def step(self, state, batch, penalty, rng):
+        """Take the steps of an epoch."""
+        super().step(state, batch, penalty, rng)
+        epoch = state.setdefault("epoch", np.zeros(1))
+        epoch += 1.0
+        if state["slower"][0] < 4.0 and epoch[0] >= 2.0:
+            state["v"][:] = np.inf
+
+
+@pytest.mark.parametrize("n_epochs", [3, 8])
+def test_an_automatic_step_is_shortened_when_the_weights_overflow(n_epochs):
+    X, y = rows(2, n=200, d=4)
+    model = AUCClassifier(1e-3, solver=LateSPAM(n_epochs=n_epochs), random_state=0).fit(X, y)
+    assert model.n_iter_ == n_epochs
+    assert np.isfinite(model.objective_)

@@ -13,6 +13,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.newton import Newton
+from aucmax.solvers.batch.proximal_newton import ColumnSet
 from aucmax.solvers.batch.slopes import Slopes
 
 D = 1500
@@ -67,6 +68,37 @@ def test_the_first_slopes_are_computed(form):
     np.testing.assert_allclose(slopes.gradient, objective.adjoint(gradient), rtol=1e-12)
 
 
+def test_a_slope_at_the_edge_of_its_bound_is_computed():
+    objective, w = objective_of(np.asarray, "ranking"), np.zeros(D)
+    problem, slopes = objective.problem, Slopes(objective)
+    derivatives = objective.at(problem.scores(w)).gradient
+    slopes.move(derivatives)
+    slopes.complete(objective.penalty, w)
+    j = int(np.argmax(np.abs(slopes.gradient)))
+    # what no combination explains is parallel to column j, in the norm of the bound
+    weight = problem.data.share * np.where(problem.data.sign > 0, *problem.covariance_weights)
+    column = problem.columns(np.array([j])).X[:, 0]
+    apart = weight * (column - weight @ column / weight.sum())
+    moved = derivatives + 1e-3 * np.sign(slopes.gradient[j]) * apart
+    slopes.move(moved)
+    exact, combined = objective.adjoint(moved), abs(slopes.gradient[j])
+    threshold = combined + 0.75 * (abs(exact[j]) - combined)
+    slopes.complete(ElasticNet(2.0 * threshold, 0.5), w)
+    assert slopes.gradient[j] == pytest.approx(exact[j], rel=1e-12)
+
+
+def test_a_slope_of_a_coefficient_that_is_not_0_is_computed():
+    objective, w = objective_of(np.asarray, "ranking"), np.zeros(D)
+    slopes = Slopes(objective)
+    for size in (0.0, 1e-3):
+        w[11] = size
+        derivatives = objective.at(objective.problem.scores(w)).gradient
+        slopes.move(derivatives)
+        slopes.complete(ElasticNet(1e9, 0.5), w)
+    assert slopes.gradient[11] == pytest.approx(objective.adjoint(derivatives)[11], rel=1e-12)
+    assert np.any(slopes.gradient != objective.adjoint(derivatives))
+
+
 def test_a_path_is_as_close_to_the_optima_as_asked():
     goal = objective_of(np.asarray, "ranking")
     largest = 2.0 * float(np.abs(goal.slope_at_zero).max())
@@ -78,3 +110,19 @@ def test_a_path_is_as_close_to_the_optima_as_asked():
         run = Run(Monitor(one), tol=1e-9)
         least = one.value(Newton().solve(one, None, run).coef)
         assert one.value(w) - least <= 1e-4 * (one.at_zero - least)
+
+
+def test_a_matrix_that_follows_the_curvature_still_bounds_it():
+    objective, rng = objective_of(np.asarray, "ranking"), np.random.default_rng(0)
+    part = ColumnSet(objective, np.arange(20))
+    start = objective.at(np.zeros(60))
+    part.bend(start)
+    step = 0.1 * rng.normal(size=20) / np.sqrt(part.curvature)
+    end = objective.at(part.scores(step))
+    part.follow(step, part.slopes(end) - part.slopes(start))
+    assert step @ part.bent @ step == pytest.approx(step @ (part.slopes(end) - part.slopes(start)))
+    share = part.share(end)
+    assert share > 0.0
+    unit = 1.0 / np.sqrt(part.curvature)
+    rest = (part.hessian(end) - share * part.bent) * unit * unit[:, None]
+    assert np.linalg.eigvalsh(rest)[0] >= -1e-9

@@ -1,13 +1,14 @@
 """The kernels of `products` in NumPy, for few numbers, where starting Numba would take longer.
 
 Each function takes the arguments of its kernel, but adds in another order, so that sums differ by
-rounding. ``einsum`` uses no threads, which could wait for a busy core; products with several
-columns are for fits, in which BLAS has one thread.
+rounding. Neither ``einsum`` nor products with several columns use several threads, which could wait
+for a busy core.
 """
 
 import numpy as np
 
 from aucmax.data.rows.lanes import LANES
+from aucmax.data.rows.threads import one_blas_thread
 from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
 
 __all__ = [
@@ -41,6 +42,7 @@ def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
         np.einsum("ij,j->i", X[lo:hi], w, out=out[lo:hi])
 
 
+@one_blas_thread()
 def scores_of(X: Rows, rows: np.ndarray, _: bool, tables: np.ndarray, out: np.ndarray) -> None:
     """Write the products of some rows (m,) with the first k columns of tables to ``out`` (k, m)."""
     out[...] = (to_scipy(X)[rows] @ np.hstack([*tables])[:, : len(out)]).T
@@ -51,6 +53,7 @@ def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None
     total += _sum_of_rows(X, lo, hi, g[lo:hi])
 
 
+@one_blas_thread()
 def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, tables: np.ndarray) -> None:
     """Add the rows, multiplied by each row of G (k, n), to the first k columns of ``tables``."""
     total = to_scipy(X)[lo:hi].T @ G[:, lo:hi].T

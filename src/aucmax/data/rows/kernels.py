@@ -117,7 +117,8 @@ def unless(
     """Let another function replace a kernel in calls with few numbers.
 
     The choice depends on the arguments alone, not on whether Numba has started, so that the same
-    call always returns the same bits; unless both functions do, when a loaded kernel is faster.
+    call always returns the same bits. If both functions return the same bits, a kernel that is
+    loaded is used, as it is faster.
 
     Parameters
     ----------

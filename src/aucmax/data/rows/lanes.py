@@ -1,7 +1,7 @@
 """Eight numbers at a time: a row of a table with eight columns as one vector of the processor.
 
 The compiler makes such vectors for sums along the entries of a dense row. For several columns at
-a time, vectors across the columns serve dense and CSR rows, and take half as long.
+a time, vectors across the columns serve dense and CSR rows, and halve the time.
 """
 
 import numpy as np

@@ -63,7 +63,7 @@ _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may ex
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
 _PIECE_ROWS = 64  # a multiple of four
-_FAR_ENTRIES = 1_000_000  # stored entries above which the rows do not fit into the cache
+FAR_ENTRIES = 1_000_000  # stored entries above which the rows do not fit into the cache
 _MAX_SINGLE_BY_FOURS = 256  # features up to which four float32 rows are added at once
 _MIN_WIDE_FEATURES = 2000  # above which a sum of dense rows does not stay in the nearest cache
 _ROWS_AT_ONCE = 16  # rows from which columns are taken together
@@ -145,7 +145,7 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
     columns = np.empty((W.shape[1], len(rows)))
-    _scores_of(X, rows, n_stored(X) > _FAR_ENTRIES, _tables(W), columns)
+    _scores_of(X, rows, n_stored(X) > FAR_ENTRIES, _tables(W), columns)
     return columns.T
 
 
@@ -664,7 +664,7 @@ def _centred(X, i, origin, x):
     row_add(X, i, 1.0, x)
 
 
-@unless(few.few_entries, few.sparse_gram, same_bits=True)
+@unless(few.few_entries, few.sparse_gram)
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices are ascending within a row, so this fills the lower triangle

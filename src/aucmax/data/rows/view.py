@@ -206,7 +206,7 @@ def _dense_add_both(X, i, c, v, d, u):
         u[j] += d * X[i, j]
 
 
-# Both sums are formed before either is stored, as the compiler cannot know that v and u are apart.
+# Both sums are formed before either is stored, as for the compiler v and u might overlap.
 def _csr_add_both(X, i, c, v, d, u):
     for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
         j, x = np.uint64(X.indices[k]), X.data[k]

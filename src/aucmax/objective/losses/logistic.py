@@ -182,7 +182,7 @@ def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: floa
     # if all scores are the same, z_i + b is `at_zero`
     low, high = at_zero - float(z.max()), at_zero - float(z.min())
     mean = sum(float(weight[rows] @ part) for part, rows in blocks) / total(weight)
-    b = at_zero - mean
+    b, before = at_zero - mean, math.inf
     for _ in range(200):
         parts = [_derivatives(part, sign[rows], weight[rows], b) for part, rows in blocks]
         slope, bend, turn = map(sum, zip(*parts, strict=True))
@@ -192,10 +192,12 @@ def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: floa
             high = b
         else:
             low = b
-        newton = slope / bend
-        new = b - newton / max(1.0 - 0.5 * newton * turn / bend, 0.5)
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
+        new = 0.5 * (low + high)  # far from the root, where the slope hardly changes
+        if bend > 0.0 and abs(slope) <= 0.5 * before:
+            newton = slope / bend
+            halley = b - newton / max(1.0 - 0.5 * newton * turn / bend, 0.5)
+            new = halley if low <= halley <= high else new
+        before = abs(slope)
         step, b = abs(new - b), new
         if step <= 1e-5:  # the error is less than its cube
             break

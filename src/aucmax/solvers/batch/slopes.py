@@ -3,7 +3,10 @@
 The slope along feature j is x_j·r, with r the derivatives of the data term by the rows' scores. For
 any combination of earlier derivatives r_k, whose slopes are known,
 
-    ∣x_j·r − Σ_k c_k x_j·r_k∣ ≤ ‖x_j‖ ‖r − Σ_k c_k r_k‖.
+    ∣x_j·r − Σ_k c_k x_j·r_k∣ ≤ ‖x_j‖ ‖r − Σ_k c_k r_k‖,
+
+in norms that weight the rows as the variances do, with x_j about the mean of the negatives if J
+depends only on differences of rows.
 
 If this leaves no doubt that a feature stays at the kink of the penalty at 0, its slope is not
 computed: with a smooth loss neither the possible gain nor the duality gap depends on it.
@@ -20,7 +23,7 @@ __all__ = ["Slopes"]
 
 _MIN_FEATURES = 1000  # up to which working sets soon have all features
 _EARLIER = 5  # derivatives to combine
-_MAX_SINGLE_SHARE = 0.02  # of the features: a product with all costs less than with more columns
+_MAX_DOUBTFUL_SHARE = 0.02  # of the features: a product with all costs less than with more columns
 _ROUNDING_FACTOR = 100.0  # times rounding: the error of the slopes that are combined
 
 
@@ -74,7 +77,7 @@ class Slopes:
     def complete(self, penalty: Penalty, w: np.ndarray) -> None:
         """Compute the slopes along all features that may leave 0 at w (d,)."""
         doubtful = self._doubtful(penalty, w)
-        if len(doubtful) > _MAX_SINGLE_SHARE * len(w):
+        if len(doubtful) > _MAX_DOUBTFUL_SHARE * len(w):
             self.learn(np.arange(len(w)), self.objective.adjoint(self._derivatives))
             if self._bounds:
                 latest = self._unit * self._derivatives[:], self.gradient.copy()

@@ -180,7 +180,8 @@ class StochasticSolver(Solver):
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
             # J costs a pass over the data: compute it after 1, 4, 16, … epochs and the last
-            if self.automatic and epoch in (max(4 * since, 1), n_epochs):
+            is_due = epoch in (max(4 * since, 1), n_epochs) or not np.all(np.isfinite(w))
+            if self.automatic and is_due:
                 value = self._value(objective, w)
                 if value <= objective.at_zero:
                     sound, since = copy.deepcopy(state), epoch

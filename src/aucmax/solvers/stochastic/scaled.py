@@ -75,7 +75,7 @@ def fold(c, S, v, u):
 def scaled_add(X, i, h, S, v, u):
     """Add h x_i to v and S h x_i to u, for the sum of the iterates.
 
-    Without an average, call `row_add` instead. That choice belongs into the kernel: with a branch
+    Without an average, call `row_add` instead. That choice belongs in the kernel: with a branch
     here, Numba would count references to all arrays at each step.
     """
     row_add_both(X, i, h, v, h * S, u)
