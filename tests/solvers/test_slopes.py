@@ -9,7 +9,7 @@ from aucmax.estimators.tuning import path
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.losses.logistic import Logistic
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Bounded, ElasticNet, Weighted
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.newton import Newton
@@ -87,16 +87,18 @@ def test_a_slope_at_the_edge_of_its_bound_is_computed():
     assert slopes.gradient[j] == pytest.approx(exact[j], rel=1e-12)
 
 
-def test_a_slope_of_a_coefficient_that_is_not_0_is_computed():
+def test_a_slope_of_a_coefficient_at_its_bound_is_computed():
     objective, w = objective_of(np.asarray, "ranking"), np.zeros(D)
-    slopes = Slopes(objective)
+    slopes, j = Slopes(objective), int(np.argmin(objective.slope_at_zero))
     for size in (0.0, 1e-3):
-        w[11] = size
+        w[j] = size
         derivatives = objective.at(objective.problem.scores(w)).gradient
         slopes.move(derivatives)
-        slopes.complete(ElasticNet(1e9, 0.5), w)
-    assert slopes.gradient[11] == pytest.approx(objective.adjoint(derivatives)[11], rel=1e-12)
-    assert np.any(slopes.gradient != objective.adjoint(derivatives))
+        others = Weighted(ElasticNet(1e9, 0.5), np.arange(D) != j)
+        slopes.complete(Bounded(others, np.tile([-1.0, size], (D, 1))), w)
+    exact = objective.adjoint(derivatives)
+    assert slopes.gradient[j] == pytest.approx(exact[j], rel=1e-12)
+    assert np.any(slopes.gradient != exact)
 
 
 def test_a_path_is_as_close_to_the_optima_as_asked():
@@ -112,15 +114,17 @@ def test_a_path_is_as_close_to_the_optima_as_asked():
         assert one.value(w) - least <= 1e-4 * (one.at_zero - least)
 
 
-def test_a_matrix_that_follows_the_curvature_still_bounds_it():
+@pytest.mark.parametrize("back", [False, True])
+def test_a_matrix_that_follows_the_curvature_still_bounds_it(back):
     objective, rng = objective_of(np.asarray, "ranking"), np.random.default_rng(0)
     part = ColumnSet(objective, np.arange(20))
-    start = objective.at(np.zeros(60))
-    part.bend(start)
     step = 0.1 * rng.normal(size=20) / np.sqrt(part.curvature)
-    end = objective.at(part.scores(step))
-    part.follow(step, part.slopes(end) - part.slopes(start))
-    assert step @ part.bent @ step == pytest.approx(step @ (part.slopes(end) - part.slopes(start)))
+    ends = [objective.at(np.zeros(60)), objective.at(part.scores(step))]
+    start, end = ends[::-1] if back else ends
+    part.bend(start)
+    change = (part.slopes(end) - part.slopes(start)) * (-1.0 if back else 1.0)
+    part.follow(step, change)
+    assert step @ part.bent @ step == pytest.approx(step @ change)
     share = part.share(end)
     assert share > 0.0
     unit = 1.0 / np.sqrt(part.curvature)
