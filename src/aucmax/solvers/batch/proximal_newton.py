@@ -149,7 +149,8 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     while True:
         point = trace.point(objective, w, None if run.sure else reached)
         promise = penalty.promise(point.gradient, w, curvature)
-        gap = objective.gap(point.term.value, point.gradient, w)
+        # a difference of values near J tells nothing below their rounding; the decrement below does
+        gap = max(objective.gap(point.term.value, point.gradient, w), objective.rounding(w))
         value = point.term.value + penalty.value(w)
         fall, before = before - value, value
         if reached and trace.part and objective.relative(gap, value) > run.tol:
