@@ -145,7 +145,7 @@ def _moments_by_part(
         rows = np.repeat(np.arange(len(count)), count)
         of_rows = None if weight is None else weight[rows]
         empty = ClassMoments(classes=[-1.0, 1.0])
-        parts.append(empty.add_rows(members(X, rows), sign[rows], of_rows))
+        parts.append(empty.add_rows(X, sign[rows], of_rows, some=rows))
     return tuple(parts)
 
 

@@ -471,9 +471,17 @@ class ClassStatistics:
 
     @one_blas_thread()
     def add_rows(
-        self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
+        self,
+        X: Rows,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        names: list[str] | None = None,
+        some: np.ndarray | None = None,
     ) -> Self:
-        """Add checked rows, as `update` does after its checks."""
+        """Add checked rows, as `update` does after its checks.
+
+        With ``some`` (m,), only the rows at these positions; y and ``weight`` (m,) are theirs.
+        """
         self._check_mixture()
         if self.strata is not None:
             raise ValueError("the rows so far have strata; pass those of these rows, too.")
@@ -496,6 +504,7 @@ class ClassStatistics:
             if not share.all():
                 rows, share = rows[share > 0], share[share > 0]
             if len(rows):
+                rows = rows if some is None else some[rows]
                 parts.append((label, self._measure(X, rows, share)))
         self._grow(labels, n_features(X))
         if names is not None and self.feature_names is None and not self.counts.any():
@@ -1019,11 +1028,12 @@ def leaving_out(parts: Sequence[Statistics]) -> tuple[list[Statistics], Statisti
     parts : sequence of ClassStatistics
         At least one; all of the same kind.
     """
-    empty = parts[0].empty()
-    prefixes = [empty, *itertools.accumulate(parts)]
-    suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
-    sums_of_others = [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
-    return sums_of_others, prefixes[-1]
+    before = list(itertools.accumulate(parts))
+    after = list(itertools.accumulate(parts[:0:-1]))[::-1]
+    if not after:
+        return [parts[0].empty()], before[0]
+    between = [a + b for a, b in zip(before[:-2], after[1:], strict=True)]
+    return [after[0], *between, before[-2]], before[-1]
 
 
 def _joint_guarantee(

@@ -13,12 +13,13 @@ from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
 
 __all__ = [
     "FEW_ROWS", "adjoint", "adjoints", "centred_rows", "class_sums", "csr_squares",
-    "dense_variances", "few_entries", "normal_product", "row_norms2", "scores", "scores_of",
+    "dense_variances", "few_entries", "few_pairs", "normal_product", "row_norms2", "scores", "scores_of",
     "sparse_gram", "take_columns",
 ]  # fmt: skip
 
 FEW_ROWS = 3_000  # NumPy sorts and looks up so many numbers faster than Numba starts
 _FEW_ENTRIES, _FEW_STORED = 100_000, 30_000  # dense and CSR
+_FEW_PAIRS = 1_000_000  # of stored entries of the same row
 
 
 def few_entries(X: Rows, *_: object) -> bool:
@@ -112,7 +113,7 @@ def class_sums(
 
 
 def centred_rows(
-    X: np.ndarray,
+    X: Rows,
     rows: np.ndarray,
     s: np.ndarray,
     origin: np.ndarray,
@@ -120,7 +121,8 @@ def centred_rows(
     total: np.ndarray,
 ) -> None:
     """Write √s (x − origin) of some rows to ``centred``; add s (x − origin) to ``total`` (d,)."""
-    np.subtract(X[rows], origin, out=centred)
+    dense = to_scipy(X)[rows]
+    np.subtract(dense.toarray() if isinstance(X, CSR) else dense, origin, out=centred)
     total += np.einsum("i,ij->j", s, centred)
     centred *= np.sqrt(s)[:, None]
 
@@ -138,10 +140,22 @@ def csr_squares(X: CSR, lo: int, hi: int, s: np.ndarray, squares: np.ndarray) ->
     squares += np.bincount(column, s[row] * x**2, minlength=len(squares))
 
 
+def few_pairs(X: CSR, lo: int, hi: int, *_: object) -> bool:
+    """Return whether NumPy is fast enough for the pairs of stored entries of the same row."""
+    sizes = np.diff(X.indptr[lo : hi + 1]).astype(np.float64)
+    return few_entries(X) and float(sizes @ sizes) <= _FEW_PAIRS
+
+
 def sparse_gram(X: CSR, lo: int, hi: int, s: np.ndarray, matrix: np.ndarray) -> None:
-    """Add the lower triangle of Xᵀ diag(s) X to ``matrix`` (d, d)."""
-    rows = to_scipy(X)[lo:hi].astype(np.float64)
-    matrix += np.tril(((rows.multiply(s[lo:hi, None])).T @ rows).toarray())
+    """Add the lower triangle of Xᵀ diag(s) X to ``matrix`` (d, d), which is 0."""
+    row, column, x = _entries(X, lo, hi)
+    # each entry with those of its row up to itself, in the order in which the kernel adds them
+    entry, count = np.arange(len(row)), np.arange(1, len(row) + 1) - (X.indptr[row] - X.indptr[lo])
+    left = np.repeat(entry, count)
+    right = np.arange(len(left)) - np.repeat(np.cumsum(count) - 1 - entry, count)
+    cells = column[left].astype(np.int64) * len(matrix) + column[right]
+    pairs = (s[row] * x)[left] * x[right]
+    matrix += np.bincount(cells, pairs, minlength=matrix.size).reshape(matrix.shape)
 
 
 def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray, out: np.ndarray) -> None:

@@ -344,9 +344,8 @@ def dense_gram(
         piece, product = np.empty((min(step, end - first), d)), np.empty((d, d))
         for lo in range(first, end, step):
             hi = min(lo + step, end)
-            dense, places = dense_rows(X, rows[lo:hi])
-            part = piece[: len(places)]
-            _centred_rows(dense, places, s[lo:hi], origin, part, out[d])
+            part = piece[: hi - lo]
+            _centred_rows(X, rows[lo:hi], s[lo:hi], origin, part, out[d])
             out[:d] += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
 
     entries = len(rows) * d
@@ -554,11 +553,11 @@ def _class_sums(X, lo, hi, sign, s, origin, out):
 def _centred_rows(X, rows, s, origin, out, total):
     for k in range(len(rows)):
         fetch_ahead(rows, k, X)
-        i, root = rows[k], np.sqrt(s[k])
-        for j in range(X.shape[1]):
-            x = X[i, j] - origin[j]
-            out[k, j] = root * x
-            total[j] += s[k] * x
+        x, root = out[k], np.sqrt(s[k])
+        _centred(X, rows[k], origin, x)
+        for j in range(len(x)):
+            total[j] += s[k] * x[j]
+            x[j] *= root
 
 
 @unless(few.few_entries, few.dense_variances)
@@ -664,7 +663,7 @@ def _centred(X, i, origin, x):
     row_add(X, i, 1.0, x)
 
 
-@unless(few.few_entries, few.sparse_gram)
+@unless(few.few_pairs, few.sparse_gram, same_bits=True)
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices are ascending within a row, so this fills the lower triangle
