@@ -14,6 +14,8 @@ class Cholesky:
     ----------
     matrix : ndarray of float64, shape (d, d)
         Symmetric, positive definite and finite.
+    overwrite : bool
+        Whether the factor may replace the matrix.
 
     Raises
     ------
@@ -21,8 +23,8 @@ class Cholesky:
         If it is not positive definite.
     """
 
-    def __init__(self, matrix: np.ndarray) -> None:
-        self._factor, info = dpotrf(matrix.T, lower=True, clean=False)
+    def __init__(self, matrix: np.ndarray, overwrite: bool = False) -> None:
+        self._factor, info = dpotrf(matrix.T, lower=True, clean=False, overwrite_a=overwrite)
         if info:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite.")
 

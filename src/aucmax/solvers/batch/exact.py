@@ -193,7 +193,8 @@ def sketch_bounds(
 def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
     """Return the optimum of J from the problem's moments, and J(w) − J* due to rounding."""
     delta, alpha = objective.problem.delta, objective.penalty.l2
-    matrix = objective.problem.within + np.outer(delta, delta)
+    matrix = np.outer(delta, delta)
+    matrix += objective.problem.within
     matrix[np.diag_indices(len(delta))] += alpha
     w, gap = np.zeros(len(delta)), np.inf
     for method in (_cholesky, _pseudo_inverse):
@@ -214,8 +215,10 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
 def _cholesky(matrix: np.ndarray) -> Product | None:
     """Return v ↦ matrix⁻¹ v, or None if the matrix is singular to working precision."""
     unit = _unit(matrix)
+    in_units = matrix * unit
+    in_units *= unit[:, None]
     try:
-        factor = Cholesky(matrix * unit * unit[:, None])
+        factor = Cholesky(in_units, overwrite=True)
     except LinAlgError:
         return None
     return lambda v: unit * factor.solve(unit * v)

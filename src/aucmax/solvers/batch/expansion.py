@@ -69,7 +69,11 @@ class Expansion:
         return self.objective.bend_matrix(term) if cost <= MAX_PRODUCTS_PER_MATRIX else None
 
     def _ridged(self, l2: float) -> np.ndarray | None:
-        return None if self.matrix is None else self.matrix + l2 * np.eye(len(self.point))
+        if self.matrix is None:
+            return None
+        ridged = self.matrix.copy()
+        ridged[np.diag_indices(len(ridged))] += l2
+        return ridged
 
     def near(self, l2: float) -> Preconditioner:
         """Return a preconditioner for α = ``l2`` at v, from the matrix if there is one."""
