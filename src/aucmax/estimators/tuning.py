@@ -183,6 +183,7 @@ class _Fold:
         self.table, self.k, self.moments, self.centres = table, k, moments, centres
         self.labelled, (self.train, _) = table.judge.labelled, table.folds[k]
         self._rows: RowsProblem | None = None
+        self._posed: dict[Place, list[Objective]] = {}
         self.steps: _Steps | None = None
         # a part with most of the rows, whose moments are known, is a view of all rows
         n, all_rows = len(self.labelled.positive), centres.all_rows
@@ -196,15 +197,18 @@ class _Fold:
         """Return the solutions of the lines that a solver supports."""
         begun = self.table.with_progress(self.k, lines)
         solutions = [self._solved(line) for line in begun if line.has_solver]
+        self._posed.clear()
         if self.all_rows is None:  # frees a copy of the training rows
             self._rows = None
         return solutions
 
     def objectives(self, line: Line) -> list[Objective]:
-        """Return the objectives of the cells of a line."""
-        if line.loss.by_moments and self.moments is not None:
-            return line.objectives(MomentsProblem(self.moments))
-        return line.objectives(self._by_rows())
+        """Return the objectives of the cells of a line; they are kept until it is solved."""
+        if line.place not in self._posed:
+            moments = self.moments if line.loss.by_moments else None
+            problem = self._by_rows() if moments is None else MomentsProblem(moments)
+            self._posed[line.place] = line.objectives(problem)
+        return self._posed[line.place]
 
     def _solved(self, line: Line) -> Solution:
         centres, start = self.centres, self.table.starts[self.k]

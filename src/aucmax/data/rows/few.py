@@ -13,8 +13,8 @@ from aucmax.data.rows.view import CSR, Rows, n_stored, to_scipy
 
 __all__ = [
     "FEW_ROWS", "adjoint", "adjoints", "centred_rows", "class_sums", "csr_squares",
-    "dense_variances", "few_entries", "few_pairs", "normal_product", "row_norms2", "scores", "scores_of",
-    "sparse_gram", "take_columns",
+    "dense_variances", "few_entries", "few_pairs", "normal_product", "row_norms2", "scores",
+    "scores_of", "sparse_gram", "take_columns",
 ]  # fmt: skip
 
 FEW_ROWS = 3_000  # NumPy sorts and looks up so many numbers faster than Numba starts

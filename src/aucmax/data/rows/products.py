@@ -89,7 +89,9 @@ def _cut(n: int, count: int, indptr: np.ndarray | None = None) -> list[tuple[int
     if indptr is None:
         cuts = np.linspace(0, n, count + 1).astype(int)
     else:
-        cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], count + 1))
+        # of the type of indptr, which would otherwise be copied
+        shares = np.ceil(np.linspace(0, indptr[-1], count + 1)).astype(indptr.dtype)
+        cuts = np.searchsorted(indptr, shares)
         cuts[0], cuts[-1] = 0, n
     return list(itertools.pairwise(cuts.tolist()))
 

@@ -142,7 +142,7 @@ class _Terms(NamedTuple):
 def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:
     if isinstance(s, ByClass):
         return s.times(pos, neg)
-    return pos * s if pos == neg else np.where(sign[:] > 0, pos, neg) * s
+    return pos * s[:] if pos == neg else np.where(sign[:] > 0, pos, neg) * s
 
 
 # ---- one pass over the scores ---------------------------------------------------------------

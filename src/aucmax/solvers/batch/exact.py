@@ -28,7 +28,8 @@ from aucmax.statistics.woodbury import woodbury
 __all__ = ["Exact"]
 
 _MIN_ALPHA_SHARE = 1e-9  # share of the largest eigenvalue above which α is safe from rounding
-_MAX_CHOLESKY_ALPHAS = 8  # so many factorisations cost less than one eigendecomposition
+_MAX_CHOLESKY_ALPHAS = 8  # so many factorisations cost less than one eigendecomposition,
+_FEW_FEATURES = 40  # except up to so many features
 _ROUNDING_SHARE = 1e-14  # share of J(0) below which no gain is possible
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
@@ -100,7 +101,8 @@ class Exact(Solver):
         ndarray, shape (k, d)
             In the problem's coordinates.
         """
-        if len(alphas) > _MAX_CHOLESKY_ALPHAS:
+        few_features = problem.n_features <= _FEW_FEATURES and len(alphas) > 1
+        if few_features or len(alphas) > _MAX_CHOLESKY_ALPHAS:
             delta = problem.delta
             matrix = problem.within + np.outer(delta, delta)
             values, vectors = eigh(matrix, check_finite=False)
