@@ -5,6 +5,7 @@ threads and are summed in order, so a result has the same bits for any number of
 """
 
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 _BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
+_TABLE_COST = 4  # of an entry times eight columns, in products of an entry and a number
 _MAX_BLOCKS = 8
 _ENTRIES_PER_CELL = 4  # least entries of a dense block, per cell of the d × d matrix it sums
 _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may exceed the rows
@@ -72,18 +74,24 @@ _SHORT_VECTOR = 10_000  # length of vectors up to which BLAS computes a dot prod
 _GRAM_ROWS = 1_000  # rows of a piece if rows are wide, since each piece reads and writes d² numbers
 
 
-def row_blocks(X: Rows) -> list[tuple[int, int]]:
+def row_blocks(X: Rows, tables: int = 0, sums: int = 0) -> list[tuple[int, int]]:
     """Return row ranges with about equal numbers of stored entries, one for each task.
 
-    Their number depends only on the size of the data.
+    Their number depends only on the size of the data, on that of the ``tables`` of columns by which
+    the rows are multiplied, if there are several columns, and on how many ``sums`` a task computes.
     """
-    n, count = n_rows(X), n_stored(X) // _BLOCK_ENTRIES
-    return _cut(n, count, X.indptr if isinstance(X, CSR) else None)
+    stored = n_stored(X)
+    count = stored // _BLOCK_ENTRIES
+    if tables:
+        most = stored // (sums + 1) if sums else _MAX_BLOCKS
+        count = max(count, min(tables * _TABLE_COST * stored // _BLOCK_ENTRIES, most))
+    return _cut(n_rows(X), count, X.indptr if isinstance(X, CSR) else None)
 
 
 def _cut(n: int, count: int, indptr: np.ndarray | None = None) -> list[tuple[int, int]]:
     """Return about ``count`` ranges of n rows, of equal size or with equal numbers of entries."""
     count = min(max(count, 1), _MAX_BLOCKS, max(n, 1))
+    count = 1 << (count.bit_length() - 1)  # two threads, or four, are done at the same time
     if count == 1:
         return [(0, n)]
     if indptr is None:
@@ -134,8 +142,9 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     """
     if W.ndim == 2:
         tables, columns = _tables(W), np.empty((W.shape[1], n_rows(X)))
-        _each_block(
-            X, lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), False, tables, columns[:, lo:hi])
+        on_threads(
+            lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), False, tables, columns[:, lo:hi]),
+            row_blocks(X, len(tables)),
         )
         return columns.T
     w = np.ascontiguousarray(W, dtype=np.float64)
@@ -182,7 +191,8 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
         return _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, g, out))
     columns = np.ascontiguousarray(g.T)
     shape = _n_tables(len(columns)), n_features(X), LANES
-    tables = _sum_of_blocks(X, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape)
+    blocks = row_blocks(X, shape[0], math.prod(shape))
+    tables = _summed(blocks, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape)
     return np.hstack([*tables])[:, : len(columns)]
 
 
