@@ -328,20 +328,25 @@ def test_products_over_blocks_are_the_same_on_any_number_of_threads(form, thread
     rng = np.random.RandomState(0)
     X = form(rng.randn(13_000, 64))
     y, s = np.where(rng.rand(13_000) < 0.3, 1.0, -1.0), rng.rand(13_000)
-    R, v = as_rows(X), rng.randn(64)
+    R, v, V, S = as_rows(X), rng.randn(64), rng.randn(64, 9), rng.randn(13_000, 9)
     assert len(row_blocks(R)) == 2
+    assert len(row_blocks(R, 2)) == len(row_blocks(R, 2, 2 * 64 * 8)) == 8
+    assert len(row_blocks(R, 2, X.size)) == 2  # no more sums than entries
     share = s / np.where(y > 0, s[y > 0].sum(), s[y < 0].sum())
 
     def everything():
         return [
             products.scores(R, v), products.adjoint(R, s), *products.normal_product(R, s, v),
             *products.class_means(R, y, share), products.row_norms2(R),
-            *products.class_variances(R, y, share, v, v),
+            *products.class_variances(R, y, share, v, v), products.scores(R, V),
+            products.adjoint(R, S),
         ]  # fmt: skip
 
     threads(1)
     one = everything()
     np.testing.assert_allclose(one[1], X.T @ s, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one[-2], X @ V, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one[-1], X.T @ S, rtol=0, atol=1e-9)
     threads(2)
     for a, b in zip(one, everything(), strict=True):
         np.testing.assert_array_equal(a, b)
