@@ -148,10 +148,8 @@ class _Terms(NamedTuple):
 def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:
     if isinstance(s, ByClass):
         return s.times(pos, neg)
-    y = sign[:]
-    return (
-        0.5 * pos * (1.0 + y) + 0.5 * neg * (1.0 - y)
-    ) * s  # NumPy's `where` takes twice as long
+    y = sign[:]  # NumPy's `where` takes twice as long
+    return (0.5 * pos * (1.0 + y) + 0.5 * neg * (1.0 - y)) * s[:]
 
 
 # ---- one pass over the scores ---------------------------------------------------------------

@@ -49,7 +49,9 @@ _SOUGHT_SHARE = 0.1  # of the gap that remains at ``tol``: the least possible ga
 _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where it was made
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _MAX_RATIO = 4.0  # by which one step raises or lowers a kept matrix
-_SLOW_SHARE = 0.5  # of the possible gain: more left after a step needs the matrix where it ended
+_SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
+_COSTLY_FEATURES = 500  # whose matrix costs dozens of steps, so that it is kept
+_COSTLY_SHARE = 0.5  # until a step leaves this share
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
 
 
@@ -162,7 +164,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             left = _decrement(objective, trace, promise, point, size, run, by_bound)
             if objective.relative(left, value) > run.tol:
                 # a more exact step costs less than a decrement by products
-                share = min(share, max(0.5 * possible / left, _SET_TOL * share))
+                share = min(share, max(possible / left, _SET_TOL * share))
                 by_bound = False
             # too small far from the optimum, and while pairs become active or inactive
             near = objective.loss.concordant and objective.relative(fall, value) <= NEAR
@@ -367,9 +369,11 @@ def _on_set(
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
+    costly = min(len(part.S) / _COSTLY_FEATURES, 1.0)
+    slow = max(_SLOW_SHARE, costly * _COSTLY_SHARE)
     while promise > aim and cost < max_cost and not stalled(promise):
         # reuse the matrix of an earlier point as long as its steps gain enough
-        if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
+        if part.small and (part.bent is None or promise > slow * last):
             part.bend(iterate.term)
             is_fresh = True
         inner = max(_MODEL_TOL * promise, 0.1 * aim)
