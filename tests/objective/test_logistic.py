@@ -61,6 +61,16 @@ def test_value_gradient_and_hessian_are_those_of_the_best_intercept(seed, spread
         assert there.intercept == pytest.approx(logistic.intercept(z, y, s, tau), abs=1e-9)
 
 
+@pytest.mark.parametrize("near", [-1e3, -1.0, 0.5, 1e3])
+def test_the_best_intercept_is_the_same_from_every_start(near):
+    rng = np.random.RandomState(0)
+    z, y = 3.0 * rng.randn(50) + 2.0, np.where(rng.rand(50) < 0.3, 1.0, -1.0)
+    s, loss = logistic.shares(y), Logistic(0.3)
+    alone, there = loss.at(z, y, s), loss.at(z, y, s, near=near)
+    assert there.intercept == pytest.approx(alone.intercept, abs=1e-12)
+    assert there.value == pytest.approx(alone.value, rel=1e-14)
+
+
 @pytest.mark.parametrize("tau", [0.5, 0.01, 0.9])
 def test_what_it_says_of_itself_at_zero(tau):
     X, y, weight = some()

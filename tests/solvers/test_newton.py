@@ -350,10 +350,10 @@ def test_features_that_leave_a_kink_count_in_the_decrement():
     A = rng.randn(40, 6)
     H, target, penalty = A.T @ A, rng.randn(6), ElasticNet(20.0, 0.9)
     b, w = H @ target, np.zeros(6)
-    w[:2] = on_matrix(H[:2, :2], b[:2], penalty, np.zeros(2), 1e-14, 10_000)[0]
+    w[:2] = on_matrix(H[:2, :2], -b[:2], penalty, np.zeros(2), 1e-14, 10_000)[0]
     gradient = H @ w - b
     assert np.any(np.abs(gradient[2:]) > penalty.l1)
-    least, reached = on_matrix(H, b, penalty, w.copy(), 1e-14, 10_000)[::2]
+    least, reached = on_matrix(H, gradient, penalty, w, 1e-14, 10_000)[::2]
     assert reached
 
     def value(v):

@@ -312,12 +312,13 @@ def path(
             return W, [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
                        zip(alphas[late], quality[late], strict=True)]  # fmt: skip
     W, messages = np.empty((len(alphas), problem.n_features)), []
-    previous, trace = start, Trace()
+    previous, trace, offers = start, Trace(), None
     for k in range(len(alphas) - 1, -1, -1):
         objective = objectives[k]
         run = Run(Monitor(objective), tol, max_iter, sure=False)
         begin = None if previous is None else objective.penalty.prox(previous, 0.0)  # within bounds
-        solver = choose(objective)
+        if objective.penalty.offers != offers:  # they alone differ in what the choice depends on
+            solver, offers = choose(objective), objective.penalty.offers
         if isinstance(solver, Newton):
             result = solver.solve_next(objective, begin, run, trace)
         else:

@@ -143,7 +143,13 @@ class ComparedProblem(RowsProblem):
             summaries.moments = summaries.pairs.of_classes
         return summaries.moments
 
-    def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+    def loss_at(
+        self,
+        loss: RankingLoss,
+        z: np.ndarray,
+        like: LossAt | None = None,
+        near: LossAt | None = None,
+    ) -> LossAt:
         return loss.over(self.data.pairs.apart(z), self.data.pairs)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:

@@ -84,12 +84,13 @@ class Objective:
         """Return J with another penalty."""
         return replace(self, data=self.problem, penalty=penalty)
 
-    def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+    def at(self, z: np.ndarray, like: LossAt | None = None, near: LossAt | None = None) -> LossAt:
         """Return the data term as a function of the rows' scores, at z (n,).
 
-        ``like`` is the data term at the same scores with other weights of the rows, if known.
+        ``like`` is the data term at the same scores with other weights of the rows, if known, and
+        ``near`` that at scores nearby.
         """
-        return self.problem.loss_at(self.loss, z, like)
+        return self.problem.loss_at(self.loss, z, like, near)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
         """Return Xᵀ g, (d,) or (d, k), for derivatives g of the data term, which sum to 0.
@@ -327,7 +328,7 @@ class UnivariateObjective(Objective):
     def adjoint(self, g: Numbers) -> np.ndarray:
         return self.problem.adjoint(g)
 
-    def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+    def at(self, z: np.ndarray, like: LossAt | None = None, near: LossAt | None = None) -> LossAt:
         return self.problem.margins(self.loss, z, self.balanced)
 
     def data_curvature(self) -> np.ndarray:

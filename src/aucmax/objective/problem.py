@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from aucmax.data.rows import Rows, products, scaled_rows, some_columns, stacked_rows, take_rows
 from aucmax.data.rows.store import ByClass, Formula, InMemory, Numbers, Store, Told
 from aucmax.objective.losses import (
+    AtThreshold,
     Logistic,
     LossAt,
     RankingLoss,
@@ -265,10 +266,17 @@ class Problem:
         """The approximate cost of `gram` in products; infinite if it is not available."""
         return np.inf
 
-    def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+    def loss_at(
+        self,
+        loss: RankingLoss,
+        z: np.ndarray,
+        like: LossAt | None = None,
+        near: LossAt | None = None,
+    ) -> LossAt:
         """Return the loss at scores z (n,).
 
-        ``like`` is the same loss at the same scores with other weights of the rows, if known.
+        ``like`` is the same loss at the same scores with other weights of the rows, if known, and
+        ``near`` the same loss at scores nearby.
         """
         self._no_rows()
 
@@ -795,8 +803,16 @@ class RowsProblem(Problem):
         matrix = products.pair_gram(X, s[:], rows, others, first, end, origin)
         return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
 
-    def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+    def loss_at(
+        self,
+        loss: RankingLoss,
+        z: np.ndarray,
+        like: LossAt | None = None,
+        near: LossAt | None = None,
+    ) -> LossAt:
         of_rows = self.data.sign, self.data.share, self.strata
+        if isinstance(loss, Logistic) and isinstance(near, AtThreshold):
+            return loss.at(z, *of_rows, near=near.intercept)
         return loss.at(z, *of_rows) if like is None else loss.reweighed(like, z, *of_rows)
 
     @property

@@ -61,11 +61,17 @@ class Logistic(RankingLoss):
         return Bends(0.125, 0.25 * self.within * (1.0 - self.within))
 
     def at(
-        self, z: np.ndarray, sign: Numbers, s: Numbers, strata: Shares | None = None
+        self,
+        z: np.ndarray,
+        sign: Numbers,
+        s: Numbers,
+        strata: Shares | None = None,
+        near: float | None = None,
     ) -> "AtThreshold":
+        """Return the loss at scores z; ``near`` is an intercept to start from."""
         weight = _by_class(s, sign, *self._weights)
         at_zero = math.log(self.within) - math.log1p(-self.within)
-        b = _best_intercept(z, sign, weight, at_zero)
+        b = _best_intercept(z, sign, weight, at_zero, near)
         if isinstance(sign, np.ndarray) and isinstance(weight, np.ndarray):
             return _at(z, sign, weight, b)
         terms = _Terms(z, sign, weight, b)
@@ -176,13 +182,17 @@ def _log1p(e):
     return 2.0 * x * total
 
 
-def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: float) -> float:
+def _best_intercept(
+    z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: float, near: float | None
+) -> float:
     """Return the root of Σ gradient, which increases with b, by Halley steps within bounds."""
     blocks = [(z[rows], rows) for rows in row_blocks(len(z))]
     # if all scores are the same, z_i + b is `at_zero`
     low, high = at_zero - float(z.max()), at_zero - float(z.min())
-    mean = sum(float(weight[rows] @ part) for part, rows in blocks) / total(weight)
-    b, before = at_zero - mean, math.inf
+    if near is None:
+        mean = sum(float(weight[rows] @ part) for part, rows in blocks) / total(weight)
+        near = at_zero - mean
+    b, before = min(max(near, low), high), math.inf
     for _ in range(200):
         parts = [_derivatives(part, sign[rows], weight[rows], b) for part, rows in blocks]
         slope, bend, turn = map(sum, zip(*parts, strict=True))

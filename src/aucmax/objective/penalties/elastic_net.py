@@ -9,6 +9,8 @@ from aucmax.objective.penalties.base import Penalty, Pieces, prox1_of
 
 __all__ = ["L1", "L2", "ElasticNet", "L2Ball", "soft"]
 
+_OFFERS = frozenset({"prox", "convex", "elastic net"})
+
 
 def soft(u: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
     """Return sign(u) · max(∣u∣ − threshold, 0)."""
@@ -67,7 +69,7 @@ class ElasticNet(Penalty):
 
     @property
     def offers(self) -> frozenset[str]:
-        return frozenset({"prox", "convex", "elastic net"} | ({"l2"} if self.l1 == 0.0 else set()))
+        return _OFFERS | {"l2"} if self.l1 == 0.0 else _OFFERS
 
     @property
     def convexity(self) -> float:
@@ -87,13 +89,14 @@ class ElasticNet(Penalty):
         return float(0.5 * self.l2 * (w @ w) + self.l1 * np.abs(w).sum())
 
     def pieces(self, w: np.ndarray) -> Pieces:
-        l1, slope, kink = self.l1, self.l2 * w, self.l1 > 0.0
+        l1, l2 = self.l1, self.l2
+        slope, positive, negative, kink = l2 * w, w > 0.0, w < 0.0, l1 > 0.0
         return Pieces(
-            slope + np.where(w > 0.0, l1, -l1),
-            slope + np.where(w < 0.0, -l1, l1),
-            np.full(len(w), self.l2),
-            np.where(kink & (w > 0.0), 0.0, -np.inf),
-            np.where(kink & (w < 0.0), 0.0, np.inf),
+            slope + np.where(positive, l1, -l1),
+            slope + np.where(negative, -l1, l1),
+            np.full(len(w), l2),
+            np.where(kink & positive, 0.0, -np.inf),
+            np.where(kink & negative, 0.0, np.inf),
         )
 
     def slope_and_bend(

@@ -109,21 +109,31 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
             return w, gap, sweeps
         remaining = run.max_iter - sweeps
         limit = min(_SWEEPS_PER_MOVE, remaining) if run.monitor.active else remaining
-        w, spent, _ = on_matrix(H, delta, penalty, w, _INNER_TOL * promise, limit)
+        w, spent, _ = on_matrix(H, gradient, penalty, w, _INNER_TOL * promise, limit)
         sweeps += spent
 
 
 def on_matrix(
-    H: np.ndarray, b: np.ndarray, penalty: Penalty, w: np.ndarray, aim: float, max_iter: int
+    H: np.ndarray,
+    gradient: np.ndarray,
+    penalty: Penalty,
+    w: np.ndarray,
+    aim: float,
+    max_iter: int,
+    near: bool = False,
 ) -> tuple[np.ndarray, int, bool]:
-    """Minimise ½ w·Hw − b·w + penalty until the possible gain of the features is at most ``aim``.
+    """Minimise a model with slope ``gradient`` at w and second derivative H, plus the penalty.
 
-    Returns w, the sweeps and whether the aim was reached.
+    It stops once the possible gain of the features is at most ``aim``. ``near`` says that the
+    support is probably that of w. Returns the minimiser, the sweeps and whether the aim was
+    reached.
     """
-    h = np.einsum("jj->j", H).copy()
+    h = H.diagonal().copy()
     features, form = np.arange(len(w)), penalty.compiled()
     per_move = _SWEEPS_OF_FEW if len(w) <= _FEW_FEATURES else _SWEEPS_PER_MOVE
-    gradient, sweeps, reached = H @ w - b, 0, False
+    w, gradient, sweeps, reached = w.copy(), gradient.copy(), 0, False
+    if near and len(w) <= _FEW_FEATURES:  # sweeps would cost as much
+        w, gradient, reached = _moved(H, h, gradient, w, penalty, aim)
     while not reached and sweeps < max_iter:
         _matrix_sweep(H, h, gradient, w, form, features)
         active = np.flatnonzero(w)
@@ -131,23 +141,30 @@ def on_matrix(
         for _ in range(repeats):
             _matrix_sweep(H, h, gradient, w, form, active)
         sweeps += 1 + repeats
-        w = _on_support(H, h, b, w, penalty)
-        gradient = H @ w - b
-        reached = float(penalty.promise(gradient, w, h).sum()) <= aim
+        w, gradient, reached = _moved(H, h, gradient, w, penalty, aim)
     return w, sweeps, reached
 
 
+def _moved(
+    H: np.ndarray, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, aim: float
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return w and the slope there after `_on_support`, and whether the aim is reached."""
+    new = _on_support(H, h, gradient, w, penalty)
+    gradient = gradient + H @ (new - w)
+    return new, gradient, float(penalty.promise(gradient, new, h).sum()) <= aim
+
+
 def _on_support(
-    H: np.ndarray, h: np.ndarray, b: np.ndarray, w: np.ndarray, penalty: Penalty
+    H: np.ndarray, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty
 ) -> np.ndarray:
     """Move towards the optimum over the support without raising the objective."""
-    w = w.copy()
+    w, gradient = w.copy(), gradient.copy()
     for _ in range(_SYSTEMS_PER_MOVE):
         pieces = penalty.pieces(w)
         S = support_of(h, pieces)
         if len(S) == 0:
             break
-        slope, bend, system = H[S] @ w - b[S] + pieces.left[S], pieces.bend[S], H[S[:, None], S]
+        slope, bend, system = gradient[S] + pieces.left[S], pieces.bend[S], H[S[:, None], S]
         direction = solved(system.copy(), bend, -slope)
         if direction is None:
             break
@@ -160,7 +177,9 @@ def _on_support(
         ) -> float:
             return float((slope + 0.5 * (system @ move + bend * move)) @ move)
 
-        w[S], is_full = piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
+        new, is_full = piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
+        gradient[S] += system @ (new - w[S])  # that of the support, which can only shrink
+        w[S] = new
         if is_full:
             break
     return w
@@ -196,7 +215,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         aim, remaining = _INNER_TOL * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= MAX_SET_MATRIX_FEATURES:
             H = columns.gram()
-            w[S], spent, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, remaining)
+            w[S], spent, _ = on_matrix(H, gradient[S], penalty.of(S), w[S], aim, remaining)
         else:
             limit = min(MAX_PRODUCTS_PER_MODEL, remaining)
             model = ColumnModel(columns, gradient[S], w[S], penalty.of(S), limit)

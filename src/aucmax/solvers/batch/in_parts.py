@@ -204,8 +204,7 @@ class _Model:
         (gradient, v), aim = self.place, _MODEL_TOL * float(promise[self.S].sum())
         if len(self.S) <= MAX_MATRIX_FEATURES:
             H = self.term.matrix(self.S)
-            slope = H @ v - gradient
-            target, *_ = on_matrix(H, slope, self.penalty, v.copy(), aim, _MAX_SWEEPS)
+            target, *_ = on_matrix(H, gradient, self.penalty, v, aim, _MAX_SWEEPS)
             spent = 1
         else:
             most = min(MAX_PRODUCTS_PER_MODEL, limit)

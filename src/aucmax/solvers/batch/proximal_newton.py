@@ -50,6 +50,8 @@ _MODEL_TOL = 0.01  # a model is solved to this share of the possible gain where 
 _MAX_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _MAX_RATIO = 4.0  # by which one step raises or lowers a kept matrix
 _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matrix where it ended
+_COSTLY_FEATURES = 500  # whose matrix costs dozens of steps, so that it is kept
+_COSTLY_SHARE = 0.5  # until a step leaves this share
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
 
 
@@ -145,16 +147,25 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     penalty, curvature = objective.penalty, trace.curvature(objective)
     w[curvature <= 0.0] = 0.0
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
-    before, enough, reached = np.inf, 0.0 if run.sure else _SOUGHT_SHARE, None
+    before, share, reached, by_bound = np.inf, _SOUGHT_SHARE, None, not run.sure
     while True:
         point = trace.point(objective, w, None if run.sure else reached)
         promise = penalty.promise(point.gradient, w, curvature)
-        # a difference of values near J tells nothing below their rounding; the decrement below does
-        gap = max(objective.gap(point.term.value, point.gradient, w), objective.rounding(w))
+        possible = float(promise.sum())
+        gap = objective.gap(point.term.value, point.gradient, w)
         value = point.term.value + penalty.value(w)
-        fall, before = before - value, value
-        if reached and trace.part and objective.relative(gap, value) > run.tol:
-            left = _decrement(objective, trace, promise, point, size, run)
+        if objective.relative(gap, value) <= run.tol:
+            # a difference of values near J tells nothing below their rounding; the decrement does
+            gap = max(gap, objective.rounding(w))
+        enough = 0.0 if run.sure else run.tol * (objective.at_zero - value)
+        fall = before - value if reached or possible > share * enough else 0.0
+        before = value
+        if fall < np.inf and trace.part and objective.relative(gap, value) > run.tol:
+            left = _decrement(objective, trace, promise, point, size, run, by_bound)
+            if objective.relative(left, value) > run.tol:
+                # a more exact step costs less than a decrement by products
+                share = min(share, max(possible / left, _SET_TOL * share))
+                by_bound = False
             # too small far from the optimum, and while pairs become active or inactive
             near = objective.loss.concordant and objective.relative(fall, value) <= NEAR
             if run.sure or not near:
@@ -162,12 +173,11 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             gap = min(gap, left)
         if objective.relative(gap, value) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
             return Minimum(w, value, gap, steps, cost)
-        if size >= len(w) and stalled(float(promise.sum())):
+        if size >= len(w) and stalled(possible):
             return Minimum(w, value, gap, steps, cost)
         last, part = trace.part, trace.columns(objective, promise, point, size)
         promise_on_set = float(promise[part.S].sum())
-        aim = max(_SET_TOL * promise_on_set, enough * run.tol * (objective.at_zero - value))
-        enough *= _SET_TOL  # what was enough is not, if features off the support promise a gain
+        aim = max(_SET_TOL * promise_on_set, share * enough)
         w, reached, newton_steps, spent = _on_set(
             objective, part, point, promise_on_set, aim, run.max_iter - cost, steps, run.monitor
         )
@@ -177,13 +187,20 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
 
 
 def _decrement(
-    objective: Objective, trace: Trace, promise: np.ndarray, point: Point, size: int, run: Run
+    objective: Objective,
+    trace: Trace,
+    promise: np.ndarray,
+    point: Point,
+    size: int,
+    run: Run,
+    by_bound: bool,
 ) -> float:
     """Return `decrement` over a working set that holds all features that promise a gain.
 
-    An earlier matrix gives a bound on it. If the bound is not enough, it is computed from the
-    current second derivative: by its matrix if ``run.sure``, otherwise by products. It is infinite
-    if too many features promise a gain.
+    An earlier matrix gives a bound on it. If the bound is not enough, and not all that is asked for
+    (``by_bound``), the decrement is computed from the current second derivative: by its matrix if
+    ``run.sure`` or if the matrix is small, otherwise by products. It is infinite if too many
+    features promise a gain.
     """
     part, curvature = trace.part, trace.curvature(objective)
     assert part is not None
@@ -193,13 +210,16 @@ def _decrement(
             return np.inf
     S, term = part.S, point.term
     place = point.gradient[S], point.w[S], objective.penalty.of(S)
+    most = np.inf
     if part.bent is not None and (share := part.share(term)) > 0.0:
-        most = decrement(share * part.bent, *place)
+        most = decrement(part.bent, *place, share)
         value = term.value + objective.penalty.value(point.w)
         if objective.relative(most, value) <= run.tol:
             return most
     if part.small and (run.sure or len(S) <= _MIN_PRODUCTS_PER_DECREMENT * _DENSE_COST):
         return decrement(part.bend(term), *place)
+    if by_bound and np.isfinite(most):
+        return most
     if isinstance(term, ByRow) and not part.small:
         columns = part.weighted(term)
         return decrement_by_products(columns.product, columns.diagonal, *place)
@@ -349,9 +369,11 @@ def _on_set(
     iterate, w = _Iterate(objective, part, start), start.w.copy()
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
+    costly = min(len(part.S) / _COSTLY_FEATURES, 1.0)
+    slow = max(_SLOW_SHARE, costly * _COSTLY_SHARE)
     while promise > aim and cost < max_cost and not stalled(promise):
         # reuse the matrix of an earlier point as long as its steps gain enough
-        if part.small and (part.bent is None or promise > _SLOW_SHARE * last):
+        if part.small and (part.bent is None or promise > slow * last):
             part.bend(iterate.term)
             is_fresh = True
         inner = max(_MODEL_TOL * promise, 0.1 * aim)
@@ -404,7 +426,7 @@ class _Iterate:
         if part.small:
             H = part.bent
             assert H is not None
-            return on_matrix(H, H @ v - gradient, self.penalty, v.copy(), aim, _MAX_SWEEPS)[0], 1
+            return on_matrix(H, gradient, self.penalty, v, aim, _MAX_SWEEPS, near=True)[0], 1
         place = gradient, v, self.penalty, min(MAX_PRODUCTS_PER_MODEL, max_cost)
         if isinstance(term, ByRow):
             model: Model = ColumnModel(part.weighted(term), *place)
@@ -415,15 +437,16 @@ class _Iterate:
 
     def advance(self, target: np.ndarray) -> bool:
         """Move to the target, or part of the way, so that J falls enough; False if impossible."""
-        v, penalty, at = self.v, self.penalty, self.objective.at
+        v, penalty, at = self.v, self.penalty, partial(self.objective.at, near=self.term)
         direction = target - v
         move = self.part.scores(direction)
         # a lower bound on the gain of the model
-        fall = dot(self.gradient, direction) + penalty.value(target) - penalty.value(v)
+        end = penalty.value(target)
+        fall = dot(self.gradient, direction) + end - (self.value - self.term.value)
         t, z = 1.0, self.z + move
         term = at(z)
         for _ in range(30):
-            value = term.value + penalty.value(v + t * direction)
+            value = term.value + (end if t == 1.0 else penalty.value(v + t * direction))
             if value <= self.value + 1e-4 * t * fall + 1e-15 * abs(self.value):
                 break
             t *= 0.5

@@ -76,6 +76,8 @@ class Slopes:
 
     def complete(self, penalty: Penalty, w: np.ndarray) -> None:
         """Compute the slopes along all features that may leave 0 at w (d,)."""
+        if self._computed.all():
+            return
         doubtful = self._doubtful(penalty, w)
         if len(doubtful) > _MAX_DOUBTFUL_SHARE * len(w):
             self.learn(np.arange(len(w)), self.objective.adjoint(self._derivatives))

@@ -55,6 +55,8 @@ def working_set(
 
 def holds_most(S: np.ndarray, promise: np.ndarray) -> bool:
     """Return whether the features off a working set S promise little compared with those in it."""
+    if len(S) == len(promise):
+        return True
     off = promise.copy()
     off[S] = 0.0
     return bool(off.sum() <= _SHARE_OFF * promise.sum())
@@ -72,15 +74,18 @@ class Stall:
         return self.idle > _MAX_STALLED_ROUNDS
 
 
-def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
+def decrement(
+    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, factor: float = 1.0
+) -> float:
     """Return twice the gain of a Newton step: J(w) − J* if no feature leaves its piece.
 
-    Features at a kink whose slope makes them move count as being on the piece they move to.
+    The second derivative of the data term is ``factor`` times H. Features at a kink whose slope
+    makes them move count as being on the piece they move to.
     """
-    h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
+    h, pieces = H.diagonal(), penalty.pieces(w)
     slope = pieces.slope(gradient)
     S = _moving(h, pieces, slope)
-    move = solved(H[S[:, None], S], pieces.bend[S], slope[S])
+    move = solved(factor * H[S[:, None], S], pieces.bend[S], slope[S])
     return float("inf") if move is None else abs(float(slope[S] @ move))
 
 
@@ -128,6 +133,8 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
 
     That error is about ε √h_j (1 + Σ_k √h_k |w_k|), or a little more.
     """
+    if len(S) == len(promise):
+        return False
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
     lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
     off = promise.copy()
