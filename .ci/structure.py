@@ -16,7 +16,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
     "packages": 13,
-    "code lines": 50_108,
+    "code lines": 50_178,
     "functions above 60 lines": 0,
     "functions above 10 parameters": 0,
     "kernels above 8 parameters": 0,
@@ -25,7 +25,8 @@ LIMITS = {
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10
 PARAMETERS_OF_A_KERNEL = 8
-KERNELS = {"compiled", "vectorised", "inlined", "njit"}  # decorators of what Numba compiles
+# decorators of what Numba compiles
+KERNELS = {"allocating", "compiled", "vectorised", "inlined", "njit"}
 LINES_OF_A_DOOR = 15  # of a module that only gives a public name to what stands elsewhere
 DOORS = ["", "additive", "datasets", "metrics", "objective/penalties", "plots", "solvers", "theory"]
 DOORS += ["distributed", "export", "river"]
