@@ -257,14 +257,9 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     """
     from numba import njit
 
-    dispatcher = njit(
-        cache=True,
-        nogil=True,
-        error_model="numpy",
-        fastmath=set(kernel.fastmath) or False,
-        _nrt=kernel.makes_arrays,
-        **NO_WRAPPER,
-    )(body)
+    options: Any = {"nogil": True, "error_model": "numpy", "_nrt": kernel.makes_arrays}
+    options |= {"fastmath": set(kernel.fastmath) or False, **NO_WRAPPER}
+    dispatcher: Any = njit(cache=True, **options)(body)
     if hasattr(dispatcher, "compile"):  # otherwise NUMBA_DISABLE_JIT=1
         dispatcher.compile = _checked(dispatcher, kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
@@ -303,7 +298,7 @@ def _checked(dispatcher: Any, kernel: Kernel) -> Callable[[Any], Any]:
         entry = compile_for(signature)
         returned = dispatcher.nopython_signatures[-1].return_type
         if not kernel.makes_arrays and "array(" in str(returned).lower():
-            raise TypeError(f"{kernel.__qualname__} returns an array: decorate it with allocating.")
+            raise TypeError(f"{dispatcher.__name__} returns an array: decorate it with allocating.")
         return entry
 
     return compile_checked
