@@ -4,8 +4,10 @@ import gc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from aucmax.data.rows import allocating, compiled
+from aucmax.data.rows import allocating, as_rows, compiled
+from aucmax.data.rows.products import row_norms2
 
 
 def rest(x):
@@ -40,3 +42,11 @@ def test_compiling_leaves_garbage_collection_as_it_was(collecting):
     finally:
         (gc.enable if was else gc.disable)()
     np.testing.assert_array_equal(out, 0.5 * np.arange(4.0))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_squares_are_rounded_before_they_are_added(form):
+    # otherwise norms would depend on which kernel was compiled first
+    rows = np.random.default_rng(0).standard_normal((60_000, 2))
+    squares = rows * rows
+    np.testing.assert_array_equal(row_norms2(as_rows(form(rows))), squares[:, 0] + squares[:, 1])
