@@ -25,7 +25,8 @@ LIMITS = {
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10
 PARAMETERS_OF_A_KERNEL = 8
-KERNELS = {"compiled", "vectorised", "inlined", "njit"}  # decorators of what Numba compiles
+# decorators of what Numba compiles
+KERNELS = {"allocating", "compiled", "vectorised", "inlined", "njit"}
 LINES_OF_A_DOOR = 15  # of a module that only gives a public name to what stands elsewhere
 DOORS = ["", "additive", "datasets", "metrics", "objective/penalties", "plots", "solvers", "theory"]
 DOORS += ["distributed", "export", "river"]

@@ -1,5 +1,6 @@
 """What NumPy does for few numbers is what the kernels do."""
 
+import inspect
 import sys
 import warnings
 
@@ -14,6 +15,8 @@ from aucmax.data.rows.kernels import Kernel, unless
 from aucmax.data.rows.sorting import ascending
 from aucmax.metrics.levels import area_of
 from aucmax.statistics import pairs
+
+SCRATCH = {"piece", "members", "keys", "buffer", "place"}
 
 
 def copied(value):
@@ -38,6 +41,12 @@ def assert_same(one, two, name, same_bits):
         np.testing.assert_allclose(two, one, rtol=1e-9, atol=1e-12 * scale + 1e-15, err_msg=name)
     else:
         assert one is two or one == two, name
+
+
+def numbered(kernel, arguments):
+    """Return the arguments, which a kernel may change, without its arrays for its own use."""
+    names = inspect.signature(kernel).parameters
+    return tuple(a for name, a in zip(names, arguments, strict=True) if name not in SCRATCH)
 
 
 def fits(rng):
@@ -80,7 +89,8 @@ def test_kernels_agree_with_their_forms_for_few_numbers(monkeypatch):
         compiled, few = copied(arguments), copied(arguments)
         results = kernel.dispatcher(*compiled), kernel.in_numpy(*few)
         assert_same(*results, kernel.__qualname__, kernel.same_bits)
-        assert_same(compiled, few, kernel.__qualname__, kernel.same_bits)
+        results = (numbered(kernel, arguments) for arguments in (compiled, few))
+        assert_same(*results, kernel.__qualname__, kernel.same_bits)
         compared.add(kernel)
         return kernel.in_numpy(*arguments)
 

@@ -212,7 +212,7 @@ def _won(z, pos, neg):
     for i in pos:
         while below < len(neg) and z[neg[below]] < z[i]:
             below += 1
-        up_to = max(up_to, below)
+        up_to = below if below > up_to else up_to
         while up_to < len(neg) and z[neg[up_to]] == z[i]:
             up_to += 1
         won += 0.5 * (below + up_to)

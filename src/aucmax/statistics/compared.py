@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.data.comparisons import Comparisons
-from aucmax.data.rows import Rows, compiled, n_features, row_add
+from aucmax.data.rows import Rows, allocating, compiled, n_features, row_add
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["PairMoments", "pair_moments"]
@@ -167,7 +167,7 @@ def _see(X, rows, start, first, facts, state, centred, beside):
                 sums[1, c, j] += behind[i, c] * x[j]
 
 
-@compiled
+@allocating
 def _centre(X, rows, own, trail, centre, origin):
     # for a constant feature, rows minus the first row and their mean are exactly 0
     d, total, behind = centre.shape[1], 0.0, 0.0

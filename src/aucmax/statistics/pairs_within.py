@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.rows.kernels import compiled
+from aucmax.data.rows.kernels import allocating
 from aucmax.data.strata import Strata
 from aucmax.statistics.pairs import Cells, cell_sums
 
@@ -84,7 +84,7 @@ class PairsWithin:
             yield g, np.linalg.solve(H, -g[..., None])[..., 0].astype(np.float64)
 
 
-@compiled
+@allocating
 def _add_products(cells, positive, share, ends, sizes, pairs, out):
     # adds Σ_g ω_g p_g q_gᵀ; rows come stratum by stratum
     most = out.shape[1]

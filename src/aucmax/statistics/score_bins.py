@@ -19,7 +19,7 @@ import numpy as np
 
 from aucmax.basics.archive import ArraySpec, Specs
 from aucmax.basics.checks import is_whole, number
-from aucmax.data.rows import compiled
+from aucmax.data.rows import allocating, compiled
 from aucmax.metrics.binned import BinnedAUC, binned_auc
 
 __all__ = ["ScoreBins", "bins_specs", "positions"]
@@ -271,13 +271,13 @@ def positions(scores: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
-@compiled
+@allocating
 def _empty(bins: int) -> Any:
     """Return empty bins."""
     return _Bins(np.full(bins, _NOWHERE), np.full(bins, -_NOWHERE), np.zeros((2, 2, bins)))
 
 
-@compiled
+@allocating
 def _add(
     key: Any, table: Any, rows: Any, cells: Any, clock: Any, capacity: int, placements: Any
 ) -> Any:
@@ -333,7 +333,7 @@ def _rescale(sums: Any, factor: float) -> None:
             sums[0, k, b], sums[1, k, b] = (weight, square) if large else (0.0, 0.0)
 
 
-@compiled
+@allocating
 def _joined(key: Any, table: Any, bits: int, slot: Any) -> Any:
     """Shift keys right and join bins of equal keys; return both and the number of filled bins.
 
@@ -361,7 +361,7 @@ def _joined(key: Any, table: Any, bits: int, slot: Any) -> Any:
     return new_key, joined, filled
 
 
-@compiled
+@allocating
 def _grouped(key: Any, weights: Any, shift: int) -> Any:
     """Return the group of each bin, the bounds of groups, and their weights by class.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from aucmax.basics.archive import ArraySpec, Specs, check_arrays
 from aucmax.basics.checks import is_whole
 from aucmax.basics.visible import counted
-from aucmax.data.rows import Rows, compiled, fetch_ahead, inlined, n_features, row_add
+from aucmax.data.rows import Rows, allocating, fetch_ahead, inlined, n_features, row_add
 from aucmax.data.strata import Compared, Strata, StrataWeight, check_strata_weight
 
 __all__ = [
@@ -421,7 +421,7 @@ def _gather(a, x, total, square):
         square[j] += weighed * x[j]
 
 
-@compiled
+@allocating
 def _sum(X, rows, bounds, weights, centres, sums):
     # adds to the sums; rows are relative to the first row of their stratum, to keep their digits
     positive, share, own = weights
@@ -463,7 +463,7 @@ def _sum(X, rows, bounds, weights, centres, sums):
                 sums.second[side, j] += omega / mass * max(about, 0.0)
 
 
-@compiled
+@allocating
 def _add_up(X, rows, stratum, weights, base, sums):
     # rows are relative to the first row of their stratum, to keep their digits
     (positive, share, own), (mass, of_strata, of_rows) = weights, sums
@@ -486,7 +486,7 @@ def _add_up(X, rows, stratum, weights, base, sums):
             shares[j] += omega * x[j] * x[j]
 
 
-@compiled
+@allocating
 def _place(X, rows, stratum, centres, mean, weight, out):
     d = out.shape[1]
     x = np.empty(d)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.basics.memory import require
-from aucmax.data.rows import Rows, compiled, n_features, row_add
+from aucmax.data.rows import Rows, allocating, n_features, row_add
 from aucmax.data.rows.sorting import grouped
 from aucmax.data.rows.store import Store
 from aucmax.data.strata import Strata
@@ -167,7 +167,7 @@ def _seen_in_part(
     return empty.of_seen(blocks(), empty.classes, strata, n_features(X))
 
 
-@compiled
+@allocating
 def _add_up(X, rows, bounds, of_rows, base, mass, sums):
     positive, own = of_rows
     x = np.empty(base.shape[1])
@@ -184,7 +184,7 @@ def _add_up(X, rows, bounds, of_rows, base, mass, sums):
                 sums[side, g, j] += own[i] * x[j]
 
 
-@compiled
+@allocating
 def _sum_seen(X, rows, bounds, weights, centres, gaps, sums):
     positive, share, own = weights
     x = np.empty(centres.shape[1])

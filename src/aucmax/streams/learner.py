@@ -15,7 +15,7 @@ import numpy as np
 
 from aucmax.basics.archive import ArraySpec, named, part_of
 from aucmax.basics.checks import LARGEST, number
-from aucmax.data.rows import compiled
+from aucmax.data.rows import allocating, compiled
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.rules import MomentsRule, Rule
 from aucmax.streams.waiting import Waiting, checked
@@ -311,7 +311,7 @@ def counted_rows(weight, total, since, waiting, gamma, refresh):
 _count = compiled(counted_rows)  # for many rows; for one row the call would take longer
 
 
-@compiled
+@allocating
 def _ends(weights, total, since, waiting, gamma, refresh):
     """Count rows; return the ends of the blocks to learn, and the weights after the last row."""
     ends, k = np.empty(len(weights), dtype=np.int64), 0

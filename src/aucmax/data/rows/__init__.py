@@ -1,6 +1,6 @@
 """Rows as kernels see them, dense or CSR, and products with all of them."""
 
-from aucmax.data.rows.kernels import compiled, inlined
+from aucmax.data.rows.kernels import allocating, compiled, inlined
 from aucmax.data.rows.view import (
     CSR,
     Rows,
@@ -27,6 +27,7 @@ from aucmax.data.rows.view import (
 __all__ = [
     "CSR",
     "Rows",
+    "allocating",
     "as_rows",
     "compiled",
     "fetch_ahead",

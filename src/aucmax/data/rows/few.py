@@ -44,7 +44,9 @@ def scores(X: Rows, lo: int, hi: int, w: np.ndarray, out: np.ndarray) -> None:
 
 
 @one_blas_thread()
-def scores_of(X: Rows, rows: np.ndarray, _: bool, tables: np.ndarray, out: np.ndarray) -> None:
+def scores_of(
+    X: Rows, rows: np.ndarray, _: bool, tables: np.ndarray, __: np.ndarray, out: np.ndarray
+) -> None:
     """Write the products of some rows (m,) with the first k columns of tables to ``out`` (k, m)."""
     out[...] = (to_scipy(X)[rows] @ np.hstack([*tables])[:, : len(out)]).T
 
@@ -55,7 +57,9 @@ def adjoint(X: Rows, lo: int, hi: int, g: np.ndarray, total: np.ndarray) -> None
 
 
 @one_blas_thread()
-def adjoints(X: Rows, lo: int, hi: int, G: np.ndarray, tables: np.ndarray) -> None:
+def adjoints(
+    X: Rows, lo: int, hi: int, G: np.ndarray, _: np.ndarray, __: np.ndarray, tables: np.ndarray
+) -> None:
     """Add the rows, multiplied by each row of G (k, n), to the first k columns of ``tables``."""
     total = to_scipy(X)[lo:hi].T @ G[:, lo:hi].T
     for k, table in enumerate(tables):

@@ -35,6 +35,7 @@ class _Walk:
         function = getattr(value, "__wrapped__", value)  # the body of a kernel
         if isinstance(function, FunctionType):
             yield str(sorted(getattr(value, "fastmath", ())))
+            yield str(getattr(value, "makes_arrays", False))
             for overload in OVERLOADS.get(function, ()):
                 yield from self.value(overload)
             yield from self.function(function)

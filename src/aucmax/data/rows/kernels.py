@@ -4,12 +4,13 @@ Importing Numba takes longer than a small fit, so it is delayed until the first 
 and the kernels that a small fit needs also exist in NumPy, for few numbers.
 """
 
+import contextlib
 import functools
 import gc
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "INLINE",
     "REORDER",
     "Kernel",
+    "allocating",
     "compiled",
     "fetch",
     "inlined",
@@ -34,6 +36,8 @@ __all__ = [
 # Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
 INLINE: Any = {"forceinline": True}
+# nothing calls kernels from C
+NO_WRAPPER: Any = {"no_cfunc_wrapper": True}
 
 # registrations of helpers with Numba, postponed until Numba is imported
 _pending_registrations: list[Callable[[], Any]] = []
@@ -49,6 +53,8 @@ class Kernel:
         The function in Python.
     fastmath : set of str
         LLVM's fast-math flags for floating-point sums.
+    makes_arrays : bool
+        Whether the body makes or returns arrays, to which Numba then counts references.
 
     Attributes
     ----------
@@ -62,9 +68,14 @@ class Kernel:
     in_numpy: Callable[..., Any]
     same_bits = False
 
-    def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        fastmath: AbstractSet[str] = frozenset(),
+        makes_arrays: bool = False,
+    ) -> None:
         functools.update_wrapper(self, body)
-        self.fastmath = fastmath
+        self.fastmath, self.makes_arrays = fastmath, makes_arrays
         self._body, self._dispatcher = body, None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -99,8 +110,13 @@ class Kernel:
 
 
 def compiled(kernel: Callable[..., Any]) -> Kernel:
-    """Compile a kernel and cache it on disk."""
+    """Compile a kernel that neither makes nor returns arrays, and cache it on disk."""
     return Kernel(kernel)
+
+
+def allocating(kernel: Callable[..., Any]) -> Kernel:
+    """Compile a kernel that makes arrays; counting references takes up to half of the compiling."""
+    return Kernel(kernel, makes_arrays=True)
 
 
 def vectorised(kernel: Callable[..., Any]) -> Kernel:
@@ -145,7 +161,7 @@ def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
     def register() -> None:
         from numba.extending import register_jitable
 
-        register_jitable(error_model="numpy", **INLINE)(helper)
+        register_jitable(error_model="numpy", **INLINE, **NO_WRAPPER)(helper)
 
     _pending_registrations.append(register)
     return helper
@@ -153,6 +169,7 @@ def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
 
 def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Let the decorated function select the body of ``function`` by Numba type."""
+    options |= NO_WRAPPER
 
     def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
         def register() -> None:
@@ -204,21 +221,28 @@ def _register_fetch() -> None:
         return context.get_dummy_value()
 
 
-@functools.cache
-def start_numba() -> None:
-    """Import Numba and load its registries with garbage collection off, in about half the time.
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Turn garbage collection off while Numba makes many objects, all of which Python would scan.
 
-    There is no garbage yet, but Python would scan all new objects with each generation.
+    The import then takes about half the time, and compiling a fifth less.
     """
     collecting = gc.isenabled()
     gc.disable()
     try:
-        from numba.core.registry import cpu_target
-
-        cpu_target.target_context.refresh()
+        yield
     finally:
         if collecting:
             gc.enable()
+
+
+@functools.cache
+@_no_collection()
+def start_numba() -> None:
+    """Import Numba and load its registries."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.target_context.refresh()
 
 
 def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
@@ -233,9 +257,11 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     """
     from numba import njit
 
-    dispatcher = njit(
-        cache=True, nogil=True, error_model="numpy", fastmath=set(kernel.fastmath) or False
-    )(body)
+    options: Any = {"nogil": True, "error_model": "numpy", "_nrt": kernel.makes_arrays}
+    options |= {"fastmath": set(kernel.fastmath) or False, **NO_WRAPPER}
+    dispatcher: Any = njit(cache=True, **options)(body)
+    if hasattr(dispatcher, "compile"):  # otherwise NUMBA_DISABLE_JIT=1
+        dispatcher.compile = _checked(dispatcher, kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         line = f"-{body.__code__.co_firstlineno}."
@@ -261,6 +287,21 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
 
         index._load_index, index.save = load_index, save
     return dispatcher
+
+
+def _checked(dispatcher: Any, kernel: Kernel) -> Callable[[Any], Any]:
+    """Return the dispatcher's method to compile, which refuses arrays that nobody counts."""
+    compile_for = dispatcher.compile
+
+    @_no_collection()
+    def compile_checked(signature: Any) -> Any:
+        entry = compile_for(signature)
+        returned = dispatcher.nopython_signatures[-1].return_type
+        if not kernel.makes_arrays and "array(" in str(returned).lower():
+            raise TypeError(f"{dispatcher.__name__} returns an array: decorate it with allocating.")
+        return entry
+
+    return compile_checked
 
 
 def _from_elsewhere(kind: Any) -> bool:

@@ -8,9 +8,14 @@ import numpy as np
 
 from aucmax.data.rows.kernels import instructions
 
-__all__ = ["LANES", "lanes_at", "plus_times", "put_lanes"]
+__all__ = ["LANES", "clear_lanes", "lanes_at", "plus_times", "put_lanes"]
 
 LANES = 8  # columns of a table: the float64 numbers of a cache line
+
+
+def clear_lanes(table):
+    """Set a C-contiguous table to zero, in one instruction where a slice takes hundreds."""
+    table[:] = 0.0
 
 
 def lanes_at(table, i):
@@ -28,10 +33,10 @@ def put_lanes(table, i, lanes):
     table[i] = lanes
 
 
-@instructions(lanes_at, plus_times, put_lanes)
+@instructions(clear_lanes, lanes_at, plus_times, put_lanes)
 def _register() -> None:
     from llvmlite import ir
-    from numba.core import types
+    from numba.core import cgutils, types
     from numba.extending import lower_builtin, models, register_model, type_callable
 
     class Lanes(types.Type):
@@ -46,6 +51,7 @@ def _register() -> None:
     number = ir.IntType(32)
     vector, firsts = (ir.VectorType(of, LANES) for of in (ir.DoubleType(), number))
     lanes_type = Lanes()
+    type_callable(clear_lanes)(lambda context: lambda table: types.none)
     type_callable(lanes_at)(lambda context: lambda table, i: lanes_type)
     type_callable(plus_times)(lambda context: lambda total, x, lanes: lanes_type)
     type_callable(put_lanes)(lambda context: lambda table, i, lanes: types.none)
@@ -54,6 +60,12 @@ def _register() -> None:
         data = context.make_array(kind)(context, builder, table).data
         first = builder.mul(i, ir.Constant(i.type, LANES))
         return builder.bitcast(builder.gep(data, [first]), ir.PointerType(vector))
+
+    @lower_builtin(clear_lanes, types.Array)
+    def clear(context, builder, signature, arguments):
+        table = context.make_array(signature.args[0])(context, builder, arguments[0])
+        cgutils.memset(builder, table.data, builder.mul(table.nitems, table.itemsize), 0)
+        return context.get_dummy_value()
 
     @lower_builtin(lanes_at, types.Array, types.Integer)
     def load(context, builder, signature, arguments):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aucmax.data.rows.kernels import compiled, inlined
+from aucmax.data.rows.kernels import allocating, compiled, inlined
 
 __all__ = ["AllPartners", "NearPartners"]
 
@@ -91,7 +91,7 @@ class NearPartners(NamedTuple):
         return below, above
 
 
-@compiled
+@allocating
 def _all(rows, bounds, first, summands, below, above):
     ahead, behind, margin, u = summands
     q = ahead.shape[1]
@@ -119,7 +119,7 @@ def _all(rows, bounds, first, summands, below, above):
                     sums[1, c] += ahead[i, c] * u[i]
 
 
-@compiled
+@allocating
 def _near(near, summands, below, above):
     # a sweep by score has passed the rows that are near the current one; a tree sums them by degree
     rows, start, level, z, reach, closed = near

@@ -13,6 +13,7 @@ import numpy as np
 from aucmax.data.rows import (
     CSR,
     Rows,
+    allocating,
     compiled,
     fetch_ahead,
     fetch_entries,
@@ -30,7 +31,7 @@ from aucmax.data.rows import (
     to_scipy,
 )
 from aucmax.data.rows.kernels import unless, vectorised
-from aucmax.data.rows.lanes import LANES
+from aucmax.data.rows.lanes import LANES, clear_lanes
 from aucmax.data.rows.threads import on_threads
 from aucmax.data.rows.view import LONG_VECTOR, rows_add, rows_dot
 
@@ -143,7 +144,9 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     if W.ndim == 2:
         tables, columns = _tables(W), np.empty((W.shape[1], n_rows(X)))
         on_threads(
-            lambda _, lo, hi: _scores_of(X, np.arange(lo, hi), False, tables, columns[:, lo:hi]),
+            lambda _, lo, hi: _scores_of(
+                X, np.arange(lo, hi), False, tables, _piece(), columns[:, lo:hi]
+            ),
             row_blocks(X, len(tables)),
         )
         return columns.T
@@ -156,8 +159,13 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
     columns = np.empty((W.shape[1], len(rows)))
-    _scores_of(X, rows, n_stored(X) > FAR_ENTRIES, _tables(W), columns)
+    _scores_of(X, rows, n_stored(X) > FAR_ENTRIES, _tables(W), _piece(), columns)
     return columns.T
+
+
+def _piece() -> np.ndarray:
+    # kernels that make arrays take twice as long to compile
+    return np.empty((_PIECE_ROWS, LANES))
 
 
 def _tables(W: np.ndarray) -> np.ndarray:
@@ -191,8 +199,13 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
         return _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, g, out))
     columns = np.ascontiguousarray(g.T)
     shape = _n_tables(len(columns)), n_features(X), LANES
-    blocks = row_blocks(X, shape[0], math.prod(shape))
-    tables = _summed(blocks, lambda out, lo, hi: _adjoints(X, lo, hi, columns, out), *shape)
+    tables = _summed(
+        row_blocks(X, shape[0], math.prod(shape)),
+        lambda out, lo, hi: _adjoints(
+            X, lo, hi, columns, _piece(), np.empty(_PIECE_ROWS, np.int64), out
+        ),
+        *shape,
+    )
     return np.hstack([*tables])[:, : len(columns)]
 
 
@@ -307,7 +320,8 @@ def class_variances(
             squares = _sum_of_blocks(X, lambda o, lo, hi, q=share: _csr_squares(X, lo, hi, q, o))
             var = squares - mean**2
             if not np.all(mean**2 <= CANCELLED * var):
-                var = _csr_variances(X, share, mean)
+                var, of_entries = np.zeros((2, len(mean)))
+                _csr_variances(X, share, mean, var, of_entries, np.zeros(len(mean), np.int64))
         else:
             var = _sum_of_blocks(
                 X, lambda o, lo, hi, q=share, m=mean: _dense_variances(X, lo, hi, q, m, o)
@@ -381,7 +395,7 @@ def pair_gram(
     and rows with different ends have no row in common. The origin is a point near the data.
     """
     weight, cross = np.zeros(n_rows(X)), np.zeros((n_features(X), n_features(X)))
-    _pair_cross(X, s, (pos, neg, first, end), origin, weight, cross)
+    _pair_cross(X, s, (pos, neg, first, end), origin, weight, cross, *np.zeros((2, len(cross))))
     return gram(X, weight, origin)[0] - cross - cross.T
 
 
@@ -406,7 +420,7 @@ def sums_of_squares(
     """Return Σ q and Σ q² over the rows, (d,) each: q = s (x − μ)², μ the mean of the class."""
     means = np.stack([mean_pos, mean_neg])
     q, squares = np.zeros((2, n_features(X)))
-    _sums_of_squares(X, sign, s, means, q, squares)
+    _sums_of_squares(X, sign, s, means, q, squares, *np.zeros((2, *means.shape)))
     return q, squares
 
 
@@ -438,19 +452,19 @@ def _scores(X, lo, hi, w, out):
 # A piece stays in the cache while it moves between columns and lanes.
 @unless(few.few_entries, few.scores_of)
 @compiled
-def _scores_of(X, rows, far, tables, out):
-    piece = np.empty((_PIECE_ROWS, LANES))
+def _scores_of(X, rows, far, tables, piece, out):
     for first in range(0, len(rows), _PIECE_ROWS):
         members = rows[first : first + _PIECE_ROWS]
         if far:  # the next piece
             for r in range(len(members)):
                 fetch_ahead(rows, first + r + len(members), X)
         for t in range(len(tables)):
-            piece[:] = 0.0
+            clear_lanes(piece)
             rows_dot(X, members, tables[t], piece)
-            for k in range(t * LANES, min((t + 1) * LANES, len(out))):
-                for r in range(len(members)):
-                    out[k, first + r] = piece[r, k % LANES]
+            for k in range(piece.shape[1]):
+                if t * LANES + k < len(out):
+                    for r in range(len(members)):
+                        out[t * LANES + k, first + r] = piece[r, k]
 
 
 @unless(few.few_entries, few.take_columns)
@@ -473,7 +487,7 @@ def _adjoint(X, lo, hi, g, out):
 
 
 @unless(few.few_entries, few.adjoint)
-@compiled
+@allocating
 def _adjoint_by_fours(X, lo, hi, g, out):
     # reads and writes the result once for every four rows that count
     rows = lo + np.flatnonzero(g[lo:hi])
@@ -487,25 +501,21 @@ def _adjoint_by_fours(X, lo, hi, g, out):
 
 @unless(few.few_entries, few.adjoints)
 @compiled
-def _adjoints(X, lo, hi, G, tables):
-    piece, rows = np.empty((_PIECE_ROWS, LANES)), np.empty(_PIECE_ROWS, np.int64)
+def _adjoints(X, lo, hi, G, piece, members, tables):
     for first in range(lo, hi, _PIECE_ROWS):
         for t in range(len(tables)):
-            piece[:], count = 0.0, 0
-            for i in range(first, min(first + _PIECE_ROWS, hi)):
+            clear_lanes(piece)
+            count, end = 0, first + _PIECE_ROWS if first + _PIECE_ROWS < hi else hi
+            for i in range(first, end):
                 size = 0.0
-                for k in range(t * LANES, min((t + 1) * LANES, len(G))):
-                    piece[count, k % LANES] = G[k, i]
-                    size += abs(G[k, i])
+                for k in range(piece.shape[1]):
+                    if t * LANES + k < len(G):
+                        piece[count, k] = G[t * LANES + k, i]
+                        size += abs(G[t * LANES + k, i])
                 if size != 0.0:
-                    rows[count] = i
+                    members[count] = i
                     count += 1
-            rows_add(X, rows[:count], piece, tables[t])
-
-
-@inlined
-def _slope(X, i, s, v, m):
-    return s[i] * (row_dot(X, i, v) - m[i])
+            rows_add(X, members[:count], piece, tables[t])
 
 
 @unless(few.few_entries, few.normal_product)
@@ -513,7 +523,7 @@ def _slope(X, i, s, v, m):
 def _normal_product(X, lo, hi, s, v, m, out):
     total = 0.0
     for i in range(lo, hi):
-        r = _slope(X, i, s, v, m)
+        r = s[i] * (row_dot(X, i, v) - m[i])
         row_add(X, i, r, out)
         total += r
     out[len(v)] += total
@@ -532,8 +542,10 @@ def _product_by_fours(X, lo, hi, s, v, m, out):
     # reads and writes the result once for every four rows, which are still in the cache
     total = 0.0
     for i in range(lo, hi - 3, 4):
-        a, b = _slope(X, i, s, v, m), _slope(X, i + 1, s, v, m)
-        c, d = _slope(X, i + 2, s, v, m), _slope(X, i + 3, s, v, m)
+        a = s[i] * (row_dot(X, i, v) - m[i])
+        b = s[i + 1] * (row_dot(X, i + 1, v) - m[i + 1])
+        c = s[i + 2] * (row_dot(X, i + 2, v) - m[i + 2])
+        d = s[i + 3] * (row_dot(X, i + 3, v) - m[i + 3])
         _add_four(X, (i, i + 1, i + 2, i + 3), (a, b, c, d), out)
         total += (a + b) + (c + d)
     out[len(v)] += total
@@ -591,10 +603,9 @@ def _csr_squares(X, lo, hi, s, out):
 
 
 @compiled
-def _csr_variances(X, s, mean):
-    n, d = len(X.indptr) - 1, len(mean)
-    variances, share, count, members = np.zeros(d), np.zeros(d), np.zeros(d, np.int64), 0
-    for i in range(n):
+def _csr_variances(X, s, mean, variances, share, count):
+    members = 0
+    for i in range(len(X.indptr) - 1):
         if s[i] != 0.0:
             members += 1
             for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -602,21 +613,20 @@ def _csr_variances(X, s, mean):
                 variances[j] += s[i] * (X.data[k] - mean[j]) ** 2
                 share[j] += s[i]
                 count[j] += 1
-    for k in range(d):
+    for k in range(len(mean)):
         if count[k] < members:  # add the zeros that are not stored
             variances[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
-    return variances
 
 
 @compiled
-def _sums_of_squares(X, sign, s, means, q, squares):
+def _sums_of_squares(X, sign, s, means, q, squares, weight, weight2):
     # entries that are not stored count as 0
-    weight, weight2 = np.zeros(means.shape), np.zeros(means.shape)
     for i in range(len(s)):
         k = 0 if sign[i] > 0 else 1
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
-            r = s[i] * (x - means[k, j]) ** 2
+            gap = x - means[k, j]
+            r = s[i] * (gap * gap)
             q[j] += r
             squares[j] += r * r
             weight[k, j] += s[i]
@@ -628,20 +638,23 @@ def _sums_of_squares(X, sign, s, means, q, squares):
                 total += s[i]
                 total2 += s[i] * s[i]
         for j in range(means.shape[1]):
-            q[j] += max(total - weight[k, j], 0.0) * means[k, j] ** 2
-            squares[j] += max(total2 - weight2[k, j], 0.0) * means[k, j] ** 4
+            mean2 = means[k, j] * means[k, j]
+            zeros, zeros2 = total - weight[k, j], total2 - weight2[k, j]
+            q[j] += mean2 * zeros if zeros > 0.0 else 0.0
+            squares[j] += mean2 * mean2 * zeros2 if zeros2 > 0.0 else 0.0
 
 
 @compiled
-def _pair_cross(X, s, pairs, origin, weight, out):
+def _pair_cross(X, s, pairs, origin, weight, out, x, total):
     # weight_i: s_i times the sum of s over the partners of row i; out: Σ s_i x_i (Σ s_j x_j)ᵀ over
     # the positives i and their partners j
     pos, neg, first, end = pairs
-    x, total, sum_s = np.empty(len(origin)), np.zeros(len(origin)), 0.0
-    j = len(neg)
+    j, sum_s = len(neg), 0.0
     for k in range(len(pos) - 1, -1, -1):
         if end[k] <= j:
-            j, sum_s, total[:] = end[k], 0.0, 0.0
+            j, sum_s = end[k], 0.0
+            for a in range(len(x)):
+                total[a] = 0.0
         while j > first[k]:
             j -= 1
             if s[neg[j]] != 0.0:

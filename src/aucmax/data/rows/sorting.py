@@ -9,6 +9,7 @@ from aucmax.data.rows.kernels import unless
 __all__ = ["ascending", "grouped"]
 
 _DIGIT_BITS, _DIGITS = 11, 3  # 33 of the 64 bits of a key; the other 31 are the row number
+_MAX_KEY = 2.0 ** (_DIGIT_BITS * _DIGITS) - 1.0
 _MAX_MEAN_SHIFT = 8  # mean number of positions by which the final insertion sort may move a row
 
 
@@ -19,9 +20,14 @@ def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
     ----------
     z : ndarray, shape (n,)
     rows : ndarray of int, shape (k,)
+
+    Returns
+    -------
+    ndarray of int32, shape (k,)
     """
-    order = np.empty_like(rows)
-    if not _sorted_by_digits(z, rows, order):
+    rows = rows.astype(np.int32, copy=False)  # one type for the compiler
+    order, keys = np.empty_like(rows), np.empty((2, len(rows)), np.uint64)
+    if not _sorted_by_digits(z, rows, order, *keys, np.zeros((_DIGITS, 1 << _DIGIT_BITS), int)):
         _sorted_few(z, rows, order)
     return order
 
@@ -58,28 +64,29 @@ def _group(code, rows, start, order):
         start[code[i] + 1] += 1
     for g in range(len(start) - 1):
         start[g + 1] += start[g]
-    place = start.copy()
     for i in rows:
-        order[place[code[i]]] = i
-        place[code[i]] += 1
+        order[start[code[i]]] = i
+        start[code[i]] += 1
+    for g in range(len(start) - 1, 0, -1):  # from the end of each code to its start
+        start[g] = start[g - 1]
+    start[0] = 0
 
 
-def _sorted_few(z: np.ndarray, rows: np.ndarray, order: np.ndarray) -> bool:
+def _sorted_few(z: np.ndarray, rows: np.ndarray, order: np.ndarray, *_: np.ndarray) -> bool:
     order[...] = rows[np.argsort(z[rows], kind="stable")]
     return True
 
 
-@unless(lambda z, rows, out: len(rows) <= FEW_ROWS, _sorted_few, same_bits=True)
+@unless(lambda z, rows, *_: len(rows) <= FEW_ROWS, _sorted_few, same_bits=True)
 @compiled
-def _sorted_by_digits(z, rows, out):
+def _sorted_by_digits(z, rows, out, keys, buffer, place):
     # returns False if many scores are so close, relative to their range, that their digits agree
     n, low, high = len(rows), np.inf, -np.inf
     for i in rows:
-        low, high = min(low, z[i]), max(high, z[i])
-    scale = (2.0 ** (_DIGIT_BITS * _DIGITS) - 1.0) / (high - low) if high > low else 0.0
+        low = z[i] if z[i] < low else low
+        high = z[i] if z[i] > high else high
+    scale = _MAX_KEY / (high - low) if high > low else 0.0
     row_bits, last = np.uint64(64 - _DIGIT_BITS * _DIGITS), np.uint64((1 << _DIGIT_BITS) - 1)
-    keys, buffer = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    place = np.zeros((_DIGITS, 1 << _DIGIT_BITS), np.int64)
     for k in range(n):
         key = np.uint64((z[rows[k]] - low) * scale)
         keys[k] = key << row_bits | np.uint64(rows[k])

@@ -218,14 +218,16 @@ def _csr_add_both(X, i, c, v, d, u):
 def _dense_norm2(X, i):
     s = 0.0
     for j in range(X.shape[1]):
-        s += np.float64(X[i, j]) ** 2
+        x = np.float64(X[i, j])
+        s += x * x
     return s
 
 
 def _csr_norm2(X, i):
     s = 0.0
     for k in range(X.indptr[i], X.indptr[i + 1]):
-        s += np.float64(X.data[k]) ** 2
+        x = np.float64(X.data[k])
+        s += x * x
     return s
 
 
@@ -278,7 +280,8 @@ def _dense_entries(X, i, w):
 def _csr_entries(X, i, w):
     if len(w) > LONG_VECTOR:
         first, end = X.indptr[i], X.indptr[i + 1]
-        ahead = min(_ENTRIES_AHEAD, len(X.indices) - end)
+        after = len(X.indices) - end
+        ahead = _ENTRIES_AHEAD if after > _ENTRIES_AHEAD else after
         for k in range(np.uint64(first + ahead), np.uint64(end + ahead)):
             fetch(w, np.uint64(X.indices[k]))
 
@@ -286,9 +289,12 @@ def _csr_entries(X, i, w):
 # Four dense rows at a time: additions need not wait for each other, and the table is read once.
 @inlined
 def _four_at(rows, r):
-    # the last row takes the place of those after it
+    # the last row takes the place of those after it; min and max would be compiled as functions
     last = len(rows) - 1
-    return rows[r], rows[min(r + 1, last)], rows[min(r + 2, last)], rows[min(r + 3, last)]
+    h = r + 1 if r + 1 < last else last
+    i = r + 2 if r + 2 < last else last
+    k = r + 3 if r + 3 < last else last
+    return rows[r], rows[h], rows[i], rows[k]
 
 
 def _dense_rows_dot(X, rows, table, out):
@@ -418,7 +424,7 @@ def _row_add_both(X, i, c, v, d, u):
     return _csr_add_both if _is_csr(X) else _dense_add_both
 
 
-@overloaded(row_norm2, fastmath=REORDER)
+@overloaded(row_norm2, fastmath=REORDER - {"contract"})  # squares are rounded before they are added
 def _row_norm2(X, i):
     return _csr_norm2 if _is_csr(X) else _dense_norm2
 

@@ -356,7 +356,7 @@ def _range_of(x, low, scale, n):
     place = (x - low) * scale
     if place >= n:
         return n - 1
-    return int(place) if place > 0.0 else 0
+    return np.int64(place) if place > 0.0 else 0
 
 
 def _reaches_of_few(

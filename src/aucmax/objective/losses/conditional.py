@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.data.rows.kernels import compiled, inlined
+from aucmax.data.rows.kernels import allocating, compiled, inlined
 from aucmax.data.rows.store import Numbers
 from aucmax.objective.losses.base import Bends, RankingLoss, Shares
 
@@ -133,7 +133,7 @@ def _forms(positive: np.ndarray, strata: Shares) -> tuple[np.ndarray, np.ndarray
     return rarer, rows * rarer <= MOST_CELLS
 
 
-@compiled
+@allocating
 def _slopes(data, tilts, most, gradient):
     # the loss and its first derivatives; stores the tilt of each stratum
     size = np.max(np.diff(data.bounds))
@@ -157,7 +157,7 @@ def _slopes(data, tilts, most, gradient):
     return total
 
 
-@compiled
+@allocating
 def _bend(data, u, tilts, most, out):
     # the second derivative times u
     size = np.max(np.diff(data.bounds))
@@ -204,7 +204,7 @@ def _expit(t):
     return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
 
 
-@compiled
+@allocating
 def _of_one(z, chosen, n, slopes):
     # `_exact` for one chosen row: the probability of each row is its share of Σ exp(z)
     high, total, own = np.max(z[:n]), 0.0, 0.0
@@ -218,7 +218,7 @@ def _of_one(z, chosen, n, slopes):
     return np.log(total) - own
 
 
-@compiled
+@allocating
 def _bend_of_one(z, v, n, bent):
     high, total, mean = np.max(z[:n]), 0.0, 0.0
     for i in range(n):
@@ -230,7 +230,7 @@ def _bend_of_one(z, v, n, bent):
         bent[i] *= (v[i] - mean) / total
 
 
-@compiled
+@allocating
 def _tilt(z, n, k):
     # a c at which about k of n rows are expected, by Newton steps within bounds
     even = np.log(k / (n - k))
@@ -254,7 +254,7 @@ def _tilt(z, n, k):
     return c
 
 
-@compiled
+@allocating
 def _counted(z, n, k, c):
     # table[i, j]: the probability that j of the first i rows are positive
     table = np.zeros((n + 1, k + 1))
@@ -267,7 +267,7 @@ def _counted(z, n, k, c):
     return table
 
 
-@compiled
+@allocating
 def _exact(z, chosen, n, k, c, slopes):
     # −log L and its derivatives: the probability that a row is chosen, minus 1 if it is
     table = _counted(z, n, k, c)
@@ -286,7 +286,7 @@ def _exact(z, chosen, n, k, c, slopes):
     return loss
 
 
-@compiled
+@allocating
 def _exact_bend(z, v, n, k, c, bent):
     # the derivatives along v of all numbers in `_exact`
     table, moved = _counted(z, n, k, c), np.zeros((n + 1, k + 1))
@@ -316,7 +316,7 @@ def _exact_bend(z, v, n, k, c, bent):
         after[0] *= 1.0 - p
 
 
-@compiled
+@allocating
 def _efron_sums(z, chosen, n, side):
     # Σ exp(z) over negatives and positives, divided by exp(largest z); the largest z; the number of
     # positives
@@ -347,7 +347,7 @@ def _efron(z, chosen, n, side, slopes):
     return loss
 
 
-@compiled
+@allocating
 def _efron_bend(z, chosen, v, n, side, bent):
     of_negatives, of_positives, high, k = _efron_sums(z, chosen, n, side)
     moved = np.zeros(2)

@@ -38,13 +38,11 @@ def _prox1(penalty, j, u, step):
     return _PROX1.get(getattr(penalty, "instance_class", object))
 
 
-@unless(lambda penalty, u, step: len(u) <= _FEW_COORDINATES)
+@unless(lambda penalty, u, *_: len(u) <= _FEW_COORDINATES)
 @compiled
-def _proxes(penalty, u, step):
-    v = np.empty(len(u))
+def _proxes(penalty, u, step, w):
     for j in range(len(u)):
-        v[j] = prox1(penalty, j, u[j], step[j])
-    return v
+        w[j] = prox1(penalty, j, u[j], step[j])
 
 
 class Pieces(NamedTuple):
@@ -175,7 +173,9 @@ class Penalty(BaseEstimator):
 
         With a step (d,) for each coordinate: argmin_w ½ Σ (w_j − u_j)²/step_j + Ω(w).
         """
-        return _proxes(self.compiled(), u, np.broadcast_to(np.float64(step), u.shape))
+        w = np.empty(len(u))
+        _proxes(self.compiled(), u, np.broadcast_to(np.float64(step), u.shape), w)
+        return w
 
     def slope_and_bend(
         self, gradient: np.ndarray, w: np.ndarray

@@ -32,7 +32,9 @@ class WeightedColumns(NamedTuple):
     ) -> "WeightedColumns":
         """Return the second derivative of a data term that is `ByRow` over columns (n, k)."""
         columns = as_rows(matrix.T)
-        total, diagonal = _weighted_sums(columns, n_rows(columns), bent)
+        sums = np.empty((2, n_rows(columns)))
+        _weighted_sums(columns, bent, sums)
+        total, diagonal = sums
         directions, factor = about_mean(total, float(bent.sum()) if follows else 0.0)
         return cls(columns, bent, directions, factor, diagonal + factor @ directions**2)
 
@@ -115,14 +117,12 @@ def of_square(problem: Problem, S: np.ndarray) -> WeightedColumns:
 
 
 @vectorised
-def _weighted_sums(columns, k, weight):
+def _weighted_sums(columns, weight, sums):
     # Σ_i ω_i x_ij and Σ_i ω_i x_ij² for each of k columns
-    sums = np.zeros((2, k))
-    for j in range(k):
+    for j in range(sums.shape[1]):
         first, second = 0.0, 0.0
         for e in range(row_size(columns, j)):
             i, x = row_entry(columns, j, e)
             first += weight[i] * x
             second += weight[i] * x * x
         sums[0, j], sums[1, j] = first, second
-    return sums

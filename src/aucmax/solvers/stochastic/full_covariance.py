@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.data.rows import compiled, inlined, row_add
+from aucmax.data.rows import allocating, compiled, inlined, row_add
 from aucmax.data.rows.kernels import vectorised
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.samples import Visits
@@ -110,7 +110,7 @@ def _dot(x, y, n):
     return s
 
 
-@compiled
+@allocating
 def _steps(visits, settings, moments, w, sums, k):
     X, order, rows = visits
     unit, eta, slower, lam, average, _ = settings

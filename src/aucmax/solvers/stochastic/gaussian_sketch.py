@@ -20,7 +20,7 @@ import numpy as np
 
 from aucmax.data.rows import (
     CSR,
-    compiled,
+    allocating,
     inlined,
     row_add,
     row_dot,
@@ -136,7 +136,7 @@ def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> 
     _steps(visits, draws, settings, state["k"][0], sketch, (parts, sums), inner)
 
 
-@compiled
+@allocating
 def _steps(visits, draws, settings, k, sketch, weights, inner):
     # helpers take plain arrays: in loops Numba would count references to the arrays of a tuple
     X, order, rows = visits

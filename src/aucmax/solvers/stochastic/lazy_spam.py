@@ -76,7 +76,7 @@ def _signs_add(P, total, j, change):
 
 
 @compiled
-def lazy_steps(visits, eta, classes, settings, v, u, queue):
+def lazy_steps(visits, eta, classes, settings, v, u, queue, P):
     # θ is the sum of the thresholds, each divided by the scale c. With σ = sign v_j,
     # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, also divided by c,
     # fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
@@ -85,7 +85,7 @@ def lazy_steps(visits, eta, classes, settings, v, u, queue):
     mass, total, dots = classes
     running, l2, l1, average = settings
     heap, place = queue
-    c, S, theta, B, P = 1.0, 0.0, 0.0, 0.0, np.zeros(2)
+    c, S, theta, B = 1.0, 0.0, 0.0, 0.0
     a, b = _fold(v, u, total, c, theta, S, B, P)
     size = heap_fill(v, heap, place)
     for t in range(len(order)):

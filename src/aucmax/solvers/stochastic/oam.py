@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.data.rows import compiled, n_rows, row_add, row_dot
+from aucmax.data.rows import allocating, compiled, n_rows, row_add, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet, Penalty
@@ -224,7 +224,7 @@ def _sequential_update(visits, t, pairs, cap, h, z, w):
     return H
 
 
-@compiled
+@allocating
 def _steps(visits, reservoirs, settings, classes, w, u, k):
     # h_i is what a step adds to w along x_t − x_i
     # sum of iterates = T w − u, since Σ_t w_t = T w_T − Σ_t (t−1)(w_t − w_{t−1})

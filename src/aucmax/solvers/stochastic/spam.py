@@ -92,12 +92,11 @@ class SPAM(StochasticSolver):
         running = batch.before is not None
         total = batch.before.total.copy() if batch.before is not None else batch.after.total
         eta = self._step_sizes(state, batch, penalty)
-        dots = np.zeros((0, 2)) if running else batch.dots
         mass = batch.by_step("mass")
         inner, average = total @ v, bool(self.average)  # the products with w, updated from here on
         if "l2" in penalty.offers:
-            settings = (penalty.l2, average, *inner)
-            _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)
+            settings, dots = (penalty.l2, average, *inner), None if running else batch.dots
+            _shrinking_steps(batch.visits, eta, (mass, total), dots, settings, v, u, k)
             return
         inner = k["scale"] * inner
         unscaled(state)
@@ -106,7 +105,9 @@ class SPAM(StochasticSolver):
             X
         ) * n_features(X):
             settings = (running, penalty.l2, penalty.l1, average)
-            lazy_steps(batch.visits, eta, (mass, total, dots), settings, v, u, heap_of(len(v)))
+            dots = np.zeros((0, 2)) if running else batch.dots
+            classes, queue = (mass, total, dots), heap_of(len(v))
+            lazy_steps(batch.visits, eta, classes, settings, v, u, queue, np.zeros(2))
             k["steps"] += len(eta)
         else:
             settings = (penalty.compiled(), average, *inner)
@@ -144,21 +145,22 @@ class SPAM(StochasticSolver):
 
 
 @compiled
-def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
-    # w = c v,  Σ w = S v − u;  a, b = v·total
+def _shrinking_steps(visits, eta, classes, dots, settings, v, u, k):
+    # w = c v,  Σ w = S v − u;  a, b = v·total; without dots, total is that of the rows so far
     X, order, rows = visits
-    mass, dots, running = classes
+    mass, total = classes
     l2, average, a, b = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
         fetch_ahead(order, t, rows)
-        fetch_ahead(order, t, dots)
+        if dots is not None:
+            fetch_ahead(order, t, dots)
         i = order[t]
         q, weight = 0 if rows[i]["sign"] > 0 else 1, rows[i]["weight"]
         rate = eta[t] * weight / c  # divided before the row's product is needed
         vx = row_dot(X, i, v)
-        if running:  # the row enters its class's sum first
+        if dots is None:  # the row enters its class's sum first
             row_add(X, i, weight, total[q])
             a, b = a + (1 - q) * weight * vx, b + q * weight * vx
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
