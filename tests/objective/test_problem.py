@@ -110,7 +110,7 @@ class Partitioned(Problem):
         r = s * (self.scores(V) - offset)
         return self.adjoint(r) - r.sum() * origin
 
-    def loss_at(self, loss, z, like=None):
+    def loss_at(self, loss, z, like=None, near=None):
         return loss.at(z, self.signs, self.weights)
 
     def margins(self, loss, z, balanced):

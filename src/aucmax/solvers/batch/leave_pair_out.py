@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpocon
 
-from aucmax.data.rows import CSR, Rows, compiled, to_scipy
+from aucmax.data.rows import CSR, Rows, allocating, to_scipy
 from aucmax.objective.problem import RowsProblem
 
 __all__ = ["leave_pair_out"]
@@ -291,7 +291,7 @@ class _Side(NamedTuple):
     shift: float
 
 
-@compiled
+@allocating
 def _clear_wins(products, pos, neg, ee, rounding, near):
     # wins of the pairs whose sign is safe from rounding, and the least curvature; others are `near`
     wins, least = 0.0, 1.0
