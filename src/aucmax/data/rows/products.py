@@ -5,7 +5,6 @@ threads and are summed in order, so a result has the same bits for any number of
 """
 
 import itertools
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -59,7 +58,6 @@ __all__ = [
 ]
 
 _BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
-_TABLE_COST = 4  # of an entry times eight columns, in products of an entry and a number
 _MAX_BLOCKS = 8
 _ENTRIES_PER_CELL = 4  # least entries of a dense block, per cell of the d × d matrix it sums
 _SPARSE_SUMS = 2  # most d × d matrices that sparse blocks sum, as these may exceed the rows
@@ -75,18 +73,13 @@ _SHORT_VECTOR = 10_000  # length of vectors up to which BLAS computes a dot prod
 _GRAM_ROWS = 1_000  # rows of a piece if rows are wide, since each piece reads and writes d² numbers
 
 
-def row_blocks(X: Rows, tables: int = 0, sums: int = 0) -> list[tuple[int, int]]:
+def row_blocks(X: Rows) -> list[tuple[int, int]]:
     """Return row ranges with about equal numbers of stored entries, one for each task.
 
-    Their number depends only on the size of the data, on that of the ``tables`` of columns by which
-    the rows are multiplied, if there are several columns, and on how many ``sums`` a task computes.
+    Their number depends only on the size of the data.
     """
-    stored = n_stored(X)
-    count = stored // _BLOCK_ENTRIES
-    if tables:
-        most = stored // (sums + 1) if sums else _MAX_BLOCKS
-        count = max(count, min(tables * _TABLE_COST * stored // _BLOCK_ENTRIES, most))
-    return _cut(n_rows(X), count, X.indptr if isinstance(X, CSR) else None)
+    n, count = n_rows(X), n_stored(X) // _BLOCK_ENTRIES
+    return _cut(n, count, X.indptr if isinstance(X, CSR) else None)
 
 
 def _cut(n: int, count: int, indptr: np.ndarray | None = None) -> list[tuple[int, int]]:
@@ -143,11 +136,11 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     """
     if W.ndim == 2:
         tables, columns = _tables(W), np.empty((W.shape[1], n_rows(X)))
-        on_threads(
+        _each_block(
+            X,
             lambda _, lo, hi: _scores_of(
                 X, np.arange(lo, hi), False, tables, _piece(), columns[:, lo:hi]
             ),
-            row_blocks(X, len(tables)),
         )
         return columns.T
     w = np.ascontiguousarray(W, dtype=np.float64)
@@ -199,8 +192,8 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
         return _sum_of_blocks(X, lambda out, lo, hi: kernel(X, lo, hi, g, out))
     columns = np.ascontiguousarray(g.T)
     shape = _n_tables(len(columns)), n_features(X), LANES
-    tables = _summed(
-        row_blocks(X, shape[0], math.prod(shape)),
+    tables = _sum_of_blocks(
+        X,
         lambda out, lo, hi: _adjoints(
             X, lo, hi, columns, _piece(), np.empty(_PIECE_ROWS, np.int64), out
         ),
