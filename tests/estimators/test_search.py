@@ -177,9 +177,13 @@ def test_merged_moments_are_those_of_the_training_rows():
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5])
-@pytest.mark.parametrize("alphas", [np.logspace(-8, 1, 10), np.array([0.0, 1e-14, 1.0])])
-def test_a_path_from_moments_is_its_fits(alphas, gamma):
+@pytest.mark.parametrize("more_features", [0, 40])
+@pytest.mark.parametrize(
+    "alphas", [np.logspace(-8, 1, 10), np.logspace(-3, -1, 5), np.array([0.0, 1e-14, 1.0])]
+)
+def test_a_path_from_moments_is_its_fits(alphas, more_features, gamma):
     X, y = problem()
+    X = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), more_features))])
     X[:, 5] *= 30.0
     known = MomentsProblem(moments.ClassMoments.from_data(X, y)).scaled(gamma)
     for alpha, w in zip(alphas, Exact().solve_path(known, alphas), strict=True):

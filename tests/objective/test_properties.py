@@ -324,6 +324,18 @@ def test_products_with_more_columns_than_stay_near_the_processor():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize(("blocks", "cut"), [(0, 1), (1, 1), (3, 2), (4, 4), (7, 4), (20, 8)])
+def test_two_or_four_threads_have_equal_numbers_of_blocks(form, blocks, cut, monkeypatch):
+    monkeypatch.setattr(products, "_BLOCK_ENTRIES", 500)
+    rows = as_rows(form(np.random.RandomState(0).randn(50 * blocks + 1, 10)))
+    ranges = row_blocks(rows)
+    assert len(ranges) == cut
+    assert [0, *(end for _, end in ranges)] == [*(start for start, _ in ranges), 50 * blocks + 1]
+    sizes = np.diff(ranges)
+    assert sizes.max() <= sizes.min() + 1
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_products_over_blocks_are_the_same_on_any_number_of_threads(form, threads):
     rng = np.random.RandomState(0)
     X = form(rng.randn(13_000, 64))
