@@ -158,7 +158,9 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
             # a difference of values near J tells nothing below their rounding; the decrement does
             gap = max(gap, objective.rounding(w))
         enough = 0.0 if run.sure else run.tol * (objective.at_zero - value)
-        fall = before - value if reached or possible > share * enough else 0.0
+        # without a step nothing tells whether pairs become active, which the decrement leaves out
+        at_start = objective.loss.concordant and possible <= share * enough
+        fall = 0.0 if at_start and not reached else before - value
         before = value
         if fall < np.inf and trace.part and objective.relative(gap, value) > run.tol:
             left = _decrement(objective, trace, promise, point, size, run, by_bound)
