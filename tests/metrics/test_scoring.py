@@ -68,12 +68,12 @@ def test_a_metric_of_scores(data, name, weighted):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_area_without_a_table_has_the_same_bits(ties, weighted):
+@pytest.mark.parametrize(("n", "weighted"), [(999, False), (999, True), (1_999, False)])
+def test_the_area_without_a_table_has_the_same_bits(ties, n, weighted):
     rng = np.random.default_rng(0)
-    score, positive = rng.normal(size=999), rng.uniform(size=999) < 0.3
+    score, positive = rng.normal(size=n), rng.uniform(size=n) < 0.3
     score = np.r_[-np.inf, np.inf, np.round(score[2:], 1) if ties else score[2:]]
-    weight = rng.uniform(0.5, 2.0, 999) if weighted else None
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
     assert area_of(positive, weight, score) == area(levels_of(positive, weight, score))
 
 
