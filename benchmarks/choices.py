@@ -151,8 +151,7 @@ def walked(grid: Grid, scores: np.ndarray) -> np.ndarray:
     tried, cells = np.zeros(grid.shape, dtype=bool), grid.first()
     while cells.any():
         tried |= cells
-        best = best_cell(np.where(tried, scores, np.nan), grid.decades)
-        cells = grid.following(best, tried)
+        cells = grid.following(tried, np.where(tried, scores, np.nan))
     return tried
 
 

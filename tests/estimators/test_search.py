@@ -345,9 +345,9 @@ def walk(grid, scores):
     while cells.any():
         assert not np.any(tried & cells)
         tried |= cells
-        best = selection.best_cell(np.where(tried, scores, np.nan), grid.decades)
-        cells = grid.following(best, tried)
-    return tried, best
+        found = np.where(tried, scores, np.nan)
+        cells = grid.following(tried, found)
+    return tried, selection.best_cell(found, grid.decades)
 
 
 def walked_grid():
@@ -366,7 +366,10 @@ def test_no_alpha_beside_the_chosen_one_is_left_to_try(seed):
     tried, place = walk(grid, scores)
     assert tried[place]
     assert np.all(np.isfinite(scores[:, *place]))
-    assert np.all(tried[*place[:-1], max(place[-1] - 1, 0) : place[-1] + 2])
+    line, k = scores[:, *place[:-1]].mean(axis=0), place[-1]
+    for side in {-1, 1} if 0 < k < 10 else {1 if k == 0 else -1}:
+        if not tried[*place[:-1], k + side]:  # gains towards k diminish
+            assert 0.0 < line[k] - line[k - side] < line[k - side] - line[k - 2 * side]
     assert np.all(tried.any(axis=(1, 2, 3)))  # each loss
     assert np.all(tried[0].any(axis=-1))  # each standardize and l1_ratio
     assert tried.sum() < tried.size
@@ -381,6 +384,23 @@ def test_a_walk_ends_on_the_one_summit(summit):
     scores = sum(np.ix_(*apart))[..., None] - 0.1 * away[:, None, None] ** 2
     place = walk(grid, np.repeat(scores[None], 4, axis=0))[1]
     assert place == np.unravel_index(scores.argmax(), scores.shape)
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "apart", "goes_on"),
+    [(4e-3, 2e-3, 1e-3, True), (4e-3, 2e-3, 4e-3, False), (2e-3, 4e-3, 4e-3, True)],
+)
+def test_a_walk_ends_where_it_expects_less_than_the_lean(before, last, apart, goes_on):
+    """The last gain is the same share of the one before as the next is expected to be of it."""
+    losses, alphas = (NamedLoss("square", 0.5),), 10.0 ** np.arange(-5.0, 1.0)[None]
+    grid = selection.Grid(losses, (0.5,), (0.0,), alphas, usual=np.array([[1e-1]]))
+    scores = np.full((3, *grid.shape), np.nan)
+    gains = np.array([before + last, before, 0.0])
+    scores[..., 3:] = gains + np.outer([-apart, 0.0, apart], range(3))[:, None, None, None]
+    noise = apart * np.sqrt(np.mean([0.0, 1.0, 4.0]))  # of the differences from the best cell
+    assert goes_on == (last**2 / before > 0.1 * noise * (2**2 - 1**2) or last > before)
+    cells = grid.following(np.isfinite(scores[0]), scores)
+    assert np.flatnonzero(cells).tolist() == ([2] if goes_on else [])
 
 
 def test_where_nothing_can_be_scored_the_search_goes_on():

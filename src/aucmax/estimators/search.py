@@ -48,6 +48,7 @@ from aucmax.estimators.scoring import (
 from aucmax.estimators.selection import (
     Grid,
     alpha_grid,
+    first_alphas,
     penalty_of,
     takes,
     usual_alpha,
@@ -81,10 +82,10 @@ class AUCClassifierCV(LinearScorer):
 
     With ``alphas``, every combination of loss, `standardize`, l1_ratio and α is tried. Without, the
     search begins with the first of ``losses``, every `standardize` and l1_ratio, and the usual α
-    for that many rows, with a decade to each side. It tries neighbours of the best α until both
-    have been tried, then the other losses with the best settings, and again the neighbours of the
-    best α. So it tries some fifteen of up to seventy-two combinations, with no measurable loss of
-    AUC (docs/choosing.md).
+    for that many rows, with one or two to each side. It tries neighbours of the best α until both
+    have been tried or promise nothing, then the other losses with the best settings, and again the
+    neighbours of the best α. So it tries some twelve of up to seventy-two combinations, with no
+    measurable loss of AUC (docs/choosing.md).
 
     Parameters
     ----------
@@ -484,7 +485,8 @@ class AUCClassifierCV(LinearScorer):
             return Grid(losses, gammas, ratios, alphas, bounds)
         alphas = np.array([alpha_grid(all_rows, gamma) for gamma in gammas])
         usual = [[usual_alpha(all_rows, gamma, named.loss) for gamma in gammas] for named in losses]
-        return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual))
+        n_beside = first_alphas(all_rows.n_features)
+        return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual), n_beside)
 
     def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
         return tuple(

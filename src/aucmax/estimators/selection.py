@@ -24,6 +24,7 @@ __all__ = [
     "Place",
     "alpha_grid",
     "best_cell",
+    "first_alphas",
     "mean_scores",
     "penalty_of",
     "takes",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold, for a decade away from the usual α
-_FIRST_ALPHAS = 2  # number of α on each side of the usual one with which a walk begins
+_MANY_FEATURES = 100  # beyond which two more α take longer than another round of a walk
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 
@@ -95,7 +96,8 @@ class Grid(NamedTuple):
 
     The square and the logistic loss occur with each of their τ. ``coef_bounds`` (d, 2) apply to
     every cell, for the unscaled features. ``usual`` (n_losses, n_standardize) is the α from which
-    the walk would start, see `usual_alpha`; None if the user gave the α.
+    the walk would start, see `usual_alpha`; None if the user gave the α. It starts with
+    ``n_beside`` more on each side.
     """
 
     losses: tuple[NamedLoss, ...]
@@ -104,6 +106,7 @@ class Grid(NamedTuple):
     alphas: np.ndarray
     coef_bounds: np.ndarray | None = None
     usual: np.ndarray | None = None
+    n_beside: int = 2
 
     def lines(self, cells: np.ndarray) -> list[Line]:
         """Return the cells of a mask, line by line."""
@@ -132,27 +135,32 @@ class Grid(NamedTuple):
         if self.decades is None:
             return np.ones(self.shape, dtype=bool)
         usual = np.abs(self.decades).argmin(axis=-1)[..., None]
-        near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST_ALPHAS
+        near = np.abs(np.arange(self.shape[-1]) - usual) <= self.n_beside
         of_first_loss = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & of_first_loss[:, None, None, None], self.shape)
 
-    def following(self, best: Place | None, tried: np.ndarray) -> np.ndarray:
+    def following(self, tried: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return the next cells as a mask: those whose α are neighbours of the best cell's α.
 
-        If these were tried, the losses that were not come next, with the settings of the best cell
-        and an α in proportion to the loss's curvature at w = 0. If there are none, the walk ends.
+        If these were tried, or promise nothing, the losses that were not tried come next, with the
+        settings of the best cell and an α in proportion to the loss's curvature at w = 0. If there
+        are none, the walk ends.
 
         Parameters
         ----------
-        best : tuple of int, optional
-            The place of the best cell; None if no cell has a score: then all others come next.
         tried : ndarray of bool, shape ``shape``
+        scores : ndarray, shape (folds, *shape)
+            Held-out scores so far. If no cell has one, all others come next.
         """
+        best = best_cell(scores, self.decades)
         if best is None:
             return ~tried
         a, b, c, k = best
         cells = np.zeros(self.shape, dtype=bool)
-        cells[a, b, c, max(k - 1, 0) : k + 2] = True
+        means, lean = _with_lean(scores, self.decades)[:, a, b, c]
+        for side in (-1, 1):
+            if 0 <= k + side < self.shape[-1]:
+                cells[a, b, c, k + side] = _is_promising(means, lean, k, side)
         cells &= ~tried
         if not cells.any():
             bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
@@ -208,6 +216,11 @@ def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 
 
+def first_alphas(n_features: int) -> int:
+    """Return the number of α on each side of the usual one with which a walk begins."""
+    return 1 if n_features > _MANY_FEATURES else 2
+
+
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
     """Return the α that suits most data: 1 over the number of rows of the rarer class."""
     return _unit(problem, gamma) * LOSSES[loss].usual_alpha / min(problem.n_pos, problem.n_neg)
@@ -239,14 +252,36 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> Place | 
     -----
     Among ties, the strongest penalty wins. docs/choosing.md has the evidence.
     """
-    compared = mean_scores(scores)
-    if np.isnan(compared).all():
+    if not np.isfinite(scores).any():
         return None
-    if decades is not None:
-        noise = _noise(scores, int(np.nanargmax(compared)))
-        compared = compared - _LEAN_PER_DECADE * noise * decades**2
+    means, lean = _with_lean(scores, decades)
+    compared = means - lean
     equal = np.argwhere(compared == np.nanmax(compared))
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
+
+
+def _with_lean(scores: np.ndarray, decades: np.ndarray | None) -> np.ndarray:
+    """Return the mean of each cell, and by how much it must be better than at the usual α."""
+    means = mean_scores(scores)
+    if decades is None:
+        return np.array([means, np.zeros(means.shape)])
+    noise = _noise(scores, int(np.nanargmax(means)))
+    return np.array([means, np.broadcast_to(_LEAN_PER_DECADE * noise * decades**2, means.shape)])
+
+
+def _is_promising(means: np.ndarray, lean: np.ndarray, k: int, side: int) -> bool:
+    """Return whether the α on one side of the best α k of a line may be better still.
+
+    Where gains towards k diminish, the next gain is expected to be the same share of the last one
+    as that is of the one before.
+    """
+    toward = [means[j] for j in (k - 2 * side, k - side, k) if 0 <= j < len(means)]
+    if len(toward) < 3:
+        return True
+    before, last = np.diff(toward)
+    if not 0.0 < last < before:  # also if one is unknown
+        return True
+    return bool(last * (last / before) > lean[k + side] - lean[k])
 
 
 def mean_scores(scores: np.ndarray) -> np.ndarray:

@@ -222,7 +222,7 @@ class Table:
         self.scores[:] = self._filled
         best, cells = self.best, self.grid.first()
         if self.tried.any():
-            cells = self.grid.following(best, self.tried)
+            cells = self.grid.following(self.tried, self.scores)
         for k, coefs in enumerate(self._coefs):
             near = None if best is None else coefs.get(best)
             if near is not None and np.isfinite(near).all():

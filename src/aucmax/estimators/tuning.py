@@ -28,7 +28,7 @@ from aucmax.estimators.resuming import trail
 from aucmax.estimators.selection import Line, Place
 from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
-from aucmax.objective.problem import MomentsProblem, RowsProblem
+from aucmax.objective.problem import MomentsProblem, RowsProblem, Summaries
 from aucmax.objective.within_strata import rows_problem
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Newton, Run
 from aucmax.solvers.auto import choose
@@ -183,6 +183,7 @@ class _Fold:
         self.table, self.k, self.moments, self.centres = table, k, moments, centres
         self.labelled, (self.train, _) = table.judge.labelled, table.folds[k]
         self._rows: RowsProblem | None = None
+        self._summaries: Summaries | None = None
         self._posed: dict[Place, list[Objective]] = {}
         self.steps: _Steps | None = None
         # a part with most of the rows, whose moments are known, is a view of all rows
@@ -198,7 +199,7 @@ class _Fold:
         begun = self.table.with_progress(self.k, lines)
         solutions = [self._solved(line) for line in begun if line.has_solver]
         self._posed.clear()
-        if self.all_rows is None:  # frees a copy of the training rows
+        if self.all_rows is None:  # frees a copy of the training rows; summaries stay
             self._rows = None
         return solutions
 
@@ -242,8 +243,11 @@ class _Fold:
             rows, weight = labelled.store.taken(train), labelled.weight_of(train)
             strata = self.centres.strata
             of_rows = None if strata is None else strata.at(train)
-            training_rows = rows, labelled.positive[train], weight, self.moments
-            self._rows = rows_problem(*training_rows, of_rows)
+            kept = self._summaries
+            known = self.moments if kept is None else kept.spreads
+            problem = rows_problem(rows, labelled.positive[train], weight, known, of_rows)
+            self._rows = problem if kept is None else problem.with_summaries(kept)
+            self._summaries = self._rows.data.summaries
         return self._rows
 
 

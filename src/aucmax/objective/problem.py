@@ -902,7 +902,10 @@ class RowsProblem(Problem):
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "RowsProblem":
-        summaries = replace(self.data.summaries)
+        return self.with_summaries(replace(self.data.summaries))
+
+    def with_summaries(self, summaries: Summaries) -> "RowsProblem":
+        """Return the same problem with these summaries of its rows."""
         return replace(self, data=replace(self.data, summaries=summaries))
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
