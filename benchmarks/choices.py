@@ -151,7 +151,8 @@ def walked(grid: Grid, scores: np.ndarray) -> np.ndarray:
     tried, cells = np.zeros(grid.shape, dtype=bool), grid.first()
     while cells.any():
         tried |= cells
-        cells = grid.following(tried, np.where(tried, scores, np.nan))
+        found = np.where(tried, scores, np.nan)
+        cells = grid.following(best_cell(found, grid.decades), tried, found)
     return tried
 
 

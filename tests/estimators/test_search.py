@@ -346,8 +346,9 @@ def walk(grid, scores):
         assert not np.any(tried & cells)
         tried |= cells
         found = np.where(tried, scores, np.nan)
-        cells = grid.following(tried, found)
-    return tried, selection.best_cell(found, grid.decades)
+        best = selection.best_cell(found, grid.decades)
+        cells = grid.following(best, tried, found)
+    return tried, best
 
 
 def walked_grid():
@@ -399,8 +400,21 @@ def test_a_walk_ends_where_it_expects_less_than_the_lean(before, last, apart, go
     scores[..., 3:] = gains + np.outer([-apart, 0.0, apart], range(3))[:, None, None, None]
     noise = apart * np.sqrt(np.mean([0.0, 1.0, 4.0]))  # of the differences from the best cell
     assert goes_on == (last**2 / before > 0.1 * noise * (2**2 - 1**2) or last > before)
-    cells = grid.following(np.isfinite(scores[0]), scores)
+    best = selection.best_cell(scores, grid.decades)
+    cells = grid.following(best, np.isfinite(scores[0]), scores)
     assert np.flatnonzero(cells).tolist() == ([2] if goes_on else [])
+
+
+def test_a_loss_behind_another_one_on_all_rows_is_not_tried_in_the_folds():
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(4_000, 4)))
+    y = X @ [1.0, 1.0, -1.0, 0.0] + rng.normal(size=4_000) > 1.5
+    clf = AUCClassifierCV().fit(X, y)
+    tried = np.isfinite(clf.auc_path_[0]).sum(axis=(1, 2, 3))
+    assert tried[1] == 0 < min(tried[0], tried[2])
+    every = AUCClassifierCV(scoring="roc_auc").fit(X, y)  # a scorer needs the folds
+    assert np.isfinite(every.auc_path_[0, 1]).any()
+    assert (every.loss_, every.alpha_) == (clf.loss_, clf.alpha_)
 
 
 def test_where_nothing_can_be_scored_the_search_goes_on():

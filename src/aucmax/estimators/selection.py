@@ -26,6 +26,7 @@ __all__ = [
     "best_cell",
     "first_alphas",
     "mean_scores",
+    "noise_of",
     "penalty_of",
     "takes",
     "usual_alpha",
@@ -139,7 +140,7 @@ class Grid(NamedTuple):
         of_first_loss = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & of_first_loss[:, None, None, None], self.shape)
 
-    def following(self, tried: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    def following(self, best: Place | None, tried: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return the next cells as a mask: those whose α are neighbours of the best cell's α.
 
         If these were tried, or promise nothing, the losses that were not tried come next, with the
@@ -148,11 +149,12 @@ class Grid(NamedTuple):
 
         Parameters
         ----------
+        best : tuple of int, optional
+            The place of the best cell; None if no cell has a score: then all others come next.
         tried : ndarray of bool, shape ``shape``
         scores : ndarray, shape (folds, *shape)
-            Held-out scores so far. If no cell has one, all others come next.
+            Held-out scores so far.
         """
-        best = best_cell(scores, self.decades)
         if best is None:
             return ~tried
         a, b, c, k = best
@@ -255,8 +257,8 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> Place | 
     if not np.isfinite(scores).any():
         return None
     means, lean = _with_lean(scores, decades)
-    compared = means - lean
-    equal = np.argwhere(compared == np.nanmax(compared))
+    compared = np.where(np.isnan(means), -np.inf, means - lean)
+    equal = np.argwhere(compared == compared.max())
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
 
 
@@ -265,8 +267,8 @@ def _with_lean(scores: np.ndarray, decades: np.ndarray | None) -> np.ndarray:
     means = mean_scores(scores)
     if decades is None:
         return np.array([means, np.zeros(means.shape)])
-    noise = _noise(scores, int(np.nanargmax(means)))
-    return np.array([means, np.broadcast_to(_LEAN_PER_DECADE * noise * decades**2, means.shape)])
+    lean = _LEAN_PER_DECADE * noise_of(scores) * decades**2
+    return np.array([means, np.broadcast_to(lean, means.shape)])
 
 
 def _is_promising(means: np.ndarray, lean: np.ndarray, k: int, side: int) -> bool:
@@ -290,9 +292,15 @@ def mean_scores(scores: np.ndarray) -> np.ndarray:
     return np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
 
 
-def _noise(scores: np.ndarray, best: int) -> float:
+def noise_of(scores: np.ndarray) -> float:
     """Return the standard deviation over the folds of the cells' distances from the best cell."""
-    cells = np.where(np.isfinite(scores), scores, np.nan).reshape(len(scores), -1)
+    cells = scores.reshape(len(scores), -1)
+    cells = cells[:, np.isfinite(cells).any(axis=0)]
+    best = mean_scores(cells).argmax()
+    cells = np.where(np.isfinite(cells), cells, np.nan)
     apart = cells - cells[:, [best]]
-    apart = apart[:, np.isfinite(apart).sum(axis=0) > 1]
-    return float(np.sqrt(np.nanvar(apart, axis=0, ddof=1).mean())) if apart.size else 0.0
+    known = np.isfinite(apart)
+    n = known.sum(axis=0)
+    apart, n = np.where(known, apart, 0.0)[:, n > 1], n[n > 1]
+    squares = (apart**2).sum(axis=0) - apart.sum(axis=0) ** 2 / n
+    return float(np.sqrt(np.mean(squares / (n - 1)))) if len(n) else 0.0

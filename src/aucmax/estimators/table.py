@@ -15,7 +15,7 @@ from aucmax.data.strata import Strata
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.scoring import Metric, Scoring
-from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores
+from aucmax.estimators.selection import Grid, Line, Place, best_cell, mean_scores, noise_of
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 
@@ -203,6 +203,11 @@ class Table:
         return best_cell(self.scores, self.grid.decades)
 
     @property
+    def noise(self) -> float:
+        """The standard deviation over the folds of the cells' distances from the best cell."""
+        return noise_of(self.scores)
+
+    @property
     def messages(self) -> list[str]:
         """The messages of the solvers."""
         ordered = sorted(self._messages, key=lambda message: message[:2])
@@ -222,7 +227,7 @@ class Table:
         self.scores[:] = self._filled
         best, cells = self.best, self.grid.first()
         if self.tried.any():
-            cells = self.grid.following(self.tried, self.scores)
+            cells = self.grid.following(best, self.tried, self.scores)
         for k, coefs in enumerate(self._coefs):
             near = None if best is None else coefs.get(best)
             if near is not None and np.isfinite(near).all():
@@ -232,6 +237,10 @@ class Table:
         lines = self.grid.lines(cells)
         self._total += len(self.folds) * len(lines)
         return lines
+
+    def leave_out(self, lines: Sequence[Line]) -> None:
+        """Leave out lines that `next` returned: their scores remain NaN."""
+        self._total -= len(self.folds) * len(lines)
 
     def tell(self, task: str) -> None:
         """Tell the callback which task begins."""

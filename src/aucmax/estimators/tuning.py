@@ -25,6 +25,7 @@ from aucmax.data.strata import Strata
 from aucmax.estimators.centres import Centres
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.resuming import trail
+from aucmax.estimators.scoring import Metric
 from aucmax.estimators.selection import Line, Place
 from aucmax.estimators.table import Solution, Table
 from aucmax.objective import Objective
@@ -74,8 +75,33 @@ def tune(
         while lines := table.next():
             if stepping:
                 centres.find(lines, table.start)
+            if len(stepping) == len(folds):
+                lines = _leading(table, lines, centres)
             pool(delayed(_fill)(table, lines, group) for group in groups)
     table.tell("refit")
+
+
+def _leading(table: Table, lines: list[Line], centres: Centres) -> list[Line]:
+    """Return the lines without those of losses that are clearly behind another one on all rows.
+
+    Of losses tried for the first time, what ranks all rows better, by more than the noise of a
+    fold, also ranks the held-out rows better: the centres are near the optima of all training
+    parts.
+    """
+    best, judge = table.best, table.judge
+    if best is None or not isinstance(judge.scoring, Metric):
+        return lines
+    rivals = {line.place: centres.on(line)[0] for line in lines if line.place[0] != best[0]}
+    of_rows = judge.labelled.positive, judge.labelled.weight
+    scores = {
+        place: judge.scoring.of_scores(*of_rows, centre.scores, judge.strata)
+        for place, centre in rivals.items()
+        if centre is not None
+    }
+    least = max(scores.values(), default=0.0) - table.noise
+    behind = [line for line in lines if scores.get(line.place, np.inf) < least]
+    table.leave_out(behind)
+    return [line for line in lines if line not in behind]
 
 
 def _fill(table: Table, lines: Sequence[Line], folds: "Sequence[_Fold]") -> None:

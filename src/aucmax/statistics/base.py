@@ -929,7 +929,7 @@ class ClassStatistics:
     def _grow(self, labels: np.ndarray, d: int) -> None:
         """Make room for labels, in sorted order, and for d features."""
         old, d = self._classes, d or self._d
-        if labels is old and d == self._d:
+        if d == self._d and (labels is old or np.array_equal(labels, old)):
             return
         if len(old) and len(labels) and _are_words(old) != _are_words(labels):
             raise ValueError(
