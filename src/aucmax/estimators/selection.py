@@ -299,8 +299,7 @@ def noise_of(scores: np.ndarray) -> float:
     best = mean_scores(cells).argmax()
     cells = np.where(np.isfinite(cells), cells, np.nan)
     apart = cells - cells[:, [best]]
-    known = np.isfinite(apart)
-    n = known.sum(axis=0)
-    apart, n = np.where(known, apart, 0.0)[:, n > 1], n[n > 1]
+    n = np.isfinite(apart).sum(axis=0)
+    apart, n = np.nan_to_num(apart[:, n > 1]), n[n > 1]
     squares = (apart**2).sum(axis=0) - apart.sum(axis=0) ** 2 / n
     return float(np.sqrt(np.mean(squares / (n - 1)))) if len(n) else 0.0

@@ -270,8 +270,8 @@ class _Fold:
             strata = self.centres.strata
             of_rows = None if strata is None else strata.at(train)
             kept = self._summaries
-            known = self.moments if kept is None else kept.spreads
-            problem = rows_problem(rows, labelled.positive[train], weight, known, of_rows)
+            statistics = self.moments if kept is None else kept.spreads
+            problem = rows_problem(rows, labelled.positive[train], weight, statistics, of_rows)
             self._rows = problem if kept is None else problem.with_summaries(kept)
             self._summaries = self._rows.data.summaries
         return self._rows
