@@ -411,10 +411,14 @@ def sums_of_squares(
     X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Σ q and Σ q² over the rows, (d,) each: q = s (x − μ)², μ the mean of the class."""
-    means = np.stack([mean_pos, mean_neg])
-    q, squares = np.zeros((2, n_features(X)))
-    _sums_of_squares(X, sign, s, means, q, squares, *np.zeros((2, *means.shape)))
-    return q, squares
+    sums = np.zeros((2, n_features(X)))
+    for of_class, mean in ((sign > 0, mean_pos), (sign < 0, mean_neg)):
+        share, stored = np.where(of_class, s, 0.0), np.zeros(sums.shape)
+        _add_squares(X, share, mean, sums, stored)
+        for k, power in enumerate((1, 2)):  # entries that are not stored count as 0
+            unstored = np.maximum((share**power).sum() - stored[k], 0.0)
+            sums[k] += mean ** (2 * power) * unstored
+    return sums[0], sums[1]
 
 
 def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
@@ -583,7 +587,8 @@ def _dense_variances(X, lo, hi, s, mean, out):
     for i in range(lo, hi):
         if s[i] != 0.0:
             for j in range(X.shape[1]):
-                out[j] += s[i] * (X[i, j] - mean[j]) ** 2
+                gap = X[i, j] - mean[j]
+                out[j] += s[i] * (gap * gap)
 
 
 @unless(few.few_entries, few.csr_squares)
@@ -592,7 +597,8 @@ def _csr_squares(X, lo, hi, s, out):
     for i in range(lo, hi):
         if s[i] != 0.0:
             for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                out[np.uint64(X.indices[k])] += s[i] * np.float64(X.data[k]) ** 2
+                x = np.float64(X.data[k])
+                out[np.uint64(X.indices[k])] += s[i] * (x * x)
 
 
 @compiled
@@ -603,38 +609,27 @@ def _csr_variances(X, s, mean, variances, share, count):
             members += 1
             for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 j = np.uint64(X.indices[k])
-                variances[j] += s[i] * (X.data[k] - mean[j]) ** 2
+                gap = X.data[k] - mean[j]
+                variances[j] += s[i] * (gap * gap)
                 share[j] += s[i]
                 count[j] += 1
     for k in range(len(mean)):
         if count[k] < members:  # add the zeros that are not stored
-            variances[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
+            variances[k] += max(1.0 - share[k], 0.0) * (mean[k] * mean[k])
 
 
 @compiled
-def _sums_of_squares(X, sign, s, means, q, squares, weight, weight2):
-    # entries that are not stored count as 0
+def _add_squares(X, s, mean, sums, stored):
     for i in range(len(s)):
-        k = 0 if sign[i] > 0 else 1
-        for e in range(row_size(X, i)):
-            j, x = row_entry(X, i, e)
-            gap = x - means[k, j]
-            r = s[i] * (gap * gap)
-            q[j] += r
-            squares[j] += r * r
-            weight[k, j] += s[i]
-            weight2[k, j] += s[i] * s[i]
-    for k in range(2):
-        total, total2 = 0.0, 0.0
-        for i in range(len(s)):
-            if (sign[i] > 0) == (k == 0):
-                total += s[i]
-                total2 += s[i] * s[i]
-        for j in range(means.shape[1]):
-            mean2 = means[k, j] * means[k, j]
-            zeros, zeros2 = total - weight[k, j], total2 - weight2[k, j]
-            q[j] += mean2 * zeros if zeros > 0.0 else 0.0
-            squares[j] += mean2 * mean2 * zeros2 if zeros2 > 0.0 else 0.0
+        if s[i] != 0.0:
+            for e in range(row_size(X, i)):
+                j, x = row_entry(X, i, e)
+                gap = x - mean[j]
+                r = s[i] * (gap * gap)
+                sums[0, j] += r
+                sums[1, j] += r * r
+                stored[0, j] += s[i]
+                stored[1, j] += s[i] * s[i]
 
 
 @compiled
