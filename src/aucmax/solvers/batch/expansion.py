@@ -136,6 +136,7 @@ class PartExpansions:
             self.terms = [
                 part.at(np.ascontiguousarray(z)) for part, z in zip(parts, scores.T, strict=True)
             ]
+        self.values = [term.value for term in self.terms]  # first, as a value may keep the gradient
         if len(parts) > 1:
             slopes = np.array([term.gradient[:] for term in self.terms]).T
             self.gradients = centre.objective.adjoint(slopes)
@@ -171,7 +172,7 @@ class PartExpansions:
         parts = [part.with_penalty(L2(l2)) for part in self.parts]
         values, systems = list[float](), list[Steps]()
         for k, (part, v) in enumerate(zip(parts, self.points, strict=True)):
-            values.append(self.terms[k].value + part.penalty.value(self.ratios[k] * v))
+            values.append(self.values[k] + part.penalty.value(self.ratios[k] * v))
             rhs = -(self.gradients[:, k] + ridges[k] * v)
             enough = _enough(part, values[k], tol)
             systems.append(steps(rhs, near.solve, enough, max_iter, floor=near.floor))
