@@ -285,7 +285,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
     if start is not None:
         start = penalty.prox(scaled.from_features(start), 0.0)  # within bounds
     solved = solver.solve(objective, start, run)
-    message = solved.message
+    message, spread = solved.message, problem.spread()
     if np.isfinite(solved.gap):
         value = objective.value(solved.coef) if solved.value is None else solved.value
         rounding = objective.rounding(solved.coef)
@@ -310,7 +310,7 @@ def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None)
         intercept = settings.goal.intercept(objective, solved.coef, coef)
     return Fit(
         coef, intercept, solver.name, solved.n_iter, value, optimality, history=monitor.history,
-        spread=problem.spread(), statistics=problem.known, stream=stream, message=message,
+        spread=spread, statistics=problem.known, stream=stream, message=message,
     )  # fmt: skip
 
 

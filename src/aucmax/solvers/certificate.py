@@ -4,6 +4,8 @@ The bounds that an `Objective` gives at a single w are loose if w is far from th
 a stochastic solver. J at the optimum, once computed, serves for every w.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from aucmax.objective import Objective
@@ -39,10 +41,15 @@ class Certificate:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self.objective = objective.apart()  # a fit's caches must not depend on its monitor
+        self._of_fit = objective
         self._efforts = list(_WIDTHS if objective.loss.kind == "kinked" else _TOLS)
         self._near: np.ndarray | None = None  # the minimiser for the last width
         self._lowest, self._slack = 0.0, np.inf  # a lower bound on J*, and its largest error
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The objective with a copy of what the fit has computed, which must not depend on this."""
+        return self._of_fit.apart()
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
         """Return (J(w), optimality of w), the latter bounded or estimated from above."""
@@ -74,8 +81,8 @@ class Certificate:
     ) -> tuple[float, float, np.ndarray]:
         """Return a lower bound on the minimum of J with a penalty, its slack, and the minimiser."""
         goal = self.objective.with_penalty(penalty)
-        w, gap, _ = _solved(_batch_solver(goal), goal, tol, products)
-        return goal.value(w) - gap, gap, w
+        w, value, gap, _ = _solved(_batch_solver(goal), goal, tol, products)
+        return value - gap, gap, w
 
     def _minimum_of_hinge(self, width: float, products: int) -> tuple[float, float]:
         """Return a lower bound on J*, and its slack, from the minimum with a rounded kink.
@@ -86,9 +93,9 @@ class Certificate:
         objective = self.objective
         goal = objective.rounded(width)
         tol = _TOL_PER_WIDTH * width
-        self._near, gap, converged = _solved(Newton(), goal, tol, products, self._near)
+        self._near, value, gap, converged = _solved(Newton(), goal, tol, products, self._near)
         z = objective.problem.scores(self._near)
-        below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
+        below = value - gap - width / 8.0 * objective.at_zero
         lowest = max(below, objective.bound(goal.at(z)), 0.0)
         slack = objective.value(self._near) - lowest
         if not converged and slack > self._slack:  # sharper kinks would not converge either
@@ -126,8 +133,8 @@ class Certificate:
 
 def _solved(
     solver: Solver, goal: Objective, tol: float, products: int, start: np.ndarray | None = None
-) -> tuple[np.ndarray, float, bool]:
-    """Return a solver's minimiser, its J(w) − J*, and whether the solver reached its tolerance.
+) -> tuple[np.ndarray, float, float, bool]:
+    """Return a solver's minimiser w, J(w), J(w) − J*, and whether the solver reached its tolerance.
 
     For losses that change with a shift of the rows, the solver's own gap, from second derivatives,
     is unreliable for rows far from the origin, and for a hinge with few rows or none inside its
@@ -141,7 +148,7 @@ def _solved(
     unreliable = blurred > 1.0 or isinstance(goal.loss, RoundedMargin)
     if not unreliable or goal.translates:
         gap = min(solution.gap, gap)
-    return w, gap, not solution.message
+    return w, value + goal.penalty.value(w), gap, not solution.message
 
 
 def _batch_solver(objective: Objective) -> Solver:
