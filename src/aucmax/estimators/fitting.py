@@ -191,12 +191,15 @@ def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None)
     if not isinstance(settings.solver, StochasticSolver):  # whose steps need the rows
         labelled = labelled.without_zeros()
     problem = problem_of(labelled, settings.strata_weight, statistics)
-    if not settings.goal.by_moments:
-        takes_matrix = problem.n_features <= MAX_CHEAP_MATRIX_FEATURES
+    if settings.goal.by_moments:
+        has_covariances = empty is not None and empty.has_covariances
+        takes_moments = has_covariances and problem.n_features <= max_features
     else:
-        moments_suffice = empty is not None and empty.has_covariances
-        takes_matrix = moments_suffice and problem.n_features <= max_features
-    if labelled.strata is not None and takes_matrix:
+        few_features = problem.n_features <= MAX_CHEAP_MATRIX_FEATURES
+        takes_moments = labelled.strata is not None and few_features
+    if isinstance(settings.solver, Exact):
+        settings.solver.check_memory(problem)
+    if takes_moments:
         problem.moments()  # which also give the spread, so that the rows are read once
     fitted, objective = solve(problem, settings, start), posed(problem, settings)
     if fitted.message is None:

@@ -74,8 +74,7 @@ class Exact(Solver):
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])
-        if empty.has_covariances:
-            self._check_memory(problem)
+        self.check_memory(problem)
         statistics = problem.statistics(empty)
         value = None
         if statistics.has_covariances:
@@ -121,7 +120,10 @@ class Exact(Solver):
         goals = [Objective(problem, loss, L2(float(alpha))) for alpha in alphas]
         return np.array([solve_moments(goal)[0] for goal in goals])
 
-    def _check_memory(self, problem: Problem) -> None:
+    def check_memory(self, problem: Problem) -> None:
+        """Raise ValueError if two d×d covariances are needed and would take too much memory."""
+        if self.covariance != "full":
+            return
         size = 2 * problem.n_features**2 * 8
         free = problem.knows_moments or "products" not in problem.offers
         if size > self.max_moment_bytes and not free:
