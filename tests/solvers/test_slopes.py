@@ -12,6 +12,7 @@ from aucmax.objective.losses.logistic import Logistic
 from aucmax.objective.penalties import Bounded, ElasticNet, Weighted
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers.base import Monitor, Run
+from aucmax.solvers.batch import slopes as slopes_module
 from aucmax.solvers.batch.newton import Newton
 from aucmax.solvers.batch.proximal_newton import ColumnSet
 from aucmax.solvers.batch.slopes import Slopes
@@ -54,6 +55,49 @@ def test_nothing_depends_on_slopes_that_are_not_computed(kind):
             bounded += int(differ.sum())
             passes += 1
     assert bounded > passes * D / 10  # most slopes were not computed
+
+
+@pytest.mark.parametrize("kind", ["ranking", "univariate"])
+def test_nothing_depends_on_slopes_of_a_set_that_are_not_computed(kind, monkeypatch):
+    monkeypatch.setattr(slopes_module, "_MANY_ENTRIES", 0)
+    objective, w = objective_of(np.asarray, kind), np.zeros(D)
+    slopes, S, rng = Slopes(objective), np.arange(D), np.random.default_rng(0)
+    part, h, bounded = ColumnSet(objective, S), objective.data_curvature(), 0
+    w[:3] = 0.05 / np.sqrt(h[:3])
+    for _ in range(12):
+        w[:3] *= np.exp(0.1 * rng.normal(size=3))
+        loss_at = objective.at(objective.problem.scores(w))
+        slopes.move(loss_at.gradient)
+        exact = objective.adjoint(loss_at.gradient)
+        penalty = ElasticNet(2.0 * np.sort(np.abs(exact))[-20], 0.5)
+        on_set = slopes.on_set(part, penalty, w)
+        promise = penalty.promise(exact, w, h)
+        np.testing.assert_allclose(penalty.promise(on_set, w, h), promise, rtol=1e-6, atol=1e-12)
+        bounded += int((np.abs(on_set - exact) > 1e-12 * np.abs(exact).max()).sum())
+    assert bounded > 2 * D  # of twelve times as many
+
+
+def test_a_path_on_a_set_of_all_features_computes_few_slopes(monkeypatch):
+    monkeypatch.setattr(slopes_module, "_MANY_ENTRIES", 0)
+    computed, all_slopes = [], ColumnSet.slopes
+
+    def counted(part, derivatives, some=None):
+        computed.append(len(part.S) if some is None else len(some))
+        return all_slopes(part, derivatives, some)
+
+    monkeypatch.setattr(ColumnSet, "slopes", counted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 60)) + 3.0
+    sign = np.where(X[:, :5].sum(axis=1) + rng.normal(size=2000) > 15.0, 1.0, -1.0)
+    goal = Objective(RowsProblem.of(as_rows(X), sign), Logistic(0.5), ElasticNet(1.0, 1.0))
+    alphas = float(np.abs(goal.slope_at_zero).max()) * np.logspace(-2.0, -0.05, 30)
+    objectives = [goal.with_penalty(ElasticNet(alpha, 1.0)) for alpha in alphas.tolist()]
+    solutions, messages = path(objectives, alphas, 1e-4, 1000, None)
+    assert messages == []
+    assert sum(computed) < 0.7 * 60 * np.count_nonzero(computed)
+    for one, w in zip(objectives, solutions, strict=True):
+        least = one.value(Newton().solve(one, None, Run(Monitor(one), tol=1e-9)).coef)
+        assert one.value(w) - least <= 1e-4 * (one.at_zero - least)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -122,7 +166,7 @@ def test_a_matrix_that_follows_the_curvature_still_bounds_it(back):
     ends = [objective.at(np.zeros(60)), objective.at(part.scores(step))]
     start, end = ends[::-1] if back else ends
     part.bend(start)
-    change = (part.slopes(end) - part.slopes(start)) * (-1.0 if back else 1.0)
+    change = (part.slopes(end.gradient) - part.slopes(start.gradient)) * (-1.0 if back else 1.0)
     part.follow(step, change)
     assert step @ part.bent @ step == pytest.approx(step @ change)
     share = part.share(end)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.products import adjoint, dot
+from aucmax.data.rows.store import Numbers
 from aucmax.objective import Objective
 from aucmax.objective.at_intercept import AtIntercept
 from aucmax.objective.losses import ByRow, LossAt
@@ -68,11 +69,11 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The scores (n,) and the data term after steps on a working set, and its slopes (k,) there."""
+    """A point w (d,), the rows' scores z (n,) and the data term there."""
 
+    w: np.ndarray
     z: np.ndarray
     term: LossAt
-    slopes: np.ndarray
 
 
 class Trace:
@@ -91,7 +92,7 @@ class Trace:
         self.in_parts: AtIntercept | None = None
         self._curvature: np.ndarray | None = None
         self._slopes: Slopes | None = None
-        self._end: Point | None = None
+        self._end: Reached | None = None
 
     def curvature(self, objective: Objective) -> np.ndarray:
         """Return the data term's curvature at w = 0, shape (d,), which penalties do not change."""
@@ -99,19 +100,29 @@ class Trace:
             self._curvature = objective.data_curvature()
         return self._curvature
 
-    def point(self, objective: Objective, w: np.ndarray, reached: Reached | None) -> Point:
-        """Return the data term at w; its scores are known if steps have ended there."""
-        self._slopes = slopes = self._slopes or Slopes(objective)
+    def slopes(self, objective: Objective) -> Slopes:
+        """Return the slopes of the data term, which steps move along."""
+        self._slopes = self._slopes or Slopes(objective)
+        return self._slopes
+
+    def point(
+        self, objective: Objective, w: np.ndarray, reached: Reached | None, afresh: bool
+    ) -> Point:
+        """Return the data term at w; it and its slopes are known if steps have ended there.
+
+        They are computed ``afresh`` if rounding errors of the steps may matter.
+        """
+        slopes, penalty, part = self.slopes(objective), objective.penalty, self.part
+        if reached is not None:
+            self._end = None if afresh else reached
         if self._end is None or not np.array_equal(self._end.w, w):
-            z = objective.problem.scores(w) if reached is None else reached.z
-            term = objective.at(z) if reached is None else reached.term
-            slopes.move(term.gradient)
-            if self.part is not None:
-                on_set = self.part.slopes(term) if reached is None else reached.slopes
-                slopes.learn(self.part.S, on_set)
-            self._end = Point(w.copy(), z, term, slopes.gradient)
-        slopes.complete(objective.penalty, w)
-        return self._end
+            z = objective.problem.scores(w)
+            self._end = Reached(w.copy(), z, objective.at(z))
+            slopes.move(self._end.term.gradient)
+        if part is not None:
+            slopes.on_set(part, penalty.of(part.S), w[part.S])
+        slopes.complete(penalty, w)
+        return Point(*self._end, slopes.gradient)
 
     def columns(
         self, objective: Objective, promise: np.ndarray, point: Point, size: int
@@ -132,8 +143,7 @@ class Trace:
             S = np.arange(len(promise))  # to copy columns again for each set would cost more
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self.part)
-            assert self._slopes is not None
-            self._slopes.learn(S, self.part.slopes(point.term))
+            self.slopes(objective).on_set(self.part, objective.penalty.of(S), point.w[S])
         return self.part
 
 
@@ -149,7 +159,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
     size, steps, cost, stalled = FIRST_SET_FEATURES, 0, 0, Stall()
     before, share, reached, by_bound = np.inf, _SOUGHT_SHARE, None, not run.sure
     while True:
-        point = trace.point(objective, w, None if run.sure else reached)
+        point = trace.point(objective, w, reached, run.sure)
         promise = penalty.promise(point.gradient, w, curvature)
         possible = float(promise.sum())
         gap = objective.gap(point.term.value, point.gradient, w)
@@ -181,7 +191,7 @@ def proximal_newton(objective: Objective, w: np.ndarray, run: Run, trace: Trace)
         promise_on_set = float(promise[part.S].sum())
         aim = max(_SET_TOL * promise_on_set, share * enough)
         w, reached, newton_steps, spent = _on_set(
-            objective, part, point, promise_on_set, aim, run.max_iter - cost, steps, run.monitor
+            objective, trace, point, promise_on_set, aim, run.max_iter - cost, steps, run.monitor
         )
         steps, cost = steps + newton_steps, cost + max(spent, 1)
         if part is not last:
@@ -201,8 +211,8 @@ def _decrement(
 
     An earlier matrix gives a bound on it. If the bound is not enough, and not all that is asked for
     (``by_bound``), the decrement is computed from the current second derivative: by its matrix if
-    ``run.sure`` or if the matrix is small, otherwise by products. It is infinite if too many
-    features promise a gain.
+    ``run.sure``, if the matrix is small or if there is none, otherwise by products. It is infinite
+    if too many features promise a gain.
     """
     part, curvature = trace.part, trace.curvature(objective)
     assert part is not None
@@ -218,7 +228,8 @@ def _decrement(
         value = term.value + objective.penalty.value(point.w)
         if objective.relative(most, value) <= run.tol:
             return most
-    if part.small and (run.sure or len(S) <= _MIN_PRODUCTS_PER_DECREMENT * _DENSE_COST):
+    few = len(S) <= _MIN_PRODUCTS_PER_DECREMENT * _DENSE_COST
+    if part.small and (run.sure or few or part.bent is None):  # the next step needs it anyway
         return decrement(part.bend(term), *place)
     if by_bound and np.isfinite(most):
         return most
@@ -344,9 +355,17 @@ class ColumnSet:
         """Return the rows' scores (n,) for v (k,), from the columns where v is not 0."""
         return adjoint(self._rows, v)
 
-    def slopes(self, term: LossAt) -> np.ndarray:
-        """Return the slopes of the data term along the features (k,)."""
-        return self.transposed @ term.gradient[:]
+    @property
+    def entries(self) -> int:
+        """The number of entries of dense columns."""
+        return self.transposed.size if isinstance(self.matrix, np.ndarray) else 0
+
+    def slopes(self, derivatives: Numbers, some: np.ndarray | None = None) -> np.ndarray:
+        """Return the slopes of the data term along the features (k,), or some of dense ones."""
+        g = derivatives[:]
+        if some is None:
+            return self.transposed @ g
+        return np.array([self.transposed[j] @ g for j in some.tolist()])  # copies no column
 
     def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of the data term times v."""
@@ -355,7 +374,7 @@ class ColumnSet:
 
 def _on_set(
     objective: Objective,
-    part: ColumnSet,
+    trace: Trace,
     start: Point,
     promise: float,
     aim: float,
@@ -368,7 +387,9 @@ def _on_set(
     It is ``promise`` at the start. Return w, what is known there, the number of steps, and their
     cost.
     """
-    iterate, w = _Iterate(objective, part, start), start.w.copy()
+    part = trace.part
+    assert part is not None
+    iterate, w = _Iterate(objective, part, trace.slopes(objective), start), start.w.copy()
     steps = cost = 0
     stalled, last, is_fresh = Stall(), np.inf, False
     costly = min(len(part.S) / _COSTLY_FEATURES, 1.0)
@@ -399,14 +420,14 @@ def _on_set(
             if monitor(w, float(before + steps)):
                 break
     w[part.S] = iterate.v
-    return w, Reached(iterate.z, iterate.term, iterate.gradient), steps, cost
+    return w, Reached(w.copy(), iterate.z, iterate.term), steps, cost
 
 
 class _Iterate:
     """A point v on a working set: the rows' scores z (n,), the data term, and J there."""
 
-    def __init__(self, objective: Objective, part: ColumnSet, start: Point) -> None:
-        self.objective, self.part = objective, part
+    def __init__(self, objective: Objective, part: ColumnSet, slopes: Slopes, start: Point) -> None:
+        self.objective, self.part, self.slopes = objective, part, slopes
         self.penalty, self.v = objective.penalty.of(part.S), start.w[part.S]
         self.z, self.term = start.z, start.term
         self.gradient = start.gradient[part.S]
@@ -416,7 +437,12 @@ class _Iterate:
         """Recompute the scores, in which rounding errors accumulate."""
         self.z = self.part.scores(self.v)
         self.term = self.objective.at(self.z)
-        self.gradient = self.part.slopes(self.term)
+        self.find_gradient()
+
+    def find_gradient(self) -> None:
+        """Find the slopes, as far as they matter."""
+        self.slopes.move(self.term.gradient)
+        self.gradient = self.slopes.on_set(self.part, self.penalty, self.v)
 
     def promise(self) -> float:
         """Return the possible gain of all features."""
@@ -456,8 +482,8 @@ class _Iterate:
             term = at(z)
         else:
             return False
-        before, self.gradient = self.gradient, self.part.slopes(term)
-        self.part.follow(t * direction, self.gradient - before)
         self.v = target if t == 1.0 else v + t * direction
-        self.z, self.term, self.value = z, term, value
+        before, self.z, self.term, self.value = self.gradient, z, term, value
+        self.find_gradient()
+        self.part.follow(t * direction, self.gradient - before)
         return True

@@ -9,8 +9,11 @@ in norms that weight the rows as the variances do, with x_j about the mean of th
 depends only on differences of rows.
 
 If this leaves no doubt that a feature stays at the kink of the penalty at 0, its slope is not
-computed: with a smooth loss neither the possible gain nor the duality gap depends on it.
+computed: with a smooth loss neither the possible gain nor the duality gap depends on it. This holds
+off a working set and, if its columns have many entries, on it.
 """
+
+from typing import Protocol
 
 import numpy as np
 
@@ -21,16 +24,30 @@ from aucmax.solvers.batch.columns import shifted
 
 __all__ = ["Slopes"]
 
-_MIN_FEATURES = 1000  # up to which working sets soon have all features
+_MANY_FEATURES = 1000  # above which a product with all rows costs more than a working set
+_MANY_ENTRIES = 2_000_000  # of columns held, from which a product with them costs more than a bound
 _EARLIER = 5  # derivatives to combine
-_MAX_DOUBTFUL_SHARE = 0.02  # of the features: a product with all costs less than with more columns
+# of the features that may stay at 0, above which a product with all costs less
+_MAX_DOUBTFUL_SHARE = 0.02  # if their columns must be taken from the rows
+_MAX_DOUBTFUL_SHARE_HELD = 0.3  # if they are held
 _ROUNDING_FACTOR = 100.0  # times rounding: the error of the slopes that are combined
+
+
+class Held(Protocol):
+    """Columns S (k,) in memory, of which `slopes` returns the products with derivatives (n,)."""
+
+    S: np.ndarray
+
+    @property
+    def entries(self) -> int: ...
+
+    def slopes(self, derivatives: Numbers, some: np.ndarray | None = None) -> np.ndarray: ...
 
 
 class Slopes:
     """The data term's gradient at a point, with bounds in place of slopes that do not matter.
 
-    Bounds are used for many dense features; a product with sparse rows costs as little.
+    Bounds are used for many dense entries; a product with sparse rows costs as little.
 
     Attributes
     ----------
@@ -41,10 +58,10 @@ class Slopes:
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
         problem = objective.problem
-        self.gradient = np.zeros(problem.n_features)
-        self._earlier: list[tuple[np.ndarray, np.ndarray]] = []
+        n, d = problem.n_samples, problem.n_features
+        self.gradient = np.zeros(d)
         self._bounds = False
-        if problem.n_features <= _MIN_FEATURES or objective.loss.kind != "smooth":
+        if objective.loss.kind != "smooth" or (d <= _MANY_FEATURES and n * d < _MANY_ENTRIES):
             return
         rows, (pos, neg) = problem.columns(np.empty(0, np.int64)), problem.covariance_weights
         self._bounds = isinstance(rows.X, np.ndarray)
@@ -55,24 +72,34 @@ class Slopes:
         squares = problem.curvature - problem.delta**2
         squares += pos * (problem.mean_pos - origin) ** 2 + neg * (problem.mean_neg - origin) ** 2
         self._norms = np.sqrt(np.maximum(squares, 0.0))
+        # the last derivatives whose slopes are all known, in these units; their products; the slopes
+        self._count, self._earlier = 0, np.zeros((_EARLIER, n))
+        self._products, self._slopes = np.zeros((_EARLIER, _EARLIER)), np.zeros((_EARLIER, d))
 
     def move(self, derivatives: Numbers) -> None:
         """Go to a point with other derivatives by the rows' scores (n,)."""
         d = len(self.gradient)
-        self._derivatives, self._error = derivatives, np.inf
+        self._derivatives, self._error = derivatives, np.nan
         self.gradient, self._computed = np.zeros(d), np.zeros(d, bool)
-        if self._earlier:
-            R, slopes = map(np.array, zip(*self._earlier, strict=True))
-            r = self._unit * derivatives[:]
-            c = np.linalg.lstsq(R.T, r, rcond=None)[0]
-            rounding = _ROUNDING_FACTOR * float(np.finfo(float).eps)
-            self._error = float(np.linalg.norm(r - c @ R))
-            self._error += rounding * float(np.abs(c) @ np.linalg.norm(R, axis=1))
-            self.gradient = c @ slopes
 
     def learn(self, S: np.ndarray, slopes: np.ndarray) -> None:
         """Take over slopes (k,) along features S, computed elsewhere."""
         self.gradient[S], self._computed[S] = slopes, True
+
+    def on_set(self, part: Held, penalty: Penalty, v: np.ndarray) -> np.ndarray:
+        """Return the slopes along the features of a working set, at v (k,) with its penalty."""
+        S = part.S
+        if self._bounds and part.entries >= _MANY_ENTRIES:
+            doubtful = self._doubtful(penalty, v, S)
+            support = np.count_nonzero(v)
+            if len(doubtful) <= support + _MAX_DOUBTFUL_SHARE_HELD * (len(S) - support):
+                self.learn(S[doubtful], part.slopes(self._derivatives, doubtful))
+                return self.gradient[S]
+        if not self._computed[S].all():
+            self.learn(S, part.slopes(self._derivatives))
+            if self._bounds and len(S) == len(self.gradient):
+                self._remember()
+        return self.gradient[S]
 
     def complete(self, penalty: Penalty, w: np.ndarray) -> None:
         """Compute the slopes along all features that may leave 0 at w (d,)."""
@@ -82,19 +109,39 @@ class Slopes:
         if len(doubtful) > _MAX_DOUBTFUL_SHARE * len(w):
             self.learn(np.arange(len(w)), self.objective.adjoint(self._derivatives))
             if self._bounds:
-                latest = self._unit * self._derivatives[:], self.gradient.copy()
-                self._earlier = [*self._earlier[1 - _EARLIER :], latest]
+                self._remember()
         elif len(doubtful) > 0:
             problem = self.objective.problem
             means = problem.mean_neg[doubtful] * self.objective.translates
             columns, _ = shifted(problem.columns(doubtful).X, means)
             self.learn(doubtful, columns.T @ self._derivatives[:])
 
-    def _doubtful(self, penalty: Penalty, w: np.ndarray) -> np.ndarray:
-        doubtful = ~self._computed
-        if np.isfinite(self._error) and doubtful.any():
+    def _doubtful(
+        self, penalty: Penalty, w: np.ndarray, S: np.ndarray | slice = slice(None)
+    ) -> np.ndarray:
+        """Return the places in S of features that may leave 0 at w (k,), and are not computed."""
+        doubtful = ~self._computed[S]
+        if self._bounds and self._count > 0 and doubtful.any():
+            if np.isnan(self._error):
+                self._combine()
             left, right, *_ = penalty.pieces(w)
-            radius = self._error * self._norms
-            stays = np.minimum(right + self.gradient, -self.gradient - left) >= radius
+            gradient, radius = self.gradient[S], self._error * self._norms[S]
+            stays = np.minimum(right + gradient, -gradient - left) >= radius
             doubtful &= ~(stays & (w == 0.0) & (left <= 0.0) & (right >= 0.0))
         return np.flatnonzero(doubtful)
+
+    def _combine(self) -> None:
+        """Set the slopes that are not computed to those of a combination of earlier derivatives."""
+        r = self._unit * self._derivatives[:]
+        c = np.linalg.lstsq(self._products, self._earlier @ r, rcond=None)[0]
+        size = float(np.abs(c) @ np.sqrt(self._products.diagonal()))
+        rounding = _ROUNDING_FACTOR * float(np.finfo(float).eps)
+        self._error = float(np.linalg.norm(r - c @ self._earlier)) + rounding * size
+        np.copyto(self.gradient, c @ self._slopes, where=~self._computed)
+
+    def _remember(self) -> None:
+        """Keep derivatives whose slopes are all computed, in place of the oldest ones."""
+        k = self._count % _EARLIER
+        self._count += 1
+        self._slopes[k], self._earlier[k] = self.gradient, self._unit * self._derivatives[:]
+        self._products[k] = self._products[:, k] = self._earlier @ self._earlier[k]
