@@ -812,7 +812,7 @@ class RowsProblem(Problem):
     ) -> LossAt:
         of_rows = self.data.sign, self.data.share, self.strata
         if isinstance(loss, Logistic) and isinstance(near, AtThreshold):
-            return loss.at(z, *of_rows, near=near.intercept)
+            return loss.at(z, *of_rows, near=near)
         return loss.at(z, *of_rows) if like is None else loss.reweighed(like, z, *of_rows)
 
     @property

@@ -66,12 +66,12 @@ class Logistic(RankingLoss):
         sign: Numbers,
         s: Numbers,
         strata: Shares | None = None,
-        near: float | None = None,
+        near: "AtThreshold | None" = None,
     ) -> "AtThreshold":
-        """Return the loss at scores z; ``near`` is an intercept to start from."""
-        weight = _by_class(s, sign, *self._weights)
+        """Return the loss at scores z; ``near`` is that of the same rows at scores nearby."""
+        weight = _by_class(s, sign, *self._weights) if near is None else near.weight
         at_zero = math.log(self.within) - math.log1p(-self.within)
-        b = _best_intercept(z, sign, weight, at_zero, near)
+        b = _best_intercept(z, sign, weight, at_zero, None if near is None else near.intercept)
         if isinstance(sign, np.ndarray) and isinstance(weight, np.ndarray):
             return _at(z, sign, weight, b)
         terms = _Terms(z, sign, weight, b)
@@ -81,6 +81,7 @@ class Logistic(RankingLoss):
             Made(len(z), lambda rows: terms(rows)[1][0]),
             Made(len(z), lambda rows: terms(rows)[1][1]),
             b,
+            weight,
         )
 
     def at_intercept(
@@ -114,19 +115,23 @@ class Logistic(RankingLoss):
 
 @dataclass(frozen=True)
 class AtThreshold(ByRow):
-    """The loss at scores z and the best ``intercept`` b, as a function of z alone."""
+    """The loss at scores z and the best ``intercept`` b, as a function of z alone.
+
+    ``weight`` (n,) are the rows' weights in it.
+    """
 
     value: float
     gradient: Numbers
     bent: Numbers
     intercept: float
+    weight: Numbers
     follows: ClassVar[bool] = True
 
 
 def _at(z: np.ndarray, sign: np.ndarray, weight: np.ndarray, b: float) -> AtThreshold:
     gradient, bent = np.empty((2, len(z)))
     value = _terms(z, sign, weight, b, gradient, bent)
-    return AtThreshold(value, gradient, bent, b)
+    return AtThreshold(value, gradient, bent, b, weight)
 
 
 class _Terms(NamedTuple):
@@ -195,7 +200,7 @@ def _best_intercept(
     b, before = min(max(near, low), high), math.inf
     for _ in range(200):
         parts = [_derivatives(part, sign[rows], weight[rows], b) for part, rows in blocks]
-        slope, bend, turn = map(sum, zip(*parts, strict=True))
+        slope, bend, turn = parts[0] if len(parts) == 1 else map(sum, zip(*parts, strict=True))
         if slope == 0.0 or not math.isfinite(slope):
             break
         if slope > 0.0:

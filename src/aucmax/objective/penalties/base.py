@@ -193,6 +193,8 @@ class Penalty(BaseEstimator):
         if "convex" in self.offers:
             slope, bend = self.slope_and_bend(gradient, w)
             bend = curvature + bend
+            if bend.min(initial=np.inf) > 0.0:
+                return 0.5 * slope**2 / bend
             return np.divide(0.5 * slope**2, bend, out=np.zeros(len(w)), where=bend > 0.0)
         step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)
         target = self.prox(w - step * gradient, step)

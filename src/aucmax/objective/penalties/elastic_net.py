@@ -102,8 +102,10 @@ class ElasticNet(Penalty):
     def slope_and_bend(
         self, gradient: np.ndarray, w: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | float]:
-        off = gradient + (self.l2 * w + np.copysign(self.l1, w))
-        return np.where(w == 0.0, soft(gradient, self.l1), off), self.l2
+        l1, l2 = self.l1, self.l2
+        off = gradient + (l2 * w + np.copysign(l1, w))
+        beyond = gradient - np.minimum(np.maximum(gradient, -l1), l1)
+        return np.where(w == 0.0, beyond, off), l2
 
     def farthest(self, v: np.ndarray) -> np.ndarray:
         beyond = soft(v, self.l1)

@@ -40,6 +40,7 @@ from aucmax.solvers.batch.working_set import (
 __all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Trace", "proximal_newton"]
 
 MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a third
+_FEW_ENTRIES = 100_000  # of dense columns, up to which columns of zeros cost less than to skip them
 _MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 MIN_DENSITY = 0.05  # share of stored entries above which sparse columns are held dense
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
@@ -115,7 +116,7 @@ class Trace:
         slopes, penalty, part = self.slopes(objective), objective.penalty, self.part
         if reached is not None:
             self._end = None if afresh else reached
-        if self._end is None or not np.array_equal(self._end.w, w):
+        if self._end is None or not (reached or np.array_equal(self._end.w, w)):
             z = objective.problem.scores(w)
             self._end = Reached(w.copy(), z, objective.at(z))
             slopes.move(self._end.term.gradient)
@@ -274,7 +275,9 @@ class ColumnSet:
         self.transposed = self.matrix.T
         self._rows = as_rows(self.transposed)
         self.bent: np.ndarray | None = None
-        self._weights = np.zeros(0)  # of the rows in it
+        # the rows with curvature in it, and their weights there
+        self._seen: np.ndarray | slice = slice(0)
+        self._weights = np.zeros(0)
         self._term: ByRow | None = None  # whose weights `weighted` has
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
@@ -297,7 +300,10 @@ class ColumnSet:
         """Return the second derivative of the data term over the set, and store it as ``bent``."""
         self.bent = self.hessian(term)
         if isinstance(term, ByRow):
-            self._weights = term.bent[:]
+            weights = term.bent[:]
+            seen = weights > 0.0
+            self._seen = slice(None) if seen.all() else np.flatnonzero(seen)
+            self._weights = weights[self._seen]
         return self.bent
 
     def follow(self, step: np.ndarray, change: np.ndarray) -> None:
@@ -316,10 +322,9 @@ class ColumnSet:
         c is the smallest ratio of a row's weight in ``term`` to that in ``bent``: a weighted sum of
         squares about the mean is monotone in the weights. It is 0 if there are no such weights.
         """
-        if not isinstance(term, ByRow):
+        if not isinstance(term, ByRow) or len(self._weights) == 0:
             return 0.0
-        before, weights = self._weights, term.bent[:]
-        return float(np.divide(weights, before, out=np.ones(len(before)), where=before > 0.0).min())
+        return float((term.bent[:][self._seen] / self._weights).min())
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -353,6 +358,8 @@ class ColumnSet:
 
     def scores(self, v: np.ndarray) -> np.ndarray:
         """Return the rows' scores (n,) for v (k,), from the columns where v is not 0."""
+        if 0 < self.entries <= _FEW_ENTRIES:
+            return v @ self.transposed
         return adjoint(self._rows, v)
 
     @property

@@ -72,7 +72,7 @@ class Slopes:
         squares = problem.curvature - problem.delta**2
         squares += pos * (problem.mean_pos - origin) ** 2 + neg * (problem.mean_neg - origin) ** 2
         self._norms = np.sqrt(np.maximum(squares, 0.0))
-        # the last derivatives whose slopes are all known, in these units; their products; the slopes
+        # the last derivatives of which all slopes are known, their products, and these slopes
         self._count, self._earlier = 0, np.zeros((_EARLIER, n))
         self._products, self._slopes = np.zeros((_EARLIER, _EARLIER)), np.zeros((_EARLIER, d))
 
@@ -81,6 +81,7 @@ class Slopes:
         d = len(self.gradient)
         self._derivatives, self._error = derivatives, np.nan
         self.gradient, self._computed = np.zeros(d), np.zeros(d, bool)
+        self._on: np.ndarray | None = None  # features whose slopes are computed
 
     def learn(self, S: np.ndarray, slopes: np.ndarray) -> None:
         """Take over slopes (k,) along features S, computed elsewhere."""
@@ -95,10 +96,11 @@ class Slopes:
             if len(doubtful) <= support + _MAX_DOUBTFUL_SHARE_HELD * (len(S) - support):
                 self.learn(S[doubtful], part.slopes(self._derivatives, doubtful))
                 return self.gradient[S]
-        if not self._computed[S].all():
+        if self._on is not S and not self._computed[S].all():
             self.learn(S, part.slopes(self._derivatives))
             if self._bounds and len(S) == len(self.gradient):
                 self._remember()
+        self._on = S
         return self.gradient[S]
 
     def complete(self, penalty: Penalty, w: np.ndarray) -> None:

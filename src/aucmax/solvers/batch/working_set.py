@@ -32,6 +32,7 @@ _SHARE_OFF = 0.1  # share of the possible gain that features off a working set m
 _MAX_STALLED_ROUNDS = 4  # after so many rounds that do not halve the possible gain, stop
 _MAX_PRODUCTS_PER_DECREMENT = 100  # maximum number of products for one decrement
 _ROUNDING_FACTOR = 100.0  # times rounding: smaller eigenvalues or slopes cannot be told from 0
+_EPSILON = float(np.finfo(float).eps)
 
 
 def working_set(
@@ -136,7 +137,7 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
     if len(S) == len(promise):
         return False
     size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
-    lost = _ROUNDING_FACTOR * float(np.finfo(float).eps) * size
+    lost = _ROUNDING_FACTOR * _EPSILON * size
     off = promise.copy()
     off[S] = 0.0
     return bool(off.max(initial=0.0) > 0.5 * lost * lost)
@@ -160,16 +161,15 @@ def solved(system: np.ndarray, bend: np.ndarray, rhs: np.ndarray) -> np.ndarray 
     """
     if len(rhs) == 0:
         return rhs
-    diagonal = np.einsum("jj->j", system)
-    diagonal += bend
-    if not np.all(diagonal > 0.0):
+    diagonal = system.diagonal() + bend
+    if not diagonal.min() > 0.0:
         return None
     unit = 1.0 / np.sqrt(diagonal)  # units must not decide whether Cholesky succeeds
     system *= unit
     system *= unit[:, None]
-    rounding = _ROUNDING_FACTOR * len(rhs) * float(np.finfo(float).eps)
+    rounding = _ROUNDING_FACTOR * len(rhs) * _EPSILON
     for ridge in (0.0, rounding):  # eigenvalues would cost a hundred times as much
-        diagonal += ridge
+        system.flat[:: len(rhs) + 1] = 1.0 + ridge
         with contextlib.suppress(LinAlgError):
             return unit * Cholesky(system).solve(unit * rhs)
     return None
@@ -211,7 +211,7 @@ def piece_move(
     tried = candidates(w, direction, start, end)
     for halvings in range(12):
         rises = [rise(point - w) for point in tried]
-        least = int(np.argmin(rises))
+        least = rises.index(min(rises))
         if rises[least] < 0.0:
             return tried[least], halvings == 0 and len(tried) == 1
         tried = [np.clip(w + 0.5 ** (halvings + 1) * direction, start, end)]
