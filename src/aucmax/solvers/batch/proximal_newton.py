@@ -41,6 +41,7 @@ __all__ = ["MAX_MATRIX_FEATURES", "ColumnSet", "Trace", "proximal_newton"]
 
 MAX_MATRIX_FEATURES = 1000  # of a working set whose matrix is formed; sparse: a third
 _FEW_ENTRIES = 100_000  # of dense columns, up to which columns of zeros cost less than to skip them
+_FEW_HELD_ENTRIES = 10**6  # of dense columns, up to which a product with all costs least
 _MAX_HELD_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 MIN_DENSITY = 0.05  # share of stored entries above which sparse columns are held dense
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
@@ -91,6 +92,7 @@ class Trace:
     def __init__(self) -> None:
         self.part: ColumnSet | None = None
         self.in_parts: AtIntercept | None = None
+        self._all: ColumnSet | None = None  # which holds the columns of all features
         self._curvature: np.ndarray | None = None
         self._slopes: Slopes | None = None
         self._end: Reached | None = None
@@ -120,7 +122,9 @@ class Trace:
             z = objective.problem.scores(w)
             self._end = Reached(w.copy(), z, objective.at(z))
             slopes.move(self._end.term.gradient)
-        if part is not None:
+        if self._all is not None and self._all.is_dense:
+            slopes.on_set(self._all, penalty, w)
+        elif part is not None:
             slopes.on_set(part, penalty.of(part.S), w[part.S])
         slopes.complete(penalty, w)
         return Point(*self._end, slopes.gradient)
@@ -136,14 +140,22 @@ class Trace:
     def new_columns(
         self, objective: Objective, promise: np.ndarray, point: Point, size: int
     ) -> "ColumnSet":
-        """Return a working set of the features that promise the most."""
-        if self.part is not None:
-            size = max(size, _NEXT_SET_FEATURES)
-        S = working_set(promise, point.gradient, point.w, objective.penalty, size)
-        if 2 * len(S) > len(promise) and len(promise) <= MAX_MATRIX_FEATURES:
-            S = np.arange(len(promise))  # to copy columns again for each set would cost more
+        """Return a working set of the features that promise the most.
+
+        Once it would have most of the features, all columns are held in memory, as copying some for
+        each set would cost more. Then a set has fewer features, and a matrix that costs little; or
+        all features, if it would have half of them.
+        """
+        d, place = len(promise), (promise, point.gradient, point.w, objective.penalty)
+        if self._all is None:
+            S = working_set(*place, size if self.part is None else max(size, _NEXT_SET_FEATURES))
+            if 2 * len(S) > d and d <= MAX_MATRIX_FEATURES:
+                self._all = ColumnSet(objective, np.arange(d))
+        if self._all is not None:
+            S = working_set(*place, size)
+            S = S if self._all.is_dense and 2 * len(S) <= d else self._all.S
         if self.part is None or not np.array_equal(S, self.part.S):
-            self.part = ColumnSet(objective, S, self.part)
+            self.part = ColumnSet(objective, S, self._all or self.part)
             self.slopes(objective).on_set(self.part, objective.penalty.of(S), point.w[S])
         return self.part
 
@@ -266,44 +278,56 @@ class ColumnSet:
     ) -> None:
         self.objective, self.S = objective, S
         entries = objective.problem.n_samples * len(S)
-        self.matrix: np.ndarray | sp.csc_array
         few = len(S) <= MAX_MATRIX_FEATURES and entries <= _MAX_HELD_ENTRIES
-        if few and before is not None and before._holds_most_of(S):
-            self.matrix = before._with_more(S)
+        # the columns in memory, one to a row, and which of them are those of the set if not all
+        self._held: np.ndarray | sp.csr_array
+        self._places: np.ndarray | None = None
+        if before is not None and before._holds_all:
+            self._held, self._places = before._held, S if len(S) < len(before._held) else None
+        elif few and before is not None and before._holds_most_of(S):
+            self._held = before._with_more(S)
         else:
-            self.matrix = _columns(objective, S, few)
-        self.transposed = self.matrix.T
-        self._rows = as_rows(self.transposed)
+            self._held = _columns(objective, S, few).T
+        self.is_dense = isinstance(self._held, np.ndarray)
+        self._rows = as_rows(self._held)
         self.bent: np.ndarray | None = None
         # the rows with curvature in it, and their weights there
-        self._seen: np.ndarray | slice = slice(0)
+        self._bending: np.ndarray | slice = slice(0)
         self._weights = np.zeros(0)
         self._term: ByRow | None = None  # whose weights `weighted` has
         self.curvature = objective.data_curvature()[S]
-        dense = isinstance(self.matrix, np.ndarray)
         # a product costs less with sparse columns
-        self.small = few and (dense or len(S) <= MAX_MATRIX_FEATURES // 3)
+        self.small = few and (self.is_dense or len(S) <= MAX_MATRIX_FEATURES // 3)
+
+    @property
+    def matrix(self) -> np.ndarray | sp.csc_array:
+        """The columns (n, k); a copy if the set holds more."""
+        return (self._held if self._places is None else self._held[self._places]).T
+
+    @property
+    def _holds_all(self) -> bool:
+        return self.is_dense and self._held.shape[0] == self.objective.problem.n_features
 
     def _holds_most_of(self, S: np.ndarray) -> bool:
-        return isinstance(self.matrix, np.ndarray) and 2 * np.isin(S, self.S).sum() > len(S)
+        return self.is_dense and 2 * np.isin(S, self.S).sum() > len(S)
 
     def _with_more(self, S: np.ndarray) -> np.ndarray:
         """Return the columns S, dense; the columns that this set has are copied."""
-        rows = np.empty((len(S), len(self.matrix)))
+        rows = np.empty((len(S), self._held.shape[1]))
         shared = np.isin(S, self.S)
-        rows[shared] = self.transposed[np.searchsorted(self.S, S[shared])]
+        rows[shared] = self._held[np.searchsorted(self.S, S[shared])]
         new = _columns(self.objective, S[~shared], few=True)
         rows[~shared] = (new if isinstance(new, np.ndarray) else new.toarray()).T
-        return rows.T
+        return rows
 
     def bend(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, and store it as ``bent``."""
         self.bent = self.hessian(term)
         if isinstance(term, ByRow):
             weights = term.bent[:]
-            seen = weights > 0.0
-            self._seen = slice(None) if seen.all() else np.flatnonzero(seen)
-            self._weights = weights[self._seen]
+            positive = weights > 0.0
+            self._bending = slice(None) if positive.all() else np.flatnonzero(positive)
+            self._weights = weights[self._bending]
         return self.bent
 
     def follow(self, step: np.ndarray, change: np.ndarray) -> None:
@@ -324,7 +348,7 @@ class ColumnSet:
         """
         if not isinstance(term, ByRow) or len(self._weights) == 0:
             return 0.0
-        return float((term.bent[:][self._seen] / self._weights).min())
+        return float((term.bent[:][self._bending] / self._weights).min())
 
     def hessian(self, term: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -332,22 +356,22 @@ class ColumnSet:
             if self.objective.problem.gram_cost <= len(self.S) / _DENSE_COST:
                 return self.objective.bend_matrix(term)[np.ix_(self.S, self.S)]
             return self._weighted(term)
-        k = len(self.S)
+        k, matrix = len(self.S), self.matrix
         H = np.zeros((k, k))
         for first in range(0, k, _COLUMNS_PER_BLOCK):
-            block = self.matrix[:, first : first + _COLUMNS_PER_BLOCK]
+            block = matrix[:, first : first + _COLUMNS_PER_BLOCK]
             if not isinstance(block, np.ndarray):
                 block = block.toarray()
             bent = np.empty(block.shape, order="F")
             for j in range(block.shape[1]):
                 bent[:, j] = term.product(np.ascontiguousarray(block[:, j]))
-            H[first:, first : first + _COLUMNS_PER_BLOCK] = self.matrix[:, first:].T @ bent
+            H[first:, first : first + _COLUMNS_PER_BLOCK] = matrix[:, first:].T @ bent
         return np.tril(H) + np.tril(H, -1).T
 
     def _weighted(self, term: ByRow) -> np.ndarray:
-        bent = term.bent[:]
+        bent, matrix = term.bent[:], self.matrix
         mass = float(bent.sum()) if term.follows else 0.0
-        return weighted_gram(self.matrix, bent, *about_mean(self.transposed @ bent, mass))
+        return weighted_gram(matrix, bent, *about_mean(matrix.T @ bent, mass))
 
     def weighted(self, term: ByRow) -> WeightedColumns:
         """Return the second derivative of the data term by columns."""
@@ -358,25 +382,32 @@ class ColumnSet:
 
     def scores(self, v: np.ndarray) -> np.ndarray:
         """Return the rows' scores (n,) for v (k,), from the columns where v is not 0."""
-        if 0 < self.entries <= _FEW_ENTRIES:
-            return v @ self.transposed
+        if self._places is not None:
+            of_set, v = v, np.zeros(len(self._held))
+            v[self._places] = of_set
+        if self.is_dense and self._held.size <= _FEW_ENTRIES:
+            return v @ self._held
         return adjoint(self._rows, v)
 
     @property
     def entries(self) -> int:
         """The number of entries of dense columns."""
-        return self.transposed.size if isinstance(self.matrix, np.ndarray) else 0
+        return self._held.shape[1] * len(self.S) if self.is_dense else 0
 
     def slopes(self, derivatives: Numbers, some: np.ndarray | None = None) -> np.ndarray:
         """Return the slopes of the data term along the features (k,), or some of dense ones."""
         g = derivatives[:]
-        if some is None:
-            return self.transposed @ g
-        return np.array([self.transposed[j] @ g for j in some.tolist()])  # copies no column
+        if some is None and self._places is None:
+            return self._held @ g
+        places = self.S if self._places is not None else np.arange(len(self.S))
+        places = places if some is None else places[some]
+        if self._held.size <= _FEW_HELD_ENTRIES:
+            return (self._held @ g)[places]
+        return np.array([self._held[j] @ g for j in places.tolist()])  # copies no column
 
     def product(self, term: LossAt, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of the data term times v."""
-        return self.transposed @ term.product(self.scores(v))
+        return self.slopes(term.product(self.scores(v)))
 
 
 def _on_set(

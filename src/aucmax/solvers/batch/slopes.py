@@ -91,16 +91,16 @@ class Slopes:
         """Return the slopes along the features of a working set, at v (k,) with its penalty."""
         S = part.S
         if self._bounds and part.entries >= _MANY_ENTRIES:
-            doubtful = self._doubtful(penalty, v, S)
-            support = np.count_nonzero(v)
-            if len(doubtful) <= support + _MAX_DOUBTFUL_SHARE_HELD * (len(S) - support):
-                self.learn(S[doubtful], part.slopes(self._derivatives, doubtful))
-                return self.gradient[S]
-        if self._on is not S and not self._computed[S].all():
+            places, support = self._doubtful(penalty, v, S), np.count_nonzero(v)
+            if len(places) > support + _MAX_DOUBTFUL_SHARE_HELD * (len(S) - support):
+                places = np.flatnonzero(~self._computed[S])
+            if len(places) > 0:
+                self.learn(S[places], part.slopes(self._derivatives, places))
+                if self._computed.all():
+                    self._remember()
+        elif self._on is not S and not self._computed[S].all():
             self.learn(S, part.slopes(self._derivatives))
-            if self._bounds and len(S) == len(self.gradient):
-                self._remember()
-        self._on = S
+            self._on = S
         return self.gradient[S]
 
     def complete(self, penalty: Penalty, w: np.ndarray) -> None:
