@@ -29,6 +29,8 @@ _MANY_ENTRIES = 2_000_000  # of columns held, from which a product with them cos
 _EARLIER = 5  # derivatives to combine
 # of the features that may stay at 0, above which a product with all costs less
 _MAX_DOUBTFUL_SHARE = 0.02  # if their columns must be taken from the rows
+_DOUBTFUL_PER_TAKEN = 5.0  # times as many, if most of their columns were taken before
+_MAX_TAKEN_SHARE = 0.2  # of the features, up to which the columns taken are kept
 _MAX_DOUBTFUL_SHARE_HELD = 0.3  # if they are held
 _ROUNDING_FACTOR = 100.0  # times rounding: the error of the slopes that are combined
 
@@ -61,6 +63,7 @@ class Slopes:
         n, d = problem.n_samples, problem.n_features
         self.gradient = np.zeros(d)
         self._bounds = False
+        self._taken: dict[int, np.ndarray] = {}  # dense columns (n,) by feature
         if objective.loss.kind != "smooth" or (d <= _MANY_FEATURES and n * d < _MANY_ENTRIES):
             return
         rows, (pos, neg) = problem.columns(np.empty(0, np.int64)), problem.covariance_weights
@@ -107,16 +110,30 @@ class Slopes:
         """Compute the slopes along all features that may leave 0 at w (d,)."""
         if self._computed.all():
             return
-        doubtful = self._doubtful(penalty, w)
-        if len(doubtful) > _MAX_DOUBTFUL_SHARE * len(w):
+        doubtful, few = self._doubtful(penalty, w), _MAX_DOUBTFUL_SHARE * len(w)
+        if len(doubtful) > _DOUBTFUL_PER_TAKEN * few or len(self._not_taken(doubtful)) > few:
             self.learn(np.arange(len(w)), self.objective.adjoint(self._derivatives))
             if self._bounds:
                 self._remember()
         elif len(doubtful) > 0:
+            self.learn(doubtful, self._by_columns(doubtful))
+
+    def _not_taken(self, S: np.ndarray) -> list[int]:
+        return [j for j in S.tolist() if j not in self._taken]
+
+    def _by_columns(self, S: np.ndarray) -> np.ndarray:
+        """Return the slopes along features S; dense columns are kept, as most are needed again."""
+        if len(self._taken) > _MAX_TAKEN_SHARE * len(self.gradient):
+            self._taken.clear()
+        g = self._derivatives[:]
+        if new := self._not_taken(S):
             problem = self.objective.problem
-            means = problem.mean_neg[doubtful] * self.objective.translates
-            columns, _ = shifted(problem.columns(doubtful).X, means)
-            self.learn(doubtful, columns.T @ self._derivatives[:])
+            means = problem.mean_neg[new] * self.objective.translates
+            columns, _ = shifted(problem.columns(np.array(new)).X, means)
+            if not isinstance(columns, np.ndarray):
+                return columns.T @ g
+            self._taken.update(zip(new, columns.T, strict=True))
+        return np.array([self._taken[j] @ g for j in S.tolist()])
 
     def _doubtful(
         self, penalty: Penalty, w: np.ndarray, S: np.ndarray | slice = slice(None)
