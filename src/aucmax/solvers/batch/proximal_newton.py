@@ -56,6 +56,9 @@ _SLOW_SHARE = 0.1  # of the possible gain: more left after a step needs the matr
 _COSTLY_FEATURES = 500  # whose matrix costs dozens of steps, so that it is kept
 _COSTLY_SHARE = 0.5  # until a step leaves this share
 _NEXT_SET_FEATURES = 300  # off the support in a working set that replaces another: few are made
+_NEXT_OF_MANY_ENTRIES = 150  # the same with many dense entries, where another set costs less
+_HELD_SHARE = 0.25  # of the features: a set of more holds the columns of all
+_MAX_SET_SHARE = 0.5  # of the features: a set of more has all, if it holds their columns
 
 
 class Point(NamedTuple):
@@ -142,21 +145,23 @@ class Trace:
     ) -> "ColumnSet":
         """Return a working set of the features that promise the most.
 
-        Once it would have most of the features, all columns are held in memory, as copying some for
+        Once it would have a good part of them, all columns are held in memory, as copying some for
         each set would cost more. Then a set has fewer features, and a matrix that costs little; or
         all features, if it would have half of them.
         """
-        d, place = len(promise), (promise, point.gradient, point.w, objective.penalty)
+        slopes, d = self.slopes(objective), len(promise)
+        place = promise, point.gradient, point.w, objective.penalty
         if self._all is None:
-            S = working_set(*place, size if self.part is None else max(size, _NEXT_SET_FEATURES))
-            if 2 * len(S) > d and d <= MAX_MATRIX_FEATURES:
+            following = _NEXT_OF_MANY_ENTRIES if slopes.bounds else _NEXT_SET_FEATURES
+            S = working_set(*place, size if self.part is None else max(size, following))
+            if len(S) > _HELD_SHARE * d and d <= MAX_MATRIX_FEATURES:
                 self._all = ColumnSet(objective, np.arange(d))
         if self._all is not None:
             S = working_set(*place, size)
-            S = S if self._all.is_dense and 2 * len(S) <= d else self._all.S
+            S = S if self._all.is_dense and len(S) <= _MAX_SET_SHARE * d else self._all.S
         if self.part is None or not np.array_equal(S, self.part.S):
             self.part = ColumnSet(objective, S, self._all or self.part)
-            self.slopes(objective).on_set(self.part, objective.penalty.of(S), point.w[S])
+            slopes.on_set(self.part, objective.penalty.of(S), point.w[S])
         return self.part
 
 

@@ -55,6 +55,8 @@ class Slopes:
     ----------
     gradient : ndarray, shape (d,)
         The slopes; where they are not computed, those of the best combination.
+    bounds : bool
+        Whether bounds are used.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -62,12 +64,12 @@ class Slopes:
         problem = objective.problem
         n, d = problem.n_samples, problem.n_features
         self.gradient = np.zeros(d)
-        self._bounds = False
+        self.bounds = False
         self._taken: dict[int, np.ndarray] = {}  # dense columns (n,) by feature
         if objective.loss.kind != "smooth" or (d <= _MANY_FEATURES and n * d < _MANY_ENTRIES):
             return
         rows, (pos, neg) = problem.columns(np.empty(0, np.int64)), problem.covariance_weights
-        self._bounds = isinstance(rows.X, np.ndarray)
+        self.bounds = isinstance(rows.X, np.ndarray)
         # the norms weight the rows as the variances do, which are known
         weight = rows.share * np.where(rows.sign > 0, pos, neg)
         self._unit = np.sqrt(np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0.0))
@@ -93,7 +95,7 @@ class Slopes:
     def on_set(self, part: Held, penalty: Penalty, v: np.ndarray) -> np.ndarray:
         """Return the slopes along the features of a working set, at v (k,) with its penalty."""
         S = part.S
-        if self._bounds and part.entries >= _MANY_ENTRIES:
+        if self.bounds and part.entries >= _MANY_ENTRIES:
             places, support = self._doubtful(penalty, v, S), np.count_nonzero(v)
             if len(places) > support + _MAX_DOUBTFUL_SHARE_HELD * (len(S) - support):
                 places = np.flatnonzero(~self._computed[S])
@@ -113,7 +115,7 @@ class Slopes:
         doubtful, few = self._doubtful(penalty, w), _MAX_DOUBTFUL_SHARE * len(w)
         if len(doubtful) > _DOUBTFUL_PER_TAKEN * few or len(self._not_taken(doubtful)) > few:
             self.learn(np.arange(len(w)), self.objective.adjoint(self._derivatives))
-            if self._bounds:
+            if self.bounds:
                 self._remember()
         elif len(doubtful) > 0:
             self.learn(doubtful, self._by_columns(doubtful))
@@ -140,7 +142,7 @@ class Slopes:
     ) -> np.ndarray:
         """Return the places in S of features that may leave 0 at w (k,), and are not computed."""
         doubtful = ~self._computed[S]
-        if self._bounds and self._count > 0 and doubtful.any():
+        if self.bounds and self._count > 0 and doubtful.any():
             if np.isnan(self._error):
                 self._combine()
             left, right, *_ = penalty.pieces(w)
