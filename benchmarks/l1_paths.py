@@ -250,7 +250,7 @@ def rows(
             if gap <= ENOUGH:
                 break
         more = [fit(one, tol)[2] for _ in range(rounds - 1)] if gap <= ENOUGH else []
-        yield [name, method, f"{median([fitted[2], *more]):.2f} s", f"{gap:.0e}"]
+        yield [name, method, f"{median([fitted[2], *more]):#.3g} s", f"{gap:.0e}"]
 
 
 def main(
