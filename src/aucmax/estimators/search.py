@@ -174,11 +174,12 @@ class AUCClassifierCV(LinearScorer):
 
     Notes
     -----
-    A training part with at least fifty rows per feature and a hundred of each class is fitted
-    by one Newton step from the optimum of all rows, if the result is within ``tol``; the error of
-    the step is about the square of how far the held-out rows move the optimum (Wilson, Kasy &
-    Mackey 2020, "Approximate cross-validation: guarantees for model assessment and selection"). All
-    others are fitted from scratch.
+    A training part with at least ten rows per feature and a hundred of each class is fitted by
+    Newton steps from the optimum of all rows, mostly one, until the result is within ``tol``; the
+    error of a step is about the square of how far the held-out rows move the optimum (Wilson, Kasy
+    & Mackey 2020, "Approximate cross-validation: guarantees for model assessment and selection").
+    All others are fitted from scratch. With such parts, a loss that ranks all rows worse than
+    another one, by more than the standard deviation of a fold, is left out: NaN in ``auc_path_``.
 
     Examples
     --------
