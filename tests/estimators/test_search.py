@@ -409,9 +409,11 @@ def test_a_loss_behind_another_one_on_all_rows_is_not_tried_in_the_folds():
     rng = np.random.default_rng(0)
     X = np.exp(rng.normal(size=(4_000, 4)))
     y = X @ [1.0, 1.0, -1.0, 0.0] + rng.normal(size=4_000) > 1.5
-    clf = AUCClassifierCV().fit(X, y)
+    told: list = []
+    clf = AUCClassifierCV(callback=told.append).fit(X, y)
     tried = np.isfinite(clf.auc_path_[0]).sum(axis=(1, 2, 3))
     assert tried[1] == 0 < min(tried[0], tried[2])
+    assert told[-1].done == told[-1].total
     every = AUCClassifierCV(scoring="roc_auc").fit(X, y)  # a scorer needs the folds
     assert np.isfinite(every.auc_path_[0, 1]).any()
     assert (every.loss_, every.alpha_) == (clf.loss_, clf.alpha_)

@@ -553,13 +553,16 @@ def test_who_asks_for_a_certificate_leaves_the_problem_alone():
 def test_how_many_rows_a_feature_stands_out_in():
     n = 40
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    X = np.zeros((n, 4))
+    X = np.zeros((n, 5))
     X[:, 0] = np.where(np.arange(n) % 4 < 2, 1.0, -1.0)  # every row is as far from its mean
     X[5, 1] = 3.0
     X[[4, 8, 12], 2] = 1.0
+    X[:, 4] = np.where(np.arange(n) % 3, 2.0, 0.0)
+    gap = np.abs(X[:, 4] - np.where(y > 0, X[y > 0, 4].mean(), X[y < 0, 4].mean()))
     for form in (np.asarray, sp.csr_array):
         found = RowsProblem.of(as_rows(form(X)), y).standing_out()
         assert found[0] == pytest.approx(n)
+        assert found[4] == pytest.approx((gap**2).sum() ** 2 / (gap**4).sum())
         assert 1.0 <= found[1] < 1.3
         assert 3.0 <= found[2] < 4.5
         assert found[3] == 0.0
