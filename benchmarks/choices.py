@@ -100,8 +100,7 @@ THREE = (*BOTH, "logistic")
 class Rule(NamedTuple):
     """What to search and how to choose: ``rounds`` of five folds, α from the weakest on.
 
-    One that walks goes from the best cell to those beside it, and begins with the usual α and some
-    ``beside`` it on each side; others try all.
+    One that walks goes from the best cell to those beside it; others try all.
     """
 
     losses: tuple[str, ...] = BOTH
@@ -113,7 +112,6 @@ class Rule(NamedTuple):
     leans: bool = True
     smooths: bool = False
     walks: bool = False
-    beside: int = 2
 
     def loss(self, case: dict[str, np.ndarray]) -> tuple[float, float]:
         """Return what it loses and how many cells it tries.
@@ -130,7 +128,6 @@ class Rule(NamedTuple):
         grid = Grid(
             tuple(NAMED[NAMES.index(name)] for name in self.losses), self.gammas, (0.0,),
             np.tile(ALPHAS[alphas], (len(gammas), 1)), usual=usual if self.walks else None,
-            n_beside=self.beside,
         )  # fmt: skip
         lost, tried = [], []
         for first in range(0, ROUNDS, self.rounds):
@@ -177,9 +174,6 @@ RULES = {
     "that, γ = ½ or 1, and logistic": KEPT._replace(gammas=(0.5, 1.0), losses=THREE),
     "the same, walked": KEPT._replace(gammas=(0.5, 1.0), losses=THREE, walks=True),
     "walked, α from 10⁻⁴": KEPT._replace(gammas=(0.5, 1.0), losses=THREE, walks=True, weakest=-4.0),
-    "the same, from three α": KEPT._replace(
-        gammas=(0.5, 1.0), losses=THREE, walks=True, weakest=-4.0, beside=1
-    ),
     "that, γ = 0, too": KEPT._replace(losses=THREE, walks=True, weakest=-4.0),
     "that, and logistic": KEPT._replace(losses=THREE),
     "that, squared hinge alone": KEPT._replace(losses=("squared_hinge",)),

@@ -417,6 +417,8 @@ def test_a_loss_behind_another_one_on_all_rows_is_not_tried_in_the_folds():
     every = AUCClassifierCV(scoring="roc_auc").fit(X, y)  # a scorer needs the folds
     assert np.isfinite(every.auc_path_[0, 1]).any()
     assert (every.loss_, every.alpha_) == (clf.loss_, clf.alpha_)
+    top = AUCClassifierCV(scoring="partial_auc", max_fpr=0.1).fit(X, y)  # where few rows decide
+    assert np.isfinite(top.auc_path_[0]).any(axis=(1, 2, 3)).all()
 
 
 def test_where_nothing_can_be_scored_the_search_goes_on():

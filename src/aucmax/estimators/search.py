@@ -48,7 +48,6 @@ from aucmax.estimators.scoring import (
 from aucmax.estimators.selection import (
     Grid,
     alpha_grid,
-    first_alphas,
     penalty_of,
     takes,
     usual_alpha,
@@ -82,10 +81,10 @@ class AUCClassifierCV(LinearScorer):
 
     With ``alphas``, every combination of loss, `standardize`, l1_ratio and α is tried. Without, the
     search begins with the first of ``losses``, every `standardize` and l1_ratio, and the usual α
-    for that many rows, with one or two to each side. It tries neighbours of the best α until both
-    have been tried or promise nothing, then the other losses with the best settings, and again the
-    neighbours of the best α. So it tries some twelve of up to seventy-two combinations, with no
-    measurable loss of AUC (docs/choosing.md).
+    for that many rows, with a decade to each side. It tries neighbours of the best α until both
+    have been tried or promise too little, then the other losses with the best settings, and again
+    the neighbours of the best α. So it tries some fifteen of up to seventy-two combinations, with
+    no measurable loss of AUC (docs/choosing.md).
 
     Parameters
     ----------
@@ -174,12 +173,14 @@ class AUCClassifierCV(LinearScorer):
 
     Notes
     -----
-    A training part with at least ten rows per feature and a hundred of each class is fitted by
-    Newton steps from the optimum of all rows, mostly one, until the result is within ``tol``; the
-    error of a step is about the square of how far the held-out rows move the optimum (Wilson, Kasy
-    & Mackey 2020, "Approximate cross-validation: guarantees for model assessment and selection").
-    All others are fitted from scratch. With such parts, a loss that ranks all rows worse than
-    another one, by more than the standard deviation of a fold, is left out: NaN in ``auc_path_``.
+    If the square loss is among ``losses``, a training part with more than half of the rows, at
+    least ten per feature and effectively a hundred of each class is fitted by Newton steps from the
+    optimum of all rows, mostly one or two, until the result is within ``tol``; the error of a step
+    is about the square of how far the held-out rows move the optimum (Wilson, Kasy & Mackey 2020,
+    "Approximate cross-validation: guarantees for model assessment and selection"). All others are
+    fitted from scratch. If all parts are such, ``scoring`` is "auc" and there is no l1 part, a loss
+    is left out that ranks all rows worse than another one tried in the same round, by more than the
+    standard deviation over the folds of the differences between cells: NaN in ``auc_path_``.
 
     Examples
     --------
@@ -486,8 +487,7 @@ class AUCClassifierCV(LinearScorer):
             return Grid(losses, gammas, ratios, alphas, bounds)
         alphas = np.array([alpha_grid(all_rows, gamma) for gamma in gammas])
         usual = [[usual_alpha(all_rows, gamma, named.loss) for gamma in gammas] for named in losses]
-        n_beside = first_alphas(all_rows.n_features)
-        return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual), n_beside)
+        return Grid(losses, gammas, ratios, alphas, bounds, np.array(usual))
 
     def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
         return tuple(

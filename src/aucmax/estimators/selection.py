@@ -24,7 +24,6 @@ __all__ = [
     "Place",
     "alpha_grid",
     "best_cell",
-    "first_alphas",
     "mean_scores",
     "noise_of",
     "penalty_of",
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 _LEAN_PER_DECADE = 0.1  # standard deviations of a fold, for a decade away from the usual α
-_MANY_FEATURES = 100  # beyond which two more α take longer than another round of a walk
+_FIRST_ALPHAS = 2  # number of α on each side of the usual one with which a walk begins
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 
@@ -97,8 +96,7 @@ class Grid(NamedTuple):
 
     The square and the logistic loss occur with each of their τ. ``coef_bounds`` (d, 2) apply to
     every cell, for the unscaled features. ``usual`` (n_losses, n_standardize) is the α from which
-    the walk would start, see `usual_alpha`; None if the user gave the α. It starts with
-    ``n_beside`` more on each side.
+    the walk would start, see `usual_alpha`; None if the user gave the α.
     """
 
     losses: tuple[NamedLoss, ...]
@@ -107,7 +105,6 @@ class Grid(NamedTuple):
     alphas: np.ndarray
     coef_bounds: np.ndarray | None = None
     usual: np.ndarray | None = None
-    n_beside: int = 2
 
     def lines(self, cells: np.ndarray) -> list[Line]:
         """Return the cells of a mask, line by line."""
@@ -136,7 +133,7 @@ class Grid(NamedTuple):
         if self.decades is None:
             return np.ones(self.shape, dtype=bool)
         usual = np.abs(self.decades).argmin(axis=-1)[..., None]
-        near = np.abs(np.arange(self.shape[-1]) - usual) <= self.n_beside
+        near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST_ALPHAS
         of_first_loss = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & of_first_loss[:, None, None, None], self.shape)
 
@@ -216,11 +213,6 @@ def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np
     rarer = min(problem.n_pos, problem.n_neg) if rarer is None else rarer
     lowest = max(math.log10(LOSSES["squared_hinge"].usual_alpha / rarer) - 2.0, -6.0)
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
-
-
-def first_alphas(n_features: int) -> int:
-    """Return the number of α on each side of the usual one with which a walk begins."""
-    return 1 if n_features > _MANY_FEATURES else 2
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:

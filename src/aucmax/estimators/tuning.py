@@ -86,10 +86,10 @@ def _leading(table: Table, lines: list[Line], centres: Centres) -> list[Line]:
 
     Of losses tried for the first time, what ranks all rows better, by more than the noise of a
     fold, also ranks the held-out rows better: the centres are near the optima of all training
-    parts.
+    parts. This holds for the AUC; at the top of the ranking few rows decide.
     """
     best, judge = table.best, table.judge
-    if best is None or not isinstance(judge.scoring, Metric):
+    if best is None or judge.scoring != Metric("auc"):
         return lines
     rivals = {line.place: centres.on(line)[0] for line in lines if line.place[0] != best[0]}
     of_rows = judge.labelled.positive, judge.labelled.weight
