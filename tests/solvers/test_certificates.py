@@ -26,8 +26,10 @@ from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import L2, ElasticNet, L2Ball
 from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, Result, Solver, UnivariateSGD
+from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch import krylov
 from aucmax.solvers.batch.conjugate_gradient import multi_shift
+from aucmax.solvers.batch.cutting_plane import CuttingPlane
 from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.batch.newton import Newton
 from aucmax.solvers.certificate import Certificate
@@ -502,6 +504,18 @@ def test_a_solver_that_says_nothing_is_measured():
 def objective(X, y, loss="square", penalty=None):
     problem = RowsProblem.of(as_rows(X), y.astype(float))
     return Objective(problem, LOSSES[loss], L2(1e-3) if penalty is None else penalty)
+
+
+@pytest.mark.parametrize("far", [0.5, 3.0])
+def test_a_point_worse_than_no_model_is_not_flattered(far):
+    """There a lower bound on J* bounds the share from below."""
+    X, y = rows(5, n=60, d=4)
+    goal = objective(X, y, "hinge", L2(0.05))
+    least = CuttingPlane().solve(goal, None, Run(Monitor(goal), 1e-9))
+    w = -far * least.coef
+    value, optimality = Certificate(goal).evaluate(w)
+    assert value > goal.at_zero
+    assert optimality >= (value - goal.value(least.coef)) / (goal.at_zero - goal.value(least.coef))
 
 
 @pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])

@@ -350,6 +350,23 @@ def test_a_path_keeps_what_the_last_penalty_left(loss, monkeypatch):
         assert goal.value(w) - best <= 1e-6 * (goal.at_zero - best)
 
 
+def test_a_feature_in_no_active_pair_goes_to_zero():
+    """J depends on its coefficient by the penalty alone, which no second derivative shows."""
+    X = np.array([[9.0, 1.0], [1.0, 0.0], [0.4, 0.0], [0.0, 0.0], [0.3, 0.0]])
+    sign = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    data = RowsProblem.of(as_rows(X), sign)
+    goal = Objective(data, LOSSES["squared_hinge"], ElasticNet(1e-3, 1.0))
+    w = np.array([1.0, 0.5])
+    part = proximal_newton.ColumnSet(goal, np.arange(2))
+    H, gradient = part.bend(goal.at(data.scores(w))), goal.data_gradient(w)
+    assert H[1, 1] == gradient[1] == 0.0
+    assert decrement(H, gradient, w, goal.penalty) >= 2.0 * 1e-3 * w[1]
+    solved = Newton().solve(goal, w, Run(Monitor(goal), 1e-9))
+    assert solved.coef[1] == 0.0
+    best = Newton().solve(goal, None, Run(Monitor(goal), 1e-11))
+    assert goal.value(solved.coef) <= goal.value(best.coef) * (1.0 + 1e-9)
+
+
 def test_an_earlier_second_derivative_is_a_share_of_that_at_a_point():
     """The second derivative less its share is nowhere negative."""
     X, y, weight = problem(8, n=300, d=5)

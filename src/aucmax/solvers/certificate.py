@@ -63,6 +63,8 @@ class Certificate:
         while total - self._lowest < _SLACK_FACTOR * self._slack and self._efforts:
             self._sharpen(*self._efforts.pop(0))
         gap = max(min(gap, total - self._lowest), objective.rounding(w))
+        if total > objective.at_zero:  # where the share is larger the nearer J* is
+            gap = total - (self._lowest + self._slack)
         return total, objective.relative(gap, total)
 
     def _sharpen(self, sharpness: float, products: int) -> None:

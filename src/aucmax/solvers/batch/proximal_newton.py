@@ -34,6 +34,7 @@ from aucmax.solvers.batch.working_set import (
     decrement_by_products,
     holds_most,
     promises_off,
+    straight,
     working_set,
 )
 
@@ -497,7 +498,12 @@ class _Iterate:
         if part.small:
             H = part.bent
             assert H is not None
-            return on_matrix(H, gradient, self.penalty, v, aim, _MAX_SWEEPS, near=True)[0], 1
+            target = on_matrix(H, gradient, self.penalty, v, aim, _MAX_SWEEPS, near=True)[0]
+            if not H.diagonal().all():
+                pieces = self.penalty.pieces(v)
+                idle, ends = straight(H.diagonal(), v, pieces, pieces.slope(gradient))
+                target[idle] = np.where(np.isfinite(ends), ends, v[idle])
+            return target, 1
         place = gradient, v, self.penalty, min(MAX_PRODUCTS_PER_MODEL, max_cost)
         if isinstance(term, ByRow):
             model: Model = ColumnModel(part.weighted(term), *place)

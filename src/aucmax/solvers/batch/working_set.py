@@ -81,13 +81,18 @@ def decrement(
     """Return twice the gain of a Newton step: J(w) − J* if no feature leaves its piece.
 
     The second derivative of the data term is ``factor`` times H. Features at a kink whose slope
-    makes them move count as being on the piece they move to.
+    makes them move count as being on the piece they move to. Along features without curvature J
+    falls to the end of their piece.
     """
     h, pieces = H.diagonal(), penalty.pieces(w)
     slope = pieces.slope(gradient)
     S = _moving(h, pieces, slope)
     move = solved(factor * H[S[:, None], S], pieces.bend[S], slope[S])
-    return float("inf") if move is None else abs(float(slope[S] @ move))
+    if move is None:
+        return float("inf")
+    idle, ends = straight(h, w, pieces, slope)
+    fall = float(slope[idle] @ (w[idle] - ends)) if len(idle) else 0.0
+    return abs(float(slope[S] @ move)) + 2.0 * fall
 
 
 def decrement_by_products(
@@ -146,6 +151,17 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
 def _moving(h: np.ndarray, pieces: Pieces, slope: np.ndarray) -> np.ndarray:
     """Return the features on which J depends, if they are not at a kink or move away from it."""
     return np.flatnonzero((pieces.smooth | (slope != 0.0)) & (h + pieces.bend != 0.0))
+
+
+def straight(
+    h: np.ndarray, w: np.ndarray, pieces: Pieces, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features off a kink along which J is a falling line, and where their pieces end.
+
+    Such a feature is in no active pair, so that only the penalty depends on it.
+    """
+    idle = np.flatnonzero(pieces.smooth & (slope != 0.0) & (h + pieces.bend == 0.0))
+    return idle, np.where(slope > 0.0, pieces.start, pieces.end)[idle]
 
 
 def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
