@@ -345,6 +345,7 @@ def test_a_path_keeps_what_the_last_penalty_left(loss, monkeypatch):
     W, messages = tuning.path(objectives, alphas, 1e-6, 1000, None)
     assert not messages
     assert 0 < len(matrices) < len(alphas)
+    assert sum(map(len, matrices)) < 20 * X.shape[1]  # columns: those of twenty matrices of all
     for goal, w in list(zip(objectives, W, strict=True))[:-1:8]:
         best = Newton().solve(goal, None, Run(Monitor(goal), 1e-11)).value
         assert goal.value(w) - best <= 1e-6 * (goal.at_zero - best)

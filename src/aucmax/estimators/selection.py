@@ -140,9 +140,9 @@ class Grid(NamedTuple):
     def following(self, best: Place | None, tried: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return the next cells as a mask: those whose α are neighbours of the best cell's α.
 
-        If these were tried, or promise nothing, the losses that were not tried come next, with the
-        settings of the best cell and an α in proportion to the loss's curvature at w = 0. If there
-        are none, the walk ends.
+        If these were tried, or promise too little, the losses that were not tried come next, with
+        the settings of the best cell and an α in proportion to the loss's curvature at w = 0. If
+        there are none, the walk ends.
 
         Parameters
         ----------
