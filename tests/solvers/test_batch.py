@@ -387,20 +387,22 @@ def test_a_path_equals_separate_solves(make, gamma):
 
 @pytest.mark.parametrize("make", [balanced, sparse, weighted, more_features_than_rows, imbalanced])
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
-def test_a_path_tells_how_far_it_is(make, tol):
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_path_tells_how_far_it_is(make, tol, sure):
     X, y, weight = given(make)
     sign, alphas = np.where(y == np.max(y), 1.0, -1.0), np.array([1e-2, 1e-4, 1.0])
     problem, pairs = RowsProblem.of(as_rows(X), sign, weight), Pairs(X, y, weight)
-    coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=tol)
+    coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=tol, sure=sure)
     for w, alpha, quality in zip(coefs, alphas, optimality, strict=True):
         least = pairs.objective(l2_optimum(pairs, alpha), alpha, 0.0)
         lost = (pairs.objective(w, alpha, 0.0) - least) / (0.5 - least)
         assert lost - 1e-13 <= quality <= tol
         bound = Objective(problem, LOSSES["square"], L2(alpha)).optimality(w)
-        assert quality <= bound * (1 + 1e-9) + 1e-15
+        assert quality <= bound * (1 + 1e-9) + 1e-15 or not sure
 
 
-def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch, sure):
     X, y, _ = given(balanced)
     count = []
     product = RowsProblem.within_product
@@ -411,8 +413,9 @@ def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
 
     def products(alphas):
         count.clear()
-        ConjugateGradient().solve_path(problem, alphas, tol=1e-8)
-        return len(count) - len(alphas)  # each member is checked with one product
+        ConjugateGradient().solve_path(problem, alphas, tol=1e-8, sure=sure)
+        # each member is checked with one product, or the hardest alone
+        return len(count) - (len(alphas) if sure else 1)
 
     assert products(np.logspace(-3, 1, 20)) <= products(np.array([1e-3])) + 1
 

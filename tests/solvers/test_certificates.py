@@ -699,18 +699,19 @@ def test_shifted_systems_from_one_space(tol):
     for seed in range(5):
         A, b, _ = system(seed, condition=1e5)
         shifts = np.array([1e-2, 1e-5, 1.0, 1e-3, 1e-2])
-        U, reach, steps = multi_shift(lambda v, A=A: A @ v, b, shifts, tol, 500)
+        U, reach, squares, steps = multi_shift(lambda v, A=A: A @ v, b, shifts, tol, 500)
         assert U.shape == (5, 30)
         assert 0 < steps < 200
-        for u, far, shift in zip(U, reach, shifts, strict=True):
+        for u, far, square, shift in zip(U, reach, squares, shifts, strict=True):
             system_k = A + shift * np.eye(30)
             r = b - system_k @ u
             least = -0.5 * b @ np.linalg.solve(system_k, b)
             left = 0.5 * u @ system_k @ u - b @ u - least
+            assert square == pytest.approx(r @ r, rel=1e-4, abs=1e-20 * (b @ b))
             said = 0.5 * far * r @ r
             assert left <= FACTOR * said + 1e-12 * abs(least)
             assert said <= 1.01 * tol * abs(least)
-    _, _, steps = multi_shift(lambda v: A @ v, b, shifts, tol, 3)
+    *_, steps = multi_shift(lambda v: A @ v, b, shifts, tol, 3)
     assert steps == 3
 
 

@@ -337,7 +337,7 @@ def path(
         if problem.knows_moments:
             return Exact().solve_path(problem, alphas), []
         if alphas.min() > 0.0:
-            W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
+            W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter, False)
             late = quality > tol
             return W, [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
                        zip(alphas[late], quality[late], strict=True)]  # fmt: skip

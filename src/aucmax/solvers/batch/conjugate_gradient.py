@@ -80,7 +80,12 @@ class ConjugateGradient(Solver):
         return Result(w, max(steps, 1), message, gap, value)
 
     def solve_path(
-        self, problem: Problem, alphas: np.ndarray, tol: float = 1e-4, max_iter: int = 1000
+        self,
+        problem: Problem,
+        alphas: np.ndarray,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        sure: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the optima for many α from one Krylov space.
 
@@ -92,13 +97,16 @@ class ConjugateGradient(Solver):
             All > 0, in any order.
         tol, max_iter : float, int
             As for the estimator; this object's own settings take precedence.
+        sure : bool
+            Whether every solution has a gradient of its own; otherwise the residuals of the last
+            step do for those that took fewer steps than one whose gradient confirms it.
 
         Returns
         -------
         coefs : ndarray, shape (k, d)
             In the problem's coordinates.
         optimality : ndarray, shape (k,)
-            The optimality of each solution, from a fresh gradient.
+            The optimality of each solution.
         """
         shifts = np.asarray(alphas, dtype=np.float64)
         for alpha in shifts:
@@ -112,14 +120,22 @@ class ConjugateGradient(Solver):
         if spread(problem.curvature + shifts.min()) <= MAX_CURVATURE_RATIO:
             product = goals[0].data_product
             zero = W[0]
-            W, reach, steps = multi_shift(
+            W, reach, squares, steps = multi_shift(
                 lambda v: product(zero, v), problem.delta, shifts, 0.5 * tol, max_iter
             )
-            for k, goal in enumerate(goals):
-                value, gradient = goal.data_term(W[k])
-                r = gradient + shifts[k] * W[k]
-                gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, W[k]))
-                quality[k] = goal.relative(gap, value + goal.penalty.value(W[k]))
+            confirmed = False
+            for k in np.argsort(shifts):  # the first took the most steps, with the most rounding
+                goal, w = goals[k], W[k]
+                if confirmed:
+                    gap = 0.5 * reach[k] * squares[k]
+                    value = goal.at_zero - 0.5 * dot(problem.delta, w)
+                else:
+                    value, gradient = goal.data_term(w)
+                    r = gradient + shifts[k] * w
+                    gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, w))
+                    value += goal.penalty.value(w)
+                quality[k] = goal.relative(gap, value)
+                confirmed = not sure and quality[k] <= tol
         for k, goal in enumerate(goals):
             if quality[k] > tol and steps < max_iter:
                 W[k], value, gap, _ = _solve(goal, runs[k])
@@ -183,7 +199,7 @@ def multi_shift(
     shifts: np.ndarray,
     tol: float,
     max_iter: int,
-) -> tuple[np.ndarray, np.ndarray, int]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Solve (A + σ_k I) u_k = b for all shifts σ_k > 0, with the products for the smallest shift.
 
     Parameters
@@ -225,6 +241,7 @@ def multi_shift(
         1,
     )  # larger shifts converge first: those not yet solved are the first ``live``
     fit, reach = np.zeros(K), 1.0 / shifts[order]  # b·u_k: twice the fall
+    squares = np.full(K, rr)
     lengths, turns = np.zeros((0, K)), np.zeros((0, K))
     while live and steps < max_iter and rr > 0.0:
         q = product(p)
@@ -249,19 +266,19 @@ def multi_shift(
         if steps < look and steps < max_iter and rr > 0.0:
             continue
         look = int(LOOK_GROWTH * steps) + 1
+        squares[:live] = zeta[:live] ** 2 * rr
         ritz = smallest_ritz(lengths[:steps, 0], turns[:steps, 0]) - base
         for k in range(live):
             mu = POLE_DISTANCE * (sigma[k] + base) + SMALLEST_VALUE_SHARE * max(ritz, 0.0)
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
         while live:
             k = live - 1
-            left = 0.5 * reach[k] * zeta[k] ** 2 * rr
+            left = 0.5 * reach[k] * squares[k]
             if left > tol * (0.5 * fit[k] + left):
                 break
             live -= 1
-    solutions, reaches = np.empty((K, d)), np.empty(K)
-    solutions[order], reaches[order] = U, reach
-    return solutions, reaches, steps
+    back = np.argsort(order)
+    return U[back], reach[back], squares[back], steps
 
 
 def _grown(table: np.ndarray, row: np.ndarray, k: int) -> np.ndarray:
