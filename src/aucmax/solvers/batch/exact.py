@@ -101,9 +101,9 @@ class Exact(Solver):
             In the problem's coordinates.
         """
         few_features = problem.n_features <= _FEW_FEATURES and len(alphas) > 1
+        matrix = _second_derivative(problem)
         if few_features or len(alphas) > _MAX_CHOLESKY_ALPHAS:
             delta = problem.delta
-            matrix = problem.within + np.outer(delta, delta)
             values, vectors = eigh(matrix, check_finite=False)
             if (
                 alphas.min() > _MIN_ALPHA_SHARE * values[-1]
@@ -118,7 +118,7 @@ class Exact(Solver):
                 return W.T
         loss = Square(problem.tau)
         goals = [Objective(problem, loss, L2(float(alpha))) for alpha in alphas]
-        return np.array([solve_moments(goal)[0] for goal in goals])
+        return np.array([_solve(goal, matrix)[0] for goal in goals])
 
     def check_memory(self, problem: Problem) -> None:
         """Raise ValueError if two d×d covariances are needed and would take too much memory."""
@@ -196,13 +196,22 @@ def sketch_bounds(
 
 def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
     """Return the optimum of J from the problem's moments, and J(w) − J* due to rounding."""
+    return _solve(objective, _second_derivative(objective.problem))
+
+
+def _second_derivative(problem: Problem) -> np.ndarray:
+    """Return that of the data term of J, S + δδᵀ (d, d)."""
+    matrix = np.outer(problem.delta, problem.delta)
+    matrix += problem.within
+    return matrix
+
+
+def _solve(objective: Objective, matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the optimum and the gap of `solve_moments`, given the `_second_derivative`."""
     delta, alpha = objective.problem.delta, objective.penalty.l2
-    matrix = np.outer(delta, delta)
-    matrix += objective.problem.within
-    matrix[np.diag_indices(len(delta))] += alpha
     w, gap = np.zeros(len(delta)), np.inf
     for method in (_cholesky, _pseudo_inverse):
-        inverse = method(matrix)
+        inverse = method(matrix, alpha)
         if inverse is None:
             continue
         w = inverse(delta)
@@ -216,11 +225,9 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
     return w, gap
 
 
-def _cholesky(matrix: np.ndarray) -> Product | None:
-    """Return v ↦ matrix⁻¹ v, or None if the matrix is singular to working precision."""
-    unit = _unit(matrix)
-    in_units = matrix * unit
-    in_units *= unit[:, None]
+def _cholesky(matrix: np.ndarray, alpha: float) -> Product | None:
+    """Return v ↦ (matrix + αI)⁻¹ v, or None if that is singular to working precision."""
+    unit, in_units = _in_units(matrix, alpha)
     try:
         factor = Cholesky(in_units, overwrite=True)
     except LinAlgError:
@@ -228,15 +235,20 @@ def _cholesky(matrix: np.ndarray) -> Product | None:
     return lambda v: unit * factor.solve(unit * v)
 
 
-def _pseudo_inverse(matrix: np.ndarray) -> Product:
-    unit = _unit(matrix)
-    values, vectors = eigh(matrix * unit * unit[:, None], check_finite=False)
+def _pseudo_inverse(matrix: np.ndarray, alpha: float) -> Product:
+    unit, in_units = _in_units(matrix, alpha)
+    values, vectors = eigh(in_units, check_finite=False)
     nonzero = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
     values, vectors = values[nonzero], vectors[:, nonzero]
     return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
 
 
-def _unit(matrix: np.ndarray) -> np.ndarray:
+def _in_units(matrix: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return units (d,) in which matrix + αI has a diagonal of ones, and that matrix."""
     # with unit curvature, units do not decide whether Cholesky succeeds
-    curvature = np.einsum("jj->j", matrix)
-    return 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
+    curvature = matrix.diagonal() + alpha
+    unit = 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
+    in_units = matrix * unit
+    in_units *= unit[:, None]
+    in_units[np.diag_indices(len(unit))] = curvature * unit**2
+    return unit, in_units
