@@ -96,7 +96,8 @@ def fits(task: Task, method: Method) -> Iterator[Line]:
     few = task.first(WARM_ROWS)
     method.build(method.settings[len(method.settings) // 2], len(few.y)).fit(few.X, few.y)
     yield {}
-    if task.stored <= MAX_STORED and not method.tuned:
+    # searches of others take long, and load all that they need with few rows
+    if task.stored <= MAX_STORED and (not method.tuned or method.package == "aucmax"):
         method.build(method.settings[0], len(task.y)).fit(task.X, task.y)
         yield {}
     for setting in method.settings:
