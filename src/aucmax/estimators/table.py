@@ -173,6 +173,8 @@ class Table:
         The folds in which all first cells are scored.
     tried : ndarray of bool, shape ``grid.shape``
         The cells that are filled, or are being filled.
+    best : tuple of int, optional
+        The place of the best cell when `next` was last called; None if no cell had a score.
     starts : list of ndarray, shape (d,), or None
         For each fold, coefficients near those of the best cell.
     """
@@ -186,6 +188,7 @@ class Table:
         self.scores = np.full((len(folds), *grid.shape), np.nan)
         self.finished = np.zeros(len(folds), dtype=bool)
         self.tried = np.zeros(grid.shape, dtype=bool)
+        self.best: Place | None = None
         self.starts: list[np.ndarray | None] = [None] * len(folds)
         self._filled, self._messages = self.scores.copy(), list[tuple[int, int, str]]()
         self._done, self._total = np.zeros(len(folds), dtype=int), 0  # lines, of all folds
@@ -196,11 +199,6 @@ class Table:
         self._views = self.scores.view(), self.finished.view()
         for view in self._views:
             view.flags.writeable = False  # a callback must not change what is chosen
-
-    @property
-    def best(self) -> Place | None:
-        """The place of the best cell so far; None if no cell has a score."""
-        return best_cell(self.scores, self.grid.decades)
 
     @property
     def noise(self) -> float:
@@ -225,7 +223,8 @@ class Table:
         They start from the solution of the best cell, if it was filled since the last call.
         """
         self.scores[:] = self._filled
-        best, cells = self.best, self.grid.first()
+        best = self.best = best_cell(self.scores, self.grid.decades)
+        cells = self.grid.first()
         if self.tried.any():
             cells = self.grid.following(best, self.tried, self.scores)
         for k, coefs in enumerate(self._coefs):
