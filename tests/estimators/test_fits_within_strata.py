@@ -151,8 +151,16 @@ def test_a_likelihood_weighs_whole_strata_by_their_positives():
     np.testing.assert_allclose(twice.coef_, doubled, rtol=1e-5)
     with pytest.raises(ValueError, match="strata have different weights; the logistic"):
         model.fit(X, y, weight, strata=stratum)
-    with pytest.raises(ValueError, match="strata_weight='pairs' is for losses of pairs"):
-        AUCClassifier(loss="logistic", strata_weight="pairs").fit(X, y, strata=stratum)
+    tasks = []
+    for model in (
+        AUCClassifier(loss="logistic", strata_weight="pairs"),
+        AUCClassifierCV(strata_weight="pairs", callback=tasks.append),
+    ):
+        with pytest.raises(ValueError, match="'pairs' is for losses of pairs.* squared hinge alone"):
+            model.fit(X, y, strata=stratum)
+    assert not tasks  # nothing is searched in vain
+    pairs = AUCClassifierCV(losses=["square", "squared_hinge"], strata_weight="pairs")
+    assert pairs.fit(X, y, strata=stratum).loss_ in pairs.losses
 
 
 def test_strata_are_learnt_part_by_part_and_forgotten():

@@ -42,7 +42,7 @@ from aucmax.estimators.folds import FOLDS, Folding, Pairs, check_enough_to_hold_
 from aucmax.estimators.labelling import labelled_rows
 from aucmax.estimators.linear import gives_probabilities
 from aucmax.estimators.many_rows import ManyRows, labelled_table
-from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.named_loss import NamedLoss, check_likelihood
 from aucmax.estimators.pair_rows import ScoredPairs, sums_of
 from aucmax.estimators.probabilities import calibrate_folds
 from aucmax.estimators.sampled import weight_of_all
@@ -60,7 +60,6 @@ from aucmax.estimators.written_steps import as_text, first_difference
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.penalties.cone import L2Cone
-from aucmax.objective.within_strata import ProblemWithinStrata
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.pair_sums import PairSums
 from aucmax.statistics.pairs import all_pairs
@@ -631,9 +630,7 @@ class AdditiveAUCClassifier(ClassifierMixin, ShownEstimator):
         strata = rows.coded_strata
         if strata is None:
             return rows
-        problem = problem_of(rows, self.strata_weight)
-        if isinstance(problem, ProblemWithinStrata) and "logistic" in self.losses:
-            problem.check_likelihood()
+        check_likelihood(problem_of(rows, self.strata_weight), self.losses)
         return replace(rows, strata=strata.weighed(self.strata_weight))
 
     def _confirm(

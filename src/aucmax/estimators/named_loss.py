@@ -1,5 +1,6 @@
 """A loss by its name in the settings of an estimator, its objective, and its intercept."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from aucmax.objective.problem import Problem
 from aucmax.objective.scaling import midpoint_intercept
 from aucmax.objective.within_strata import ProblemWithinStrata
 
-__all__ = ["Goal", "HingeLoss", "NamedLoss", "check_within"]
+__all__ = ["Goal", "HingeLoss", "NamedLoss", "check_likelihood", "check_within"]
 
 
 class NamedLoss(NamedTuple):
@@ -118,3 +119,11 @@ def check_within(value: Any, name: str) -> None:
     """Raise ValueError, with the given name, unless the value is a τ."""
     if not (isinstance(value, str) and value == "pooled"):
         number(value, f"{name}, unless it is 'pooled',", high=1.0)
+
+
+def check_likelihood(problem: Problem, losses: Iterable[str]) -> None:
+    """Raise ValueError if one of the losses is a likelihood that the strata's weights rule out."""
+    if isinstance(problem, ProblemWithinStrata) and any(
+        isinstance(LOSSES[loss], Logistic) for loss in losses
+    ):
+        problem.check_likelihood()

@@ -35,7 +35,7 @@ from aucmax.estimators.labelling import (
     unchanged_on_error,
 )
 from aucmax.estimators.linear import LinearScorer
-from aucmax.estimators.named_loss import NamedLoss, check_within
+from aucmax.estimators.named_loss import NamedLoss, check_likelihood, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
 from aucmax.estimators.scoring import (
     METRICS,
@@ -296,6 +296,7 @@ class AUCClassifierCV(LinearScorer):
             if has_moments and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds, within)
             all_rows = problem_of(rows, self.strata_weight, total)
+            check_likelihood(all_rows, self.losses)
             grid, judge = self._grid(all_rows, scoring), self._judge(scoring, rows, within)
             table = Table(grid, folds, judge, partial(self._tell, stage))
             centres = Centres(all_rows, self.tol, self.max_iter, within)

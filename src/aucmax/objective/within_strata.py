@@ -132,7 +132,7 @@ class ProblemWithinStrata(RowsProblem):
             raise ValueError(
                 f"strata_weight={strata.weighting!r} is for losses of pairs; the logistic loss "
                 "within strata is a likelihood, in which every positive counts the same: use "
-                "strata_weight='positives'."
+                "strata_weight='positives', or the square loss or squared hinge alone."
             )
         if own is None:
             return
@@ -144,7 +144,7 @@ class ProblemWithinStrata(RowsProblem):
             raise ValueError(
                 f"the rows of {int(odd.sum()):,} strata have different weights; the logistic loss "
                 "within strata is a likelihood of whole strata: give all rows of one the same "
-                "weight."
+                "weight, or use the square loss or squared hinge alone."
             )
 
     def separated_by(self, values: np.ndarray) -> int:
