@@ -156,7 +156,7 @@ def test_a_likelihood_weighs_whole_strata_by_their_positives():
         AUCClassifier(loss="logistic", strata_weight="pairs"),
         AUCClassifierCV(strata_weight="pairs", callback=tasks.append),
     ):
-        with pytest.raises(ValueError, match="'pairs' is for losses of pairs.* squared hinge alone"):
+        with pytest.raises(ValueError, match=r"for losses of pairs.* squared hinge alone"):
             model.fit(X, y, strata=stratum)
     assert not tasks  # nothing is searched in vain
     pairs = AUCClassifierCV(losses=["square", "squared_hinge"], strata_weight="pairs")

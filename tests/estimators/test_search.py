@@ -41,9 +41,10 @@ from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.tuning import fold_moments
 from aucmax.metrics import roc_auc
+from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.problem import MomentsProblem
-from aucmax.solvers import Exact, Newton
+from aucmax.solvers import ConjugateGradient, Exact, Newton
 from aucmax.statistics import moments
 
 
@@ -201,6 +202,29 @@ def test_automatic_alphas_follow_the_units():
     assert large.best_score_ == pytest.approx(small.best_score_, abs=1e-9)
 
 
+@pytest.mark.parametrize("tiny", [1e-5, 1e-9])
+def test_the_choice_among_alphas_of_a_class_of_tiny_weight(tiny):
+    X, y = problem()
+    settings = {"cv": 3, "losses": ("square",)}
+    clf = AUCClassifierCV(**settings).fit(X, y, np.where(y == np.max(y), tiny, 1.0))
+    plain = AUCClassifierCV(**settings).fit(X, y)
+    assert clf.best_score_ == pytest.approx(plain.best_score_, abs=0.01)
+
+
+def test_one_gradient_confirms_a_path_of_a_fold(monkeypatch):
+    monkeypatch.setattr("aucmax.estimators.search.MAX_MATRIX_FEATURES", 0)
+    X, y = problem()
+    paths, gradients = [], []
+    solve, term = ConjugateGradient.solve_path, Objective.data_term
+    monkeypatch.setattr(
+        ConjugateGradient, "solve_path", lambda *a, **k: paths.append(1) or solve(*a, **k)
+    )
+    monkeypatch.setattr(Objective, "data_term", lambda *a: gradients.append(1) or term(*a))
+    clf = AUCClassifierCV(np.logspace(-3, 0, 7), losses=("square",), cv=3).fit(X, y)
+    assert len(paths) == 6
+    assert len(gradients) <= 6 + 1 + clf.n_iter_
+
+
 def test_the_choice_does_not_hang_on_units_however_small():
     X, y = problem()
     settings = {"cv": 3, "losses": ("logistic",), "standardize": (1.0,), "tol": 1e-9}
@@ -262,6 +286,8 @@ def test_saved_and_shown(tmp_path, capsys):
         ({"losses": ("hinge",), "l1_ratios": (0.5,)}, "no solver takes any"),
         ({"cv": 1}, "k-fold"),
         ({"tol": -1}, "tol must be"),
+        ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0; got 0"),
+        ({"n_jobs": 1.5}, "n_jobs must be None or a whole number"),
     ],
 )
 def test_bad_settings_leave_the_model(settings, message):
@@ -283,7 +309,7 @@ def test_folds_without_a_class():
         with pytest.raises(ValueError, match="training part of fold 0 holds only one class"):
             AUCClassifierCV(cv=KFold(4)).fit(X, y)
         split = [(np.arange(2, 40), np.array([0, 1])), (np.arange(0, 38), np.array([38, 39]))]
-        with pytest.raises(ValueError, match="no held-out part holds both classes"):
+        with pytest.raises(ValueError, match="every held-out part holds only one class"):
             AUCClassifierCV(cv=split).fit(X, y)
 
 

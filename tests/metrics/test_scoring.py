@@ -202,7 +202,7 @@ def test_within_is_searched_where_the_top_counts_most(data, name):
         ({"scoring": "partial_auc"}, "needs max_fpr, the largest .*, such as max_fpr=0.05"),
         ({"scoring": "recall_at_fpr"}, "needs max_fpr"),
         ({"max_fpr": 0.1}, "^max_fpr=0.1 is for scoring='partial_auc' or 'recall_at_fpr'; use"),
-        ({"scoring": "f1", "max_fpr": 0.1}, "use None with scoring='f1'"),
+        ({"scoring": "f1", "max_fpr": 0.1}, "leave it out with scoring='f1'"),
         ({"scoring": "partial_auc", "max_fpr": 0}, r"max_fpr must be a number in \(0, 1\]; got 0"),
         ({"scoring": "partial_auc", "max_fpr": 5}, r"max_fpr must be a number in \(0, 1\]; got 5"),
         ({"scoring": "neg_log_loss"}, "'neg_log_loss' cannot score this model .*predict_proba"),
@@ -254,5 +254,5 @@ def test_held_out_parts_without_positives():
     assert np.isfinite(clf.auc_path_[[0, 2]]).any(axis=(1, 2, 3, 4)).all()
     rows = np.arange(40)
     clf = AUCClassifierCV(cv=[(rows, rows[y == 0])])
-    with pytest.raises(ValueError, match=r"no held-out part .* no model can be scored; use fewer"):
+    with pytest.raises(ValueError, match=r"every held-out part .* no model can be scored; use"):
         clf.fit(X, y)

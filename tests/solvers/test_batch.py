@@ -282,6 +282,19 @@ def test_exact_reaches_the_minimum_where_there_are_many_minimisers(make):
     assert not clf.coef_[0][~varies].any()
 
 
+def test_equal_features_have_equal_coefficients():
+    for seed in range(200):
+        rng = np.random.RandomState(seed)
+        X, y = rows(seed, n=60, d=1 + seed % 5)
+        X = X * 10.0 ** rng.uniform(-3, 3, X.shape[1])
+        X = np.column_stack([X, X])
+        for gamma in (0.0, 0.5, 1.0):
+            first, second = np.split(
+                fit((X, y, None), 0.0, solver="exact", standardize=gamma).coef_[0], 2
+            )
+            np.testing.assert_allclose(first, second, rtol=0.0, atol=1e-8 * abs(first).max())
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1e-18, 1e-15])
 def test_exact_where_the_matrix_is_singular_to_rounding(alpha):
     """Cholesky may pass there and leave a solution without digits; the minimum is reached."""
@@ -399,6 +412,37 @@ def test_a_path_tells_how_far_it_is(make, tol, sure):
         assert lost - 1e-13 <= quality <= tol
         bound = Objective(problem, LOSSES["square"], L2(alpha)).optimality(w)
         assert quality <= bound * (1 + 1e-9) + 1e-15 or not sure
+
+
+def test_a_gradient_at_the_weakest_alpha_confirms_a_path():
+    X, y = rows(8, n=80, d=200)
+    problem = RowsProblem.of(as_rows(X), y.astype(float))
+    alphas = np.array([1e-1, 1e-3, 1e1, 1e-2])
+    for max_iter in (1, 2, 3, 1000):
+        W, sure = ConjugateGradient().solve_path(problem, alphas, 1e-3, max_iter)
+        again, unsure = ConjugateGradient().solve_path(problem, alphas, 1e-3, max_iter, False)
+        assert np.array_equal(W, again)
+        late = unsure > 1e-3
+        assert np.array_equal(unsure[late], sure[late])  # a bound that suffices is looked for
+        assert unsure[1] == sure[1]
+    assert not np.array_equal(unsure, sure)
+    np.testing.assert_allclose(unsure, sure, rtol=0.1)
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_path_of_rows_with_a_dominant_direction(sure):
+    rng = np.random.default_rng(0)
+    for common, alpha in ((30.0, 1e-6), (300.0, 1e-7), (1000.0, 1e-8)):
+        X, y = rng.standard_normal((60, 200)), np.where(np.arange(60) < 25, 1.0, -1.0)
+        X[y > 0] += 0.2 * rng.standard_normal(200)
+        X += common * rng.standard_normal((60, 1))
+        problem, alphas = RowsProblem.of(X, y).scaled(1.0), alpha * np.array([1.0, 10.0])
+        W, optimality = ConjugateGradient().solve_path(problem, alphas, 1e-3, 1000, sure)
+        pairs = Pairs(X, y, gamma=1.0)
+        for w, k in zip(W, range(2), strict=True):
+            best = pairs.objective(l2_optimum(pairs, alphas[k]), alphas[k], 0.0)
+            lost = (pairs.objective(w, alphas[k], 0.0) - best) / (0.5 - best)
+            assert lost <= optimality[k] * (1 + 1e-6) + 1e-12 <= 1.1e-3
 
 
 @pytest.mark.parametrize("sure", [True, False])

@@ -86,8 +86,9 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
     for word in called[1:2]:
         command = getattr(command, "commands", {}).get(word, command)
     options = {parameter.name: parameter.opts for parameter in getattr(command, "params", ())}
-    if "fpr" in options:
-        options["max_fpr"] = options["fpr"]
+    for name, in_python in (("fpr", "max_fpr"), ("jobs", "n_jobs")):
+        if name in options:
+            options[in_python] = options[name]
     return {
         name: max(flags, key=len) for name, flags in options.items() if flags[0].startswith("-")
     }

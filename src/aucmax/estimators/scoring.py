@@ -147,8 +147,8 @@ def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
         )
     if not region and max_fpr is not None:
         raise ValueError(
-            f"max_fpr={max_fpr!r} is for scoring={' or '.join(map(repr, _REGIONS))}; use None "
-            f"with scoring={scoring!r}."
+            f"max_fpr={max_fpr!r} is for {' or '.join(f'scoring={name!r}' for name in _REGIONS)}; "
+            f"leave it out with scoring={scoring!r}."
         )
     if region:
         number(max_fpr, "max_fpr", high=1.0, open_low=True)

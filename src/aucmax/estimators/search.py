@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -447,6 +448,10 @@ class AUCClassifierCV(LinearScorer):
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
+        if self.n_jobs is not None and (self.n_jobs == 0 or not isinstance(self.n_jobs, Integral)):
+            raise ValueError(
+                f"n_jobs must be None or a whole number other than 0; got {self.n_jobs!r}."
+            )
         check_strata_weight(self.strata_weight)
         if self.probability not in (False, True, *CALIBRATIONS):
             names = ", ".join(map(repr, CALIBRATIONS))
@@ -527,21 +532,20 @@ class AUCClassifierCV(LinearScorer):
 
     @staticmethod
     def _check_folds(folds: Pairs, rows: Labelled) -> None:
+        have, advice = "only one class", "use fewer folds or a stratified splitter."
+        if rows.strata is not None:
+            have, advice = "no stratum with both classes", "use fewer folds or larger strata."
         for k, (train, _) in enumerate(folds):
             if not rows.both_classes(train):
-                raise ValueError(
-                    f"the training part of fold {k} holds only one class; use fewer folds or a "
-                    "stratified splitter."
-                )
+                raise ValueError(f"the training part of fold {k} holds {have}; {advice}")
         n_blind = sum(not rows.both_classes(test) for _, test in folds)
-        advice = "use fewer folds or a stratified splitter."
         if n_blind == len(folds):
             raise ValueError(
-                f"no held-out part holds both classes, so no model can be scored; {advice}"
+                f"every held-out part holds {have}, so no model can be scored; {advice}"
             )
         if n_blind:
             warnings.warn(
-                f"{n_blind} of {len(folds)} held-out parts hold only one class and are left out of "
+                f"{n_blind} of {len(folds)} held-out parts hold {have} and are left out of "
                 f"the means, NaN in auc_path_; {advice}",
                 UserWarning,
                 stacklevel=3,

@@ -161,12 +161,12 @@ class Grid(NamedTuple):
             if 0 <= k + side < self.shape[-1]:
                 cells[a, b, c, k + side] = _is_promising(means, lean, k, side)
         cells &= ~tried
-        if not cells.any():
+        untried = np.flatnonzero(~tried.any(axis=(1, 2, 3)))
+        if len(untried) and not cells.any():
             bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
-            alike = self.alphas[b, k] * bends / bends[a]
+            alike = self.alphas[b, k] * bends[untried] / bends[a]
             nearest = np.abs(np.log(self.alphas[b] / alike[:, None])).argmin(axis=-1)
-            untried = np.flatnonzero(~tried.any(axis=(1, 2, 3)))
-            cells[untried, b, c, nearest[untried]] = True
+            cells[untried, b, c, nearest] = True
         return cells
 
     @property
@@ -210,14 +210,19 @@ def alpha_grid(problem: Problem, gamma: float, rarer: float | None = None) -> np
     They go down to a hundredth of the usual α or 10⁻⁶. ``rarer`` is the number of rows of the rarer
     class, by default its weight.
     """
-    rarer = min(problem.n_pos, problem.n_neg) if rarer is None else rarer
+    rarer = _rarer(problem) if rarer is None else rarer
     lowest = max(math.log10(LOSSES["squared_hinge"].usual_alpha / rarer) - 2.0, -6.0)
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
     """Return the α that suits most data: 1 over the number of rows of the rarer class."""
-    return _unit(problem, gamma) * LOSSES[loss].usual_alpha / min(problem.n_pos, problem.n_neg)
+    return _unit(problem, gamma) * LOSSES[loss].usual_alpha / _rarer(problem)
+
+
+def _rarer(problem: Problem) -> float:
+    """Return the weight of the rarer class, at least that of a row."""
+    return max(min(problem.n_pos, problem.n_neg), 1.0)
 
 
 def _unit(problem: Problem, gamma: float) -> float:

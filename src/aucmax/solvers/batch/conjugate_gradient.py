@@ -37,6 +37,7 @@ __all__ = ["ConjugateGradient", "multi_shift"]
 
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
 _EIGENVALUE_SHARE = 1e-4  # share of the smallest eigenvalue, assumed near the optimum (few steps)
+_LEAST_STEPS = 12  # after which the smallest Ritz value tells about the rest of the spectrum
 _MAX_RESTARTS = 4  # number of times that a solve may resume because of its true residual
 
 
@@ -98,8 +99,8 @@ class ConjugateGradient(Solver):
         tol, max_iter : float, int
             As for the estimator; this object's own settings take precedence.
         sure : bool
-            Whether every solution has a gradient of its own; otherwise the residuals of the last
-            step do for those that took fewer steps than one whose gradient confirms it.
+            Whether the gradient at every solution is computed. Otherwise, once it confirms one
+            solution, the residuals of the iteration do for stronger α.
 
         Returns
         -------
@@ -126,15 +127,14 @@ class ConjugateGradient(Solver):
             confirmed = False
             for k in np.argsort(shifts):  # the first took the most steps, with the most rounding
                 goal, w = goals[k], W[k]
-                if confirmed:
-                    gap = 0.5 * reach[k] * squares[k]
-                    value = goal.at_zero - 0.5 * dot(problem.delta, w)
-                else:
-                    value, gradient = goal.data_term(w)
-                    r = gradient + shifts[k] * w
-                    gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, w))
-                    value += goal.penalty.value(w)
-                quality[k] = goal.relative(gap, value)
+                left, fall = 0.5 * reach[k] * squares[k], 0.5 * dot(problem.delta, w)
+                if confirmed and left <= tol * (fall + left):
+                    quality[k] = left / (fall + left) if left > 0.0 else 0.0
+                    continue
+                value, gradient = goal.data_term(w)
+                r = gradient + shifts[k] * w
+                gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, w))
+                quality[k] = goal.relative(gap, value + goal.penalty.value(w))
                 confirmed = not sure and quality[k] <= tol
         for k, goal in enumerate(goals):
             if quality[k] > tol and steps < max_iter:
@@ -219,6 +219,8 @@ def multi_shift(
     reach : ndarray, shape (k,)
         ½ reach ‖b − (A + σI)u‖² bounds how much further those values can fall (an estimate from
         above).
+    squares : ndarray, shape (k,)
+        ‖b − (A + σI)u‖², but for rounding, when u was last looked at.
     steps : int
         Number of products.
 
@@ -267,9 +269,11 @@ def multi_shift(
             continue
         look = int(LOOK_GROWTH * steps) + 1
         squares[:live] = zeta[:live] ** 2 * rr
+        # a few steps may show only the largest eigenvalues
         ritz = smallest_ritz(lengths[:steps, 0], turns[:steps, 0]) - base
+        floor = SMALLEST_VALUE_SHARE * max(ritz, 0.0) if steps >= _LEAST_STEPS else 0.0
         for k in range(live):
-            mu = POLE_DISTANCE * (sigma[k] + base) + SMALLEST_VALUE_SHARE * max(ritz, 0.0)
+            mu = POLE_DISTANCE * (sigma[k] + base) + floor
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
         while live:
             k = live - 1

@@ -31,6 +31,7 @@ _MIN_ALPHA_SHARE = 1e-9  # share of the largest eigenvalue above which α is saf
 _MAX_CHOLESKY_ALPHAS = 8  # so many factorisations cost less than one eigendecomposition,
 _FEW_FEATURES = 40  # except up to so many features
 _ROUNDING_SHARE = 1e-14  # share of J(0) below which no gain is possible
+_NO_SLOPE = 1e-12  # share of the slope at 0: less of it may be rounding
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
@@ -211,7 +212,7 @@ def _solve(objective: Objective, matrix: np.ndarray) -> tuple[np.ndarray, float]
     delta, alpha = objective.problem.delta, objective.penalty.l2
     w, gap = np.zeros(len(delta)), np.inf
     for method in (_cholesky, _pseudo_inverse):
-        inverse = method(matrix, alpha)
+        inverse = method(*_in_units(matrix, alpha), delta)
         if inverse is None:
             continue
         w = inverse(delta)
@@ -225,30 +226,39 @@ def _solve(objective: Objective, matrix: np.ndarray) -> tuple[np.ndarray, float]
     return w, gap
 
 
-def _cholesky(matrix: np.ndarray, alpha: float) -> Product | None:
-    """Return v ↦ (matrix + αI)⁻¹ v, or None if that is singular to working precision."""
-    unit, in_units = _in_units(matrix, alpha)
+def _cholesky(unit: np.ndarray, in_units: np.ndarray, _: np.ndarray) -> Product | None:
+    """Return v ↦ A⁻¹ v for A from `_in_units`, or None if it is singular to working precision."""
     try:
         factor = Cholesky(in_units, overwrite=True)
     except LinAlgError:
         return None
+    if factor.smallest**2 <= _rounding(unit):
+        return None
     return lambda v: unit * factor.solve(unit * v)
 
 
-def _pseudo_inverse(matrix: np.ndarray, alpha: float) -> Product:
-    unit, in_units = _in_units(matrix, alpha)
+def _pseudo_inverse(unit: np.ndarray, in_units: np.ndarray, b: np.ndarray) -> Product:
+    """Return v ↦ A⁺ v without the directions in which both A and b may be 0 but for rounding."""
     values, vectors = eigh(in_units, check_finite=False)
-    nonzero = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
-    values, vectors = values[nonzero], vectors[:, nonzero]
+    along = np.abs((unit * b) @ vectors)
+    kept = values > _rounding(unit) * max(values[-1], 0.0)
+    kept |= (values > 0.0) & (along > _NO_SLOPE * np.sqrt(dot(along, along)))
+    values, vectors = values[kept], vectors[:, kept]
     return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
 
 
 def _in_units(matrix: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return units (d,) in which matrix + αI has a diagonal of ones, and that matrix."""
+    """Return units (d,) in which the diagonal of matrix + αI is 1, or 0, and that matrix."""
     # with unit curvature, units do not decide whether Cholesky succeeds
     curvature = matrix.diagonal() + alpha
     unit = 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
     in_units = matrix * unit
     in_units *= unit[:, None]
-    in_units[np.diag_indices(len(unit))] = curvature * unit**2
+    # rounded like the rest, so that equal features have equal columns
+    in_units[np.diag_indices(len(unit))] = curvature * unit * unit
     return unit, in_units
+
+
+def _rounding(unit: np.ndarray) -> float:
+    """Return the share of the largest eigenvalue, in units, below which one may be 0."""
+    return 10.0 * len(unit) * float(np.finfo(float).eps)
