@@ -297,7 +297,6 @@ class AUCClassifierCV(LinearScorer):
             if has_moments and any(LOSSES[loss].by_moments for loss in self.losses):
                 training, total = fold_moments(rows, folds, within)
             all_rows = problem_of(rows, self.strata_weight, total)
-            check_likelihood(all_rows, self.losses)
             grid, judge = self._grid(all_rows, scoring), self._judge(scoring, rows, within)
             table = Table(grid, folds, judge, partial(self._tell, stage))
             centres = Centres(all_rows, self.tol, self.max_iter, within)
@@ -448,10 +447,9 @@ class AUCClassifierCV(LinearScorer):
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
-        if self.n_jobs is not None and (self.n_jobs == 0 or not isinstance(self.n_jobs, Integral)):
-            raise ValueError(
-                f"n_jobs must be None or a whole number other than 0; got {self.n_jobs!r}."
-            )
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and (n_jobs == 0 or not isinstance(n_jobs, Integral)):
+            raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}.")
         check_strata_weight(self.strata_weight)
         if self.probability not in (False, True, *CALIBRATIONS):
             names = ", ".join(map(repr, CALIBRATIONS))
@@ -478,6 +476,7 @@ class AUCClassifierCV(LinearScorer):
             )
 
     def _grid(self, all_rows: RowsProblem, scoring: Scoring) -> Grid:
+        check_likelihood(all_rows, self.losses)
         gammas = tuple(float(g) for g in self.standardize)
         ratios, bounds = tuple(float(r) for r in self.l1_ratios), None
         if self.coef_bounds is not None:

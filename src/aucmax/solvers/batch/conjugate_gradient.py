@@ -9,7 +9,7 @@ a whole path of α with the products of its hardest member; otherwise each α ha
 preconditioner.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -124,18 +124,7 @@ class ConjugateGradient(Solver):
             W, reach, squares, steps = multi_shift(
                 lambda v: product(zero, v), problem.delta, shifts, 0.5 * tol, max_iter
             )
-            confirmed = False
-            for k in np.argsort(shifts):  # the first took the most steps, with the most rounding
-                goal, w = goals[k], W[k]
-                left, fall = 0.5 * reach[k] * squares[k], 0.5 * dot(problem.delta, w)
-                if confirmed and left <= tol * (fall + left):
-                    quality[k] = left / (fall + left) if left > 0.0 else 0.0
-                    continue
-                value, gradient = goal.data_term(w)
-                r = gradient + shifts[k] * w
-                gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, w))
-                quality[k] = goal.relative(gap, value + goal.penalty.value(w))
-                confirmed = not sure and quality[k] <= tol
+            quality = _qualities(goals, W, reach, squares, tol, sure)
         for k, goal in enumerate(goals):
             if quality[k] > tol and steps < max_iter:
                 W[k], value, gap, _ = _solve(goal, runs[k])
@@ -193,6 +182,33 @@ def _solve(
     return w, value, gap, steps
 
 
+def _qualities(
+    goals: Sequence[Objective],
+    W: np.ndarray,
+    reach: np.ndarray,
+    squares: np.ndarray,
+    tol: float,
+    sure: bool,
+) -> np.ndarray:
+    """Return the optimality of the solutions of a path, given those of `multi_shift`.
+
+    Unless ``sure``, once a gradient confirms one within ``tol``, residuals do for stronger α.
+    """
+    quality, confirmed = np.full(len(goals), np.inf), False
+    for k in np.argsort([goal.penalty.l2 for goal in goals]):  # from most steps, and most rounding
+        goal, w = goals[k], W[k]
+        left, fall = 0.5 * reach[k] * squares[k], 0.5 * dot(goal.problem.delta, w)
+        if confirmed and left <= tol * (fall + left):
+            quality[k] = left / (fall + left) if left > 0.0 else 0.0
+            continue
+        value, gradient = goal.data_term(w)
+        r = gradient + goal.penalty.l2 * w
+        gap = min(0.5 * reach[k] * dot(r, r), goal.gap(value, gradient, w))
+        quality[k] = goal.relative(gap, value + goal.penalty.value(w))
+        confirmed = not sure and quality[k] <= tol
+    return quality
+
+
 def multi_shift(
     product: Callable[[np.ndarray], np.ndarray],
     b: np.ndarray,
@@ -209,8 +225,7 @@ def multi_shift(
     b : ndarray, shape (d,)
     shifts : ndarray, shape (k,)
     tol : float
-        A shift is solved if ½ u·(A + σI)u − b·u can fall further by at most this share of its fall
-        from 0.
+        A shift is solved if at most this share of the fall of ½ u·(A + σI)u − b·u from 0 is left.
     max_iter : int
 
     Returns
@@ -237,11 +252,7 @@ def multi_shift(
     rr = dot(b, b)
     zeta, zeta_old = np.ones(K), np.ones(K)  # r_k = ζ_k r
     a_old, ratio = 1.0, 0.0
-    live, steps, look = (
-        K,
-        0,
-        1,
-    )  # larger shifts converge first: those not yet solved are the first ``live``
+    live, steps, look = K, 0, 1  # larger shifts converge first: the first ``live`` are unsolved
     fit, reach = np.zeros(K), 1.0 / shifts[order]  # b·u_k: twice the fall
     squares = np.full(K, rr)
     lengths, turns = np.zeros((0, K)), np.zeros((0, K))
@@ -275,12 +286,9 @@ def multi_shift(
         for k in range(live):
             mu = POLE_DISTANCE * (sigma[k] + base) + floor
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
-        while live:
-            k = live - 1
-            left = 0.5 * reach[k] * squares[k]
-            if left > tol * (0.5 * fit[k] + left):
-                break
-            live -= 1
+        left = 0.5 * reach[:live] * squares[:live]
+        unsolved = np.flatnonzero(left > tol * (0.5 * fit[:live] + left))
+        live = int(unsolved[-1]) + 1 if len(unsolved) else 0
     back = np.argsort(order)
     return U[back], reach[back], squares[back], steps
 
