@@ -285,14 +285,13 @@ def test_exact_reaches_the_minimum_where_there_are_many_minimisers(make):
 def test_equal_features_have_equal_coefficients():
     for seed in range(200):
         rng = np.random.RandomState(seed)
-        X, y = rows(seed, n=60, d=1 + seed % 5)
-        X = X * 10.0 ** rng.uniform(-3, 3, X.shape[1])
-        X = np.column_stack([X, X])
-        for gamma in (0.0, 0.5, 1.0):
-            first, second = np.split(
-                fit((X, y, None), 0.0, solver="exact", standardize=gamma).coef_[0], 2
-            )
-            np.testing.assert_allclose(first, second, rtol=0.0, atol=1e-8 * abs(first).max())
+        d = (1, 2, 5, 20)[seed % 4]
+        X, y = rng.standard_normal((60, d)) * 10.0 ** rng.uniform(-3, 3, d), rng.rand(60) < 0.4
+        X[y] += 0.3 * X.std(axis=0)
+        twice = np.arange(rng.randint(1, d + 1))
+        X = np.column_stack([X, X[:, twice]])
+        coef = fit((X, y, None), 0.0, solver="exact", standardize=0.5 * (seed % 3)).coef_[0]
+        np.testing.assert_allclose(coef[d:], coef[twice], rtol=0.0, atol=1e-8 * abs(coef).max())
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-18, 1e-15])
@@ -412,6 +411,16 @@ def test_a_path_tells_how_far_it_is(make, tol, sure):
         assert lost - 1e-13 <= quality <= tol
         bound = Objective(problem, LOSSES["square"], L2(alpha)).optimality(w)
         assert quality <= bound * (1 + 1e-9) + 1e-15 or not sure
+
+
+def test_a_path_that_is_cut_short_looks_for_a_bound_that_suffices():
+    X, y = rows(8, n=80, d=200)
+    problem, alphas = RowsProblem.of(as_rows(X), y.astype(float)), 10.0 ** np.arange(-12.0, 1.0)
+    for max_iter, tol in ((1, 0.034), (2, 0.0098), (3, 0.004)):
+        _, sure = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
+        _, unsure = ConjugateGradient().solve_path(problem, alphas, tol, max_iter, False)
+        assert np.array_equal(sure <= tol, unsure <= tol)
+        assert np.any(sure <= tol)
 
 
 def test_a_gradient_at_the_weakest_alpha_confirms_a_path():

@@ -152,6 +152,8 @@ def _trends(given: list[str] | None, names: list[str]) -> Any:
     """Return ``--monotone`` in the form of `Binning`'s argument."""
     pairs = [(name, trend) for name, _, trend in (word.rpartition("=") for word in given or ())]
     trends = {name: None if trend == "none" else trend for name, trend in pairs}
+    if len(trends) < len(pairs):
+        raise ValueError("--monotone names a column twice; give one direction.")
     rest = trends.pop("", "auto")
     return {**dict.fromkeys(names, rest), **trends} if trends else rest
 

@@ -70,6 +70,8 @@ class Form:
                 raise ValueError(
                     f"--monotone {word} must be COLUMN=increasing or COLUMN=decreasing."
                 )
+            if column in trends:
+                raise ValueError(f"--monotone names {column!r} twice; give one direction.")
             trends[column] = _TRENDS[trend]
         return trends
 

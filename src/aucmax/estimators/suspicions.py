@@ -609,12 +609,15 @@ def _shared_label(
     For ordered values, the correlation between neighbouring values is subtracted, because amounts
     have it, too. Also return the share of positives among rows with the value of a positive row.
     """
-    if not len(codes) or positive.all() or not positive.any():
+    if not len(codes):
         return None
     sizes = np.bincount(codes)
     pairs = float(sizes @ (sizes - 1.0))
-    repeating, share = sizes > 1, positive.mean()
+    repeating = sizes > 1
     if repeating.sum() < _MIN_GROUPS or sizes[repeating].sum() < 0.1 * len(codes):
+        return None
+    share = float((sizes[codes] - 1.0) @ positive) / pairs  # of the rows of all pairs
+    if not 0.0 < share < 1.0:
         return None
     standardised = (positive - share) / np.sqrt(share * (1.0 - share))
     sums = np.bincount(codes, standardised)

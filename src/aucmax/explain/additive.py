@@ -150,7 +150,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         by_column(weighed),
         by_column(squares),
         float(np.ravel(linear.intercept_)[0]),
-        np.asarray(classes),
+        np.asarray(getattr(model, "classes_", classes)),  # those of a scorecard, not of its line
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
         getattr(linear, "calibration_", None),
     )

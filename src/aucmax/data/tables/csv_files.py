@@ -402,7 +402,7 @@ class _Text:
         odd = [(line, oddity) for line, oddity in oddities if oddity is not None][1:]
         before, total = getattr(self.path, "lines_before", 0) if odd else 0, self._lines()
         if sum(done == LEFT_OUT for _, (_, done) in odd) > (1.0 - NEARLY_ALL) * total:
-            raise self.fault("")
+            raise self.fault("many rows do not fit the header; is a quote left open?")
         return [(line + before, oddity) for line, oddity in odd]
 
     @contextmanager

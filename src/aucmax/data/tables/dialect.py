@@ -79,8 +79,8 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
         more = ((new, old) for new, old in zip(distinct(names), names, strict=True) if new != old)
         for new, old in more:
             decisions.append(Decision(new, f"another column called {old!r}", {"drop": [new]}))
-    if reading.decimal is None and not reading.for_model:
-        decisions += _either(layout, decimal)
+    if reading.decimal is None:
+        decisions += _either(layout, decimal, doubtful=reading.for_model)
     return replace(reading, sep=sep, decimal=decimal, encoding=encoding, header=header), decisions
 
 
@@ -161,7 +161,7 @@ def _decimal(rows: list[list[str]], sep: str) -> str:
     return "," if shown[","] + groups["."] > shown["."] + groups[","] and sep != "," else "."
 
 
-def _either(layout: _Layout, decimal: str) -> list[Decision]:
+def _either(layout: _Layout, decimal: str, doubtful: bool) -> list[Decision]:
     """Return doubts about columns such as 5.533, if nothing in the file shows a decimal point.
 
     A comma as the separator shows one, because files with decimal commas avoid it.
@@ -174,5 +174,5 @@ def _either(layout: _Layout, decimal: str) -> list[Decision]:
         filled = [cell.strip() for cell in cells if cell.strip()]
         if len(filled) >= _FEW_NUMBERS and all(map(_EITHER.fullmatch, filled)):
             finding = f"{filled[0]!r} is read with a decimal point, but it may separate thousands"
-            doubts.append(Decision(name.strip(), finding, {"decimal": ","}))
+            doubts.append(Decision(name.strip(), finding, {"decimal": ","}, doubtful))
     return doubts

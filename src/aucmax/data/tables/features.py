@@ -88,7 +88,10 @@ def _typed(column: FileColumn) -> Read:
             dates = dates_in_numbers(column)
             if dates is not None:
                 return dates
-        return Read(declared or Column(column.name), column.numbers())
+        numbers = column.numbers()
+        if isinstance(declared, YesNo) and np.nansum(np.abs(numbers * (1.0 - numbers))) > 0.0:
+            return _of_text(column)  # tells which are neither
+        return Read(declared or Column(column.name), numbers)
     if is_text(column.kind):
         return _of_text(column)
     if is_numeric(column.kind) and declared is not None:
@@ -239,6 +242,8 @@ def _cells(distinct: Distinct, kind: Column, reading: Reading) -> _Cells:
     if not (kind.is_number or isinstance(kind, Amount)):
         others = np.array(distinct.each(kind.number), dtype=np.float64)
         numbers = np.where(np.isnan(numbers), others, numbers)
+    if isinstance(kind, YesNo):
+        numbers = np.where(np.isin(numbers, (0.0, 1.0)), numbers, np.nan)
     return _Cells(kind, numbers, ~distinct.are(NO_NUMBER, np.isnan(numbers)))
 
 

@@ -119,6 +119,8 @@ def _slices(path: RowGroups, names: list[str]) -> _Slices:
         groups = _groups(file, path)
         left = sum(file.metadata.row_group(k).num_rows for k in groups) - path.skipped
         skipped, batches = path.skipped, []
+        if left <= 0:
+            yield file.schema_arrow.empty_table().select(names), False
         for batch in file.iter_batches(path.most, row_groups=groups, columns=names):
             batches.append(batch.slice(min(skipped, batch.num_rows)))
             skipped = max(skipped - batch.num_rows, 0)
