@@ -519,6 +519,22 @@ def test_a_point_worse_than_no_model_is_not_flattered(far):
 
 
 @pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("bounds", [None, (0.0, None)])
+def test_no_model_is_not_certified_where_rounding_hides_the_gain(loss, bounds):
+    X, y = eight_features(200)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = AUCClassifier(3e-4, loss=loss, standardize=0.0, coef_bounds=bounds)
+    expected = model.fit(1e-5 * X, y).decision_function(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        hidden = model.fit(1e-10 * X, y)
+    assert np.corrcoef(hidden.decision_function(X), expected)[0, 1] > 0.999
+    assert objective(1e-10 * X, y, loss, L2(3e-4)).optimality(np.zeros(8)) > 0.01
+    alike = np.vstack([X, X[::-1]]), np.repeat([1, -1], len(X))  # the classes, but for rounding
+    assert objective(*alike, loss, L2(3e-4)).optimality(np.zeros(8)) == 0.0
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
 def test_a_certificate_serves_every_point(loss, l1_ratio):
     X, y = eight_features(200)

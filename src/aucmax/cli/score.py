@@ -59,8 +59,8 @@ class Beside:
 
     reasons_of: int | None = option(
         None,
-        "Also give the K columns that raise each score most above the average, as reason_1 and so "
-        "on; in JSON as a list.",
+        "Also give the K columns that raise each score most above the average of the rows given, "
+        "as reason_1 and so on; in JSON as a list.",
         flags=("--reasons",),
         metavar="K",
         min=1,

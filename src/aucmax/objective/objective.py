@@ -42,6 +42,7 @@ __all__ = ["ConditionalObjective", "Objective", "UnivariateObjective"]
 
 # widths of rounded kinks to try for a bound; with smaller ones, rounding errors exceed the gain
 _ROUNDING_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_NO_SLOPE = 1e-9  # in standard deviations: a slope of J that may be rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,12 @@ class Objective:
             lower = self.penalty.dual_value(slope, -gradient, value)
         else:
             lower = self.penalty.dual_value(value - dot(gradient, w), -gradient, most=1.0)
-        return max(total - max(lower, 0.0), 0.0)
+        gap = max(total - max(lower, 0.0), 0.0)
+        if gap == 0.0 and not w.any():  # J may fall by less than its own rounding
+            falls = np.abs(gradient) > _NO_SLOPE * np.sqrt(np.maximum(self.data_curvature(), 0.0))
+            if np.any(self.penalty.prox(-gradient, 1.0)[falls]):
+                return float(np.finfo(float).eps) * self.at_zero
+        return gap
 
     def relative(self, gap: float, value: float) -> float:
         """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); a bound if the gap is one."""
