@@ -150,6 +150,7 @@ def test_monotone_scores(run, folder, options):
         (["height=increasing"], "monotone names the column 'height', which the table does not"),
         (["city=increasing"], "monotone names 'city', a column of words"),
         (["age=increasing", "--splines"], "--monotone does not go with --splines."),
+        (["age=increasing", "--monotone", "age=decreasing"], "--monotone names 'age' twice"),
         (["age=increasing", "--one-pass"], "moments build --like MODEL' and 'moments fit'."),
         (["age=increasing", "--l1-ratio", "0.5"], "--monotone does not go with --l1-ratio."),
     ],

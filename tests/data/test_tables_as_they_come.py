@@ -607,6 +607,38 @@ def test_durations_of_parquet_are_no_times_of_day(tmp_path):
     assert rows.data[:, 0].tolist() == rows.data[:, 1].tolist()
 
 
+def test_a_part_without_rows_is_left_out(tmp_path, run):
+    import pyarrow.parquet as pq
+
+    rows = pa.table({"a": [k % 7 for k in range(60)], "y": LABELS})
+    (tmp_path / "parts").mkdir()
+    for k, part in enumerate((rows[:30], rows[:0], rows[30:])):
+        pq.write_table(part, tmp_path / "parts" / f"{k}.parquet")
+    read = datasets.read(tmp_path / "parts", target="y", prepare=True)
+    assert read.data[:, 0].tolist() == rows["a"].to_pylist()
+    pq.write_table(rows[:0], tmp_path / "none.parquet")
+    for command in ("train", "cv"):
+        code, _, err = run(command, tmp_path / "none.parquet", "--target", "y")
+        assert code == 2
+        assert "the table has column names but no rows" in err
+
+
+def test_a_number_is_neither_yes_nor_no(table):
+    words = ["yes" if k % 3 else "no" for k in range(60)]
+    lines = [f"{word},{label}" for word, label in zip(words, LABELS, strict=True)]
+    columns = datasets.read(table("\n".join(["a,y", *lines, ""])), target="y", prepare=True).columns
+    zeros = [f"{k % 2},{k}" for k in range(60)]
+    read = datasets.read(table("\n".join(["a,x", *zeros, ""])), columns=columns, labels="none")
+    assert read.data[:, 0].tolist() == [k % 2 for k in range(60)]
+    zeros[20] = "5,1"
+    path = table("\n".join(["a,x", *zeros, ""]))
+    [told] = datasets.read(path, columns=columns, labels="none", prepare=True).decisions
+    assert told.what == "'5' (line 22) is not 'no' or 'yes': taken as missing"
+    path = table("a,x\n5,1\n5,2\n")
+    with pytest.raises(DataFileError, match="line 2: column 'a' holds '5', which is not 'no' or"):
+        datasets.read(path, columns=columns, labels="none", prepare=True)
+
+
 def test_advice_about_a_gap_in_rows_to_score_works(table, run, tmp_path):
     path, model = tmp_path / "train.csv", tmp_path / "m"
     path.write_text("\n".join(["x,y", *(f"{k % 17},{k % 17 > 12}" for k in range(200)), ""]))

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
+from aucmax import AUCClassifier, datasets, load, metrics, save, to_onnx, to_sql
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.errors import ModelFileError
 from aucmax.columns.divisions import divide, likelihood
@@ -474,6 +474,8 @@ def test_labels_and_the_positive_one(card):
     assert named.classes_.tolist() == ["good", "bad"]
     assert named.target_name_ == "outcome"
     assert set(named.predict(FRAME)) <= {"good", "bad"}
+    label = run_onnx(to_onnx(named), FRAME)[1]
+    assert label.tolist() == named.predict(FRAME).tolist()
 
 
 def test_a_scorecard_is_saved_and_exported(tmp_path, card):
@@ -482,8 +484,6 @@ def test_a_scorecard_is_saved_and_exported(tmp_path, card):
     np.testing.assert_array_equal(again.points(FRAME), card.points(FRAME))
     wanted = card.decision_function(FRAME)
     np.testing.assert_allclose(run_sql(to_sql(again), FRAME), wanted, rtol=1e-9)
-    from aucmax import to_onnx
-
     score, label = run_onnx(to_onnx(again), FRAME)
     np.testing.assert_allclose(score, wanted, rtol=1e-9)
     assert label.tolist() == card.predict(FRAME).tolist()

@@ -171,6 +171,20 @@ def test_customers_with_few_rows_that_share_their_label(tmp_path):
     assert "groups" not in kinds  # of sentences
 
 
+def test_a_correlation_of_labels_is_at_most_one(tmp_path):
+    frame, _, rng = table()
+    fraud = rng.random(N) < 0.1
+    # frauds have few customers, with more rows each
+    customer = np.where(fraud, rng.integers(0, N // 20, N), 10 * N + rng.integers(0, N, N))
+    frame["customer"] = [f"C{k}" for k in customer]
+    one = next(
+        one
+        for one in suspected(tmp_path, frame, fraud, categories=["customer"])
+        if one.kind == "groups"
+    )
+    assert one.figure == pytest.approx(1.0)
+
+
 def test_an_amount_that_predicts_is_no_group(tmp_path):
     frame, _, rng = table()
     frame["age"] = rng.integers(18, 400, N)
