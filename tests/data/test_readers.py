@@ -417,6 +417,13 @@ def test_csv_faults_of_the_request(write, kwargs, message):
     assert refusal(path, **kwargs).startswith(f"a.csv: {message}")
 
 
+def test_a_label_column_with_another_role_is_told(write):
+    path = write("a.csv", "alpha,y\n1,0\n3,1\n")
+    for role in ({"drop": ["y"]}, {"groups": "y"}):
+        message = "column 'y' is dropped or has another role; name the label column"
+        assert refusal(path, **role).startswith(f"a.csv: {message}")
+
+
 def test_missing_header_is_guessed(write):
     assert refusal(write("a.csv", "5.1,setosa\n4.9,x\n")).endswith("is the header missing?")
 

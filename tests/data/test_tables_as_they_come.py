@@ -336,6 +336,9 @@ def test_columns_of_one_name_are_told_apart(table, parts):
         ("a_3: another column called 'a'", {"drop": ["a_3"]})
     ]
     assert parts(path, drop=["a_3"])[0].shape == (60, 2)
+    named = datasets.read(path, target="y", prepare=True, drop=["a_3"]).columns
+    [told] = datasets.read(path, columns=named, labels="none", prepare=True).decisions
+    assert told.doubtful  # for a model that was trained on one of them
 
 
 @pytest.mark.parametrize("arguments", [{}, {"encoding": "utf-16"}])

@@ -78,7 +78,8 @@ def as_written(path: Any, mark: str, reading: Reading) -> tuple[Reading, list[De
         names = [name.strip() for name in layout.names]
         more = ((new, old) for new, old in zip(distinct(names), names, strict=True) if new != old)
         for new, old in more:
-            decisions.append(Decision(new, f"another column called {old!r}", {"drop": [new]}))
+            finding = f"another column called {old!r}"
+            decisions.append(Decision(new, finding, {"drop": [new]}, doubtful=reading.for_model))
     if reading.decimal is None:
         decisions += _either(layout, decimal, doubtful=reading.for_model)
     return replace(reading, sep=sep, decimal=decimal, encoding=encoding, header=header), decisions

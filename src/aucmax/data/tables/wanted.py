@@ -105,7 +105,11 @@ def _target(path: Any, names: list[str], reading: Reading) -> str | None:
     target = reading.target
     if target is None and not (reading.labels == "none" and reading.columns is not None):
         claimed = {*reading.drop, *(reading.names or ()), *reading.aside.values()}
-        candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in claimed]
+        called = [name for name in names if name.lower() in LABEL_NAMES]
+        candidates = [name for name in called if name not in claimed]
+        if called and not candidates and reading.labels == "required":
+            problem = f"column {called[0]!r} is dropped or has another role"
+            raise fault(path, f"{problem}; name the label column (target=…)")
         if len(candidates) > 1:
             raise fault(
                 path,
