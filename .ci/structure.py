@@ -16,7 +16,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
     "packages": 13,
-    "code lines": 50_516,
+    "code lines": 50_525,
     "functions above 60 lines": 0,
     "functions above 10 parameters": 0,
     "kernels above 8 parameters": 0,

@@ -129,6 +129,19 @@ def test_millions_alone_are_no_metres(come):
     assert come(["1.5M", "300", "2M"]).data[:3, 0].tolist() == [1.5e6, 300, 2e6]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["2 bn", "1 mn", "3 mn", "250 k"],
+        ["2 billion", "1 million", "3 million", "250 thousand"],
+        ["2 Mrd.", "1 Mio.", "3 mio", "250 Tsd."],
+    ],
+)
+def test_thousands_and_millions_in_words_are_factors(come, words):
+    rows = come(words)
+    assert rows.data[:4, 0].tolist() == [2e9, 1e6, 3e6, 2.5e5]
+
+
 def test_columns_of_mostly_numbers_that_are_words(come):
     words = [*map(str, range(40)), *(f"{k} or {k + 1}" for k in range(20))]
     [told] = [one for one in come(words).decisions if one.column == "a"]

@@ -35,7 +35,11 @@ BOUND = r"^[<>≤≥]=?\s?"  # before a number that is only a bound
 _SIGN_OF_BOUND = "≤≥".encode()[0]
 _NO_UNIT = r"[-+()<>≤≥=0-9.,'’\x{2212}\s\x{00a0}\x{202f}]"
 _USUAL_UNITS = "$€£% "
-MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}
+MULTIPLES = {
+    **dict.fromkeys(("k", "K", "Tsd", "thousand"), 1e3),
+    **dict.fromkeys(("M", "Mio", "mio", "mn", "Mn", "million"), 1e6),
+    **dict.fromkeys(("B", "bn", "Bn", "Mrd", "mrd", "billion"), 1e9),
+}
 _MEASURES: tuple[Mapping[str, float], ...] = (  # the units of one quantity, in lower case
     {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.349523125}
