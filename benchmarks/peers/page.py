@@ -1,5 +1,6 @@
 """docs/benchmarks.md and its figures, made from the runs that are kept."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
@@ -35,11 +36,23 @@ PEER_MARKERS = {
 def write(lines: list[dict[str, str]]) -> None:
     """Write the page and its figures."""
     runs_each = len(distinct(lines, "repeat"))
-    head = HEAD.format(machines="; ".join(distinct(lines, "machine")), repeats=runs_each)
+    machines = "; ".join(distinct(lines, "machine"))
+    head = HEAD.format(machines=machines, repeats=runs_each) + of_earlier_commits(lines)
     tail = TAIL.format(versions=", ".join(distinct(lines, "versions")))
     sections = (targets_part, fit_part, tuned_part, precision_part, scaling_part, auto_part)
     parts = [head, *(section(lines) for section in (*sections, absent_part)), tail]
     (DOCS / "benchmarks.md").write_text("\n\n".join(part for part in parts if part) + "\n")
+
+
+def of_earlier_commits(lines: list[dict[str, str]]) -> str:
+    """Return a sentence about the sets that were not measured with the commit of most runs."""
+    commits: dict[str, set[str]] = {}
+    for line in lines:
+        if line["data"] and line["versions"].startswith("aucmax "):
+            commits.setdefault(line["data"], set()).add(line["versions"])
+    usual = Counter(commit for each in commits.values() for commit in each).most_common(1)
+    earlier = [data for data, each in commits.items() if usual and usual[0][0] not in each]
+    return f" {' and '.join(earlier)} were measured with an earlier commit." if earlier else ""
 
 
 # ---- targets -----------------------------------------------------------------------------
