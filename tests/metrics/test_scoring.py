@@ -201,7 +201,7 @@ def test_within_is_searched_where_the_top_counts_most(data, name):
         ({"scoring": ["auc", "f1"]}, r"^scoring must be one of .*; got \['auc', 'f1'\]"),
         ({"scoring": "partial_auc"}, "needs max_fpr, the largest .*, such as max_fpr=0.05"),
         ({"scoring": "recall_at_fpr"}, "needs max_fpr"),
-        ({"max_fpr": 0.1}, "^max_fpr=0.1 is for scoring='partial_auc' or 'recall_at_fpr'; use"),
+        ({"max_fpr": 0.1}, "^max_fpr=0.1 is for scoring='partial_auc' or scoring='recall_at_fpr'"),
         ({"scoring": "f1", "max_fpr": 0.1}, "leave it out with scoring='f1'"),
         ({"scoring": "partial_auc", "max_fpr": 0}, r"max_fpr must be a number in \(0, 1\]; got 0"),
         ({"scoring": "partial_auc", "max_fpr": 5}, r"max_fpr must be a number in \(0, 1\]; got 5"),
