@@ -52,7 +52,7 @@ def of_earlier_commits(lines: list[dict[str, str]]) -> str:
             commits.setdefault(line["data"], set()).add(line["versions"])
     usual = Counter(commit for each in commits.values() for commit in each).most_common(1)
     earlier = [data for data, each in commits.items() if usual and usual[0][0] not in each]
-    return f" {' and '.join(earlier)} were measured with an earlier commit." if earlier else ""
+    return f" The runs on {' and '.join(earlier)} are of an earlier commit." if earlier else ""
 
 
 # ---- targets -----------------------------------------------------------------------------
@@ -452,7 +452,9 @@ This page is made from `benchmarks/results/peers.csv`, which has a line for each
 {machines}. Every library has one thread. Other work ran on the machine at the same time, so
 processor seconds are more reliable than wall seconds. Methods take turns. Ratios are medians over
 at most {repeats} repeats; fits that take less than .2 s are repeated for that long, and their mean
-counts. A ratio is the peer's time divided by ours: above 1, ours is faster."""
+counts. Before the clock starts, a single fit is made once; a search is made with a few rows, ours
+with all, as it compiles what it needs. A ratio is the peer's time divided by ours: above 1, ours
+is faster."""
 
 TARGETS = """## Targets
 

@@ -225,7 +225,8 @@ def multi_shift(
     b : ndarray, shape (d,)
     shifts : ndarray, shape (k,)
     tol : float
-        A shift is solved if at most this share of the fall of ½ u·(A + σI)u − b·u from 0 is left.
+        A shift is solved if ½ u·(A + σI)u − b·u can fall further by at most this share of its fall
+        from 0.
     max_iter : int
 
     Returns
@@ -280,14 +281,14 @@ def multi_shift(
             continue
         look = int(LOOK_GROWTH * steps) + 1
         squares[:live] = zeta[:live] ** 2 * rr
-        # a few steps may show only the largest eigenvalues
         ritz = smallest_ritz(lengths[:steps, 0], turns[:steps, 0]) - base
+        # a few steps may show only the largest eigenvalues
         floor = SMALLEST_VALUE_SHARE * max(ritz, 0.0) if steps >= _LEAST_STEPS else 0.0
         for k in range(live):
             mu = POLE_DISTANCE * (sigma[k] + base) + floor
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
         left = 0.5 * reach[:live] * squares[:live]
-        unsolved = np.flatnonzero(left > tol * (0.5 * fit[:live] + left))
+        unsolved = np.flatnonzero(left > 0.5 * tol * fit[:live])
         live = int(unsolved[-1]) + 1 if len(unsolved) else 0
     back = np.argsort(order)
     return U[back], reach[back], squares[back], steps

@@ -212,7 +212,7 @@ def _solve(objective: Objective, matrix: np.ndarray) -> tuple[np.ndarray, float]
     delta, alpha = objective.problem.delta, objective.penalty.l2
     w, gap = np.zeros(len(delta)), np.inf
     for method in (_cholesky, _pseudo_inverse):
-        inverse = method(*_in_units(matrix, alpha), delta)
+        inverse = method(*_with_unit_diagonal(matrix, alpha), delta)
         if inverse is None:
             continue
         w = inverse(delta)
@@ -227,7 +227,7 @@ def _solve(objective: Objective, matrix: np.ndarray) -> tuple[np.ndarray, float]
 
 
 def _cholesky(unit: np.ndarray, in_units: np.ndarray, _: np.ndarray) -> Product | None:
-    """Return v ↦ A⁻¹ v for A from `_in_units`, or None if it is singular to working precision."""
+    """Return v ↦ A⁻¹ v for A in these units, or None if it is singular to working precision."""
     try:
         factor = Cholesky(in_units, overwrite=True)
     except LinAlgError:
@@ -238,7 +238,7 @@ def _cholesky(unit: np.ndarray, in_units: np.ndarray, _: np.ndarray) -> Product 
 
 
 def _pseudo_inverse(unit: np.ndarray, in_units: np.ndarray, b: np.ndarray) -> Product:
-    """Return v ↦ A⁺ v without the directions in which both A and b may be 0 but for rounding."""
+    """Return v ↦ A⁺ v without the directions along which A and b may both be 0 but for rounding."""
     values, vectors = eigh(in_units, check_finite=False)
     along = np.abs((unit * b) @ vectors)
     kept = values > _rounding(unit) * max(values[-1], 0.0)
@@ -247,7 +247,7 @@ def _pseudo_inverse(unit: np.ndarray, in_units: np.ndarray, b: np.ndarray) -> Pr
     return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
 
 
-def _in_units(matrix: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _with_unit_diagonal(matrix: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     """Return units (d,) in which the diagonal of matrix + αI is 1, or 0, and that matrix."""
     # with unit curvature, units do not decide whether Cholesky succeeds
     curvature = matrix.diagonal() + alpha
